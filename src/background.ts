@@ -66,7 +66,7 @@ export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boo
     const task = Promise.resolve(wait())
       .then(() => inTime(Promise.resolve().then(work), longestMs, () => new Error('The work after the answer is late.')))
       .then(() => undefined)
-      .catch((error: unknown) => logger.error({ work: name, error: describeError(error) }, 'doorward: work after the answer failed'))
+      .catch((error: unknown) => logger.error({ work: name, error: describeError(error) }, 'doorward: work after the response failed'))
       .finally(() => underWay.delete(task))
     underWay.add(task)
     return true
@@ -78,7 +78,7 @@ export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boo
     },
     runIfRoom(name, work) {
       const isStarted = start(name, work)
-      if (!isStarted) logger.error({ work: name }, 'doorward: too much work after answers is under way; this was left out')
+      if (!isStarted) logger.error({ work: name }, 'doorward: too much work after responses is running, so this work was skipped')
       return isStarted
     },
     hurry() {

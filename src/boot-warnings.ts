@@ -30,7 +30,7 @@ function warnOfStatelessRefresh({ store, logger }: Boot): void {
   if (store.sessions) return
   logger.warn(
     {},
-    'doorward: the store keeps no sessions: a refresh token works until it expires, any number of times, and no logout revokes it. There are no server-side sessions either. (Before 0.2.0, `sessions: false` meant only the latter.) Wire `sessions` in your store.',
+    'doorward: the store keeps no sessions: a refresh token works until it expires, any number of times, and no logout revokes it. Server-side sessions do not exist. (Before 0.2.0, `sessions: false` turned off only server-side sessions.) Wire `sessions` in your store.',
   )
 }
 
@@ -67,7 +67,7 @@ function warnOfMissingProfile({ providers, logger }: Boot): void {
     if (!('hasProfileSource' in client) || client.hasProfileSource !== false) continue
     logger.warn(
       { provider: key },
-      `doorward: provider ${key} has neither userinfoUrl nor an id_token, so its logins will be 502. Set userinfoUrl, or add the scope openid.`,
+      `doorward: provider ${key} has neither userinfoUrl nor an id_token, so its logins get 502. Set userinfoUrl, or add the scope openid.`,
     )
   }
 }
@@ -110,7 +110,7 @@ function warnOfNoLogin({ settings, logger }: Boot): void {
   if (settings.localAccountsEnabled || settings.oauthEnabled || settings.passkeysEnabled) return
   logger.warn(
     {},
-    `doorward: nobody can sign in: localAccountsEnabled (AUTH_LOCAL_ACCOUNTS_ENABLED) is false, and so is oauthEnabled (AUTH_OAUTH_ENABLED). Switch one of them on. ${seeTroubleshooting('nobody-can-sign-in')}`,
+    `doorward: nobody can sign in: localAccountsEnabled (AUTH_LOCAL_ACCOUNTS_ENABLED) and oauthEnabled (AUTH_OAUTH_ENABLED) are false. Switch one of them on. ${seeTroubleshooting('nobody-can-sign-in')}`,
   )
 }
 
@@ -118,7 +118,7 @@ function warnOfNoUndo({ options, settings, logger }: Boot): void {
   if (!options.mailer || settings.undoSeconds === 0 || leadsSomewhere(settings, 'UNDO')) return
   logger.warn(
     {},
-    'doorward: notices have no undo link, because its address is unknown. Set publicUrl (AUTH_PUBLIC_URL) or undoUrlTemplate (AUTH_UNDO_URL_TEMPLATE). To have no undo links, set undoSeconds: 0. See docs/undo.md.',
+    'doorward: notices have no undo link, because the public address is unknown. Set publicUrl (AUTH_PUBLIC_URL) or undoUrlTemplate (AUTH_UNDO_URL_TEMPLATE). To have no undo links, set undoSeconds: 0. See docs/undo.md.',
   )
 }
 
@@ -128,7 +128,7 @@ function warnOfMissingTexts({ options: { languages = {} }, logger }: Boot): void
     if (missing.length === 0) continue
     logger.warn(
       { language, count: missing.length, first: missing.slice(0, 10) },
-      'doorward: option languages lacks texts of a language, so they are shown in English. Add them.',
+      'doorward: option languages lacks some texts of a language, so people see these texts in English. Add the texts.',
     )
   }
 }

@@ -129,7 +129,10 @@ export async function storedPasskeys(ctx: AuthContext): Promise<PasskeyStore | n
 export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
   if (isKnexStore(store)) return store
   return recheckedStore(store, (verb) => {
-    logger.error({ verb }, 'doorward: the store answered with a row that was not asked for; compare strings byte by byte, ids as strings')
+    logger.error(
+      { verb },
+      'doorward: the store returned a row that does not match the request. Compare strings byte by byte, and ids as strings',
+    )
   })
 }
 

@@ -141,30 +141,32 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
   return [
     {
       name: 'Social login',
-      about: 'OAuth 2.0 and OpenID Connect, and the identities linked to an account.',
+      about: 'Log in with OAuth 2.0 or OpenID Connect, and manage the linked identities of an account.',
       routes: ctx.settings.oauthEnabled ? socialRoutes(ctx, guards) : [],
     },
-    { name: 'Tokens', about: 'A session of tokens goes on, and ends.', routes: [...sessionRoutes(ctx, logout), ...continueRoutes(ctx)] },
+    { name: 'Tokens', about: 'Refresh tokens and log out.', routes: [...sessionRoutes(ctx, logout), ...continueRoutes(ctx)] },
     {
       name: 'Local accounts',
-      about: takesPasswords ? 'Email and password: signup, activation, login, reset.' : 'An email address: signup, activation.',
+      about: takesPasswords ? 'Sign-up, activation, login and password reset, by email and password.' : 'Sign-up and activation, by email.',
       routes: localRoutes(ctx),
     },
-    { name: 'Login by email', about: 'Signing in by a mailed link or code.', routes: emailLoginRoutes(ctx) },
+    { name: 'Login by email', about: 'Log in with a mailed link or code.', routes: emailLoginRoutes(ctx) },
     {
       name: 'The signed-in person',
-      about: takesPasswords ? 'Their own account: password, address and sessions.' : 'Their own account: address and sessions.',
+      about: takesPasswords
+        ? 'The own account of a person: password, address and sessions.'
+        : 'The own account of a person: address and sessions.',
       routes: [...accountRoutes(ctx, guards), ...reauthenticationRoutes(ctx, guards), ...sessionListRoutes(ctx, guards)],
     },
     { name: 'Second factor', about: 'One-time codes (RFC 6238) and recovery codes.', routes: mfaRoutes(ctx, guards) },
     {
       name: 'Passkeys',
-      about: 'Web Authentication Level 3: signing in by a passkey, and a person’s own passkeys.',
+      about: 'Log in with a passkey, and manage the passkeys of an account (Web Authentication Level 3).',
       routes: passkeyRoutes(ctx, guards),
     },
-    { name: 'Server-side sessions', about: 'Sessions kept in rows, by one cookie.', routes: serverSessionRoutes(ctx, guards, logout) },
-    { name: 'Undo', about: 'Takes an account back by the link of a notice.', routes: undoRoutes(ctx) },
-    { name: 'Administration', about: 'Other people’s accounts.', routes: adminRoutes(ctx, guards) },
-    { name: 'Keys', about: 'What access tokens are checked with.', routes: [...keySetRoutes(ctx), ...metadataRoutes(ctx)] },
+    { name: 'Server-side sessions', about: 'Sessions in the database, with one cookie.', routes: serverSessionRoutes(ctx, guards, logout) },
+    { name: 'Undo', about: 'Undo changes to an account with the link from a mail.', routes: undoRoutes(ctx) },
+    { name: 'Administration', about: 'Manage the accounts of other people. Only for administrators.', routes: adminRoutes(ctx, guards) },
+    { name: 'Keys', about: 'The public keys to verify access tokens.', routes: [...keySetRoutes(ctx), ...metadataRoutes(ctx)] },
   ]
 }

@@ -120,6 +120,6 @@ function checkClaimsHook({ accessTokenClaims, settings }: GuardsOptions): void {
   if (typeof accessTokenClaims !== 'function') throw new ConfigurationError('createGuards: accessTokenClaims must be a function.')
   if (settings?.tokenDelivery !== 'session')
     throw new ConfigurationError(
-      "createGuards: accessTokenClaims is for tokenDelivery 'session'; an access token carries its claims itself.",
+      "createGuards: accessTokenClaims is for tokenDelivery 'session'; an access token contains its claims already.",
     )
 }

@@ -136,9 +136,10 @@ function originState(origins: Map<string, OriginState>, key: string): OriginStat
 }
 
 function refuseWhenBusyOrBroken(origin: OriginState, breaker: Breaker): void {
-  if (origin.inFlight >= MAX_IN_FLIGHT) throw new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are under way.')
+  if (origin.inFlight >= MAX_IN_FLIGHT) throw new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are running.')
   if (!breaker || origin.openUntil === 0) return
-  if (performance.now() < origin.openUntil) throw new HttpClientError('CIRCUIT_OPEN', 'The provider failed repeatedly; not called.')
+  if (performance.now() < origin.openUntil)
+    throw new HttpClientError('CIRCUIT_OPEN', 'The provider failed repeatedly, so doorward did not call it.')
   // This call is the probe. Other calls fail as long as the probe may take.
   origin.era += 1
   origin.openUntil = performance.now() + Math.max(breaker.resetAfterMs, MAX_TIMEOUT_MS)
@@ -212,12 +213,13 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
       onResponseStart(_controller, statusCode, fields) {
         if (statusCode < 200) return // an interim response (RFC 9110 section 15.2)
         ;[status, headers, size, chunks] = [statusCode, fields, 0, []] // reset, because a dispatcher may retry
-        if (isEncoded(fields)) giveUp(new HttpClientError('ENCODED', 'The provider answered in an encoding that was not asked for.'))
+        if (isEncoded(fields))
+          giveUp(new HttpClientError('ENCODED', 'The answer of the provider has an encoding that doorward did not ask for.'))
       },
       onResponseData(controller, bytes) {
         if (givenUp) return stop(controller)
         size += bytes.length
-        if (size > maxBytes) giveUp(new HttpClientError('TOO_LARGE', 'The provider answered with too much.'))
+        if (size > maxBytes) giveUp(new HttpClientError('TOO_LARGE', 'The answer of the provider is too large.'))
         // Each chunk takes about 200 bytes more than its data, so a response in single bytes would take megabytes.
         else if (chunks.push(bytes) >= 1_000) chunks = [Buffer.concat(chunks)]
       },

@@ -311,7 +311,7 @@ function checkStoreVerbs(store: AuthStore): void {
     const missing = verbs.find((verb) => !hasMethods(verb)(table))
     if (missing)
       throw new ConfigurationError(
-        `Option store: ${name} lacks the method ${missing}(); storeContract() says what it has to do (docs/store-contract.md).`,
+        `Option store: ${name} lacks the method ${missing}(); storeContract() tests what it must do (docs/store-contract.md).`,
       )
   }
 }
@@ -385,11 +385,11 @@ function checkSignupSchema(schema: SignupSchema): void {
   const [theirs, isStandard] = [joiVersionOf(schema), isStandardSchema(schema)]
   if (theirs !== null && theirs !== Joi.version && !isStandard)
     throw new ConfigurationError(
-      `Option signup.schema is a schema of joi ${theirs}, and doorward uses joi ${Joi.version}; install joi ${Joi.version}, or give a schema that speaks Standard Schema v1 (joi 18, zod, valibot, arktype). ${seeTroubleshooting('signup-schema-of-another-joi')}`,
+      `Option signup.schema is a schema of joi ${theirs}, but doorward uses joi ${Joi.version}. Install joi ${Joi.version}, or pass a schema of Standard Schema v1 (joi 18, zod, valibot, arktype). ${seeTroubleshooting('signup-schema-of-another-joi')}`,
     )
   if (isJoiSchema(schema) ? schema.type === 'object' : isStandard) return
   throw new ConfigurationError(
-    'Option signup.schema must be a Joi.object(), or an object schema that speaks Standard Schema v1 (zod, valibot, arktype), of the fields you add to a signup.',
+    'Option signup.schema must be a Joi.object(), or an object schema of Standard Schema v1 (zod, valibot, arktype). It describes the fields that you add to a sign-up.',
   )
 }
 

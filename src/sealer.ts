@@ -20,14 +20,16 @@ export interface Sealer {
  */
 export function sealer(key: string): Sealer {
   if (typeof key !== 'string' || !areSealingKeys(key))
-    throw new ConfigurationError('sealer: key must be 32 random bytes in base64; several, separated by commas: the first seals, all open.')
+    throw new ConfigurationError(
+      'sealer: key must be 32 random bytes in base64; several keys, separated by commas: the first key encrypts, all keys decrypt.',
+    )
   const keys = readSealingKeys(key)
   const purpose = 'doorward/sealer'
   return Object.freeze({
     seal: (text: string) => sealText(keys, purpose, text),
     open(sealed: string) {
       const text = typeof sealed === 'string' ? openText(keys, purpose, sealed) : null
-      if (text === null) throw withOwnMessage(new Error('sealer: none of the keys opens this text, or it was changed.'))
+      if (text === null) throw withOwnMessage(new Error('sealer: no key can decrypt this text, or the text was changed.'))
       return text
     },
   })

@@ -23,7 +23,7 @@ export function isSealed(text: string): boolean {
  */
 export function sealText(keys: readonly Buffer[], purpose: string, text: string): string {
   const [key] = keys
-  if (!key) throw new RangeError('There is no key to seal a text with.')
+  if (!key) throw new RangeError('sealing: no key is set, so a text cannot be encrypted.')
   const nonce = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
   cipher.setAAD(Buffer.from(purpose, 'utf8'))

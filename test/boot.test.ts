@@ -531,7 +531,7 @@ describe('R-009 unknown names are refused, with the nearest known one', () => {
     (verb) => {
       const lacking = { ...store, sessions: { ...store.sessions, [verb]: undefined } }
       expect(refusal(() => boot({ store: lacking }))).toBe(
-        `Option store: sessions lacks the method ${verb}(); storeContract() says what it has to do (docs/store-contract.md).`,
+        `Option store: sessions lacks the method ${verb}(); storeContract() tests what it must do (docs/store-contract.md).`,
       )
     },
   )
@@ -618,7 +618,7 @@ describe('R-011 a store that keeps no sessions', () => {
 
     expect(warnings(given)).toEqual([
       expect.stringMatching(
-        /keeps no sessions.*works until it expires.*no server-side sessions either.*`sessions: false`.*Wire `sessions`/,
+        /keeps no sessions.*works until it expires.*Server-side sessions do not exist.*`sessions: false`.*Wire `sessions`/,
       ),
     ])
     expect(warnings({ ...given, store })).toEqual([])
@@ -743,7 +743,7 @@ describe('the first request warns, once,', () => {
     await supertest(app).get('/accounts/me')
     await supertest(app).get('/accounts/me')
 
-    expect(warned(logs)).toEqual([expect.stringContaining('mounted elsewhere than option prefix says')])
+    expect(warned(logs)).toEqual([expect.stringContaining('mounted at another path than option prefix says')])
   })
 
   test('and not when an outer router or a proxy adds the rest of the path', async () => {

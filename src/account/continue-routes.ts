@@ -28,7 +28,9 @@ export function continueRoutes(ctx: AuthContext): Route[] {
       describes: {
         summary: 'Renew the access cookie on the way to a page',
         query: [{ name: 'return_to', description: 'The page: a path, or a URL of a trusted origin.', schema: string, required: true }],
-        answers: [{ status: 302, description: 'To the page, with a new access cookie; without a living session to the sign-in page.' }],
+        answers: [
+          { status: 302, description: 'To the page, with a new access cookie. If the browser has no live session: to the sign-in page.' },
+        ],
         credential: 'refresh_cookie',
       },
       before: [noForeignImages(ctx), routeBudget(ctx, 'continue')],

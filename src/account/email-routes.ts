@@ -45,7 +45,7 @@ const messageAnswer: Answer = { status: 200, description: 'Done.', schema: shape
 const verifiedAnswer: Answer = {
   status: 200,
   description:
-    'Done. Where it was the first proof of the address and nothing told that its owner was in, the password is gone, and the token sets a new one.',
+    'Done. The first verification of an address removes the password, if the request does not show that the same person signed up. Then `reset_token` sets a new password.',
   schema: {
     title: 'Verified',
     type: 'object',
@@ -90,7 +90,7 @@ function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[
       method: 'POST',
       path: '/email-verify/request',
       describes: {
-        summary: 'Ask for a mail that proves the address',
+        summary: 'Request a mail to verify the address',
         answers: [linkRequestAnswer('verify_url')],
         refuses: [AccountInactiveError, TooManyRequestsError],
       },
@@ -102,7 +102,7 @@ function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[
       method: 'POST',
       path: '/email-verify/confirm',
       describes: {
-        summary: 'Prove the address by the mailed link',
+        summary: 'Verify the address with the mailed link',
         answers: [hasPasswords(ctx.settings) ? verifiedAnswer : messageAnswer],
         refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
       },
@@ -127,7 +127,7 @@ function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Ro
       method: 'POST',
       path: '/email-change/request',
       describes: {
-        summary: 'Ask for a mail to a new address',
+        summary: 'Request a mail to a new address',
         answers: [linkRequestAnswer('confirm_url')],
         refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalRefusals(ctx)],
       },
@@ -143,7 +143,7 @@ function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Ro
       method: 'POST',
       path: '/email-change/confirm',
       describes: {
-        summary: 'Take the new address by the mailed link',
+        summary: 'Change to the new address with the mailed link',
         answers: [messageAnswer],
         refuses: [InvalidTokenError, UnauthorizedError, TokenExpiredError, EmailLinkForbiddenError, EmailTakenError, TooManyRequestsError],
       },
@@ -181,7 +181,7 @@ async function requestChange(ctx: AuthContext, req: Request, res: Response, body
 function verificationPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/email-verify/:token',
-    summary: 'Prove the address',
+    summary: 'Verify the address',
     before: [routeBudget(ctx, 'email_verify_confirm')],
     form: 'email_verify',
     done: 'email_verified',
@@ -201,7 +201,7 @@ function verificationPage(ctx: AuthContext): Route[] {
 function changePage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/email-change/:token',
-    summary: 'Take the new address',
+    summary: 'Change to the new address',
     refuses: [EmailTakenError],
     before: [routeBudget(ctx, 'email_change_confirm')],
     form: 'email_change',

@@ -29,7 +29,7 @@ export function accountRoutes(ctx: AuthContext, guards: Guards): Route[] {
     {
       method: 'GET',
       path: '/me',
-      describes: { summary: 'The signed-in person', answers: [me(ctx)] },
+      describes: { summary: 'Get the account of the signed-in person', answers: [me(ctx)] },
       before: [guards.requireUser()],
       handle: (req, res) => sendJson(res, 200, userBody(ctx.store.users, getUser(req))),
     },
@@ -42,7 +42,7 @@ export function accountRoutes(ctx: AuthContext, guards: Guards): Route[] {
 }
 
 function me({ store }: AuthContext): Answer {
-  return { status: 200, description: 'As the database has it now.', schema: userSchema(store.users) }
+  return { status: 200, description: 'The account.', schema: userSchema(store.users) }
 }
 
 interface ProfileBody {
@@ -54,7 +54,7 @@ function profileChange(ctx: AuthContext, guards: Guards): Route {
   return withBody({
     method: 'PATCH',
     path: '/me',
-    describes: { summary: 'Change the name, and fields of the application', answers: [me(ctx)], refuses: [TooManyRequestsError] },
+    describes: { summary: 'Change the name, and the fields of the application', answers: [me(ctx)], refuses: [TooManyRequestsError] },
     before: [routeBudget(ctx, 'profile'), guards.requireUser(), sameSiteWhenByCookie(ctx)],
     body: Joi.object<ProfileBody>({ name: text(120).allow(null, '').optional(), fields: Joi.object().unknown().optional() }),
     handle: async (req, res, { name, fields }) => {
@@ -77,7 +77,7 @@ function passwordChange(ctx: AuthContext, guards: Guards, { base, before }: Deli
     method: 'POST',
     path: `${base}/password-change`,
     describes: {
-      summary: 'Change the password, and end every other session',
+      summary: 'Change the password, and revoke all other sessions',
       answers: [done],
       refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalRefusals(ctx)],
     },
@@ -105,7 +105,7 @@ function firstPassword(ctx: AuthContext, guards: Guards, { base, before }: Deliv
     method: 'POST',
     path: `${base}/password/first`,
     describes: {
-      summary: 'Set the password of an account that has none',
+      summary: 'Set the first password of an account without a password',
       answers: [done],
       refuses: [PasswordAlreadySetError, TooManyRequestsError, ...finalRefusals(ctx)],
     },

@@ -44,7 +44,7 @@ export function serverSessionRoutes(ctx: AuthContext, guards: Guards, rules: Log
 
 const sessionFields = { created_at: instant, last_seen_at: instant, expires_at: instant, ip: stringOrNull, user_agent: stringOrNull }
 const describesMe: Description = {
-  summary: 'This browser’s session',
+  summary: 'Get the session of this browser',
   answers: [
     {
       status: 200,
@@ -54,7 +54,7 @@ const describesMe: Description = {
   ],
 }
 const describesList: Description = {
-  summary: 'Every live session of the account',
+  summary: 'List the live sessions of the account',
   answers: [
     {
       status: 200,
@@ -63,7 +63,7 @@ const describesList: Description = {
     },
   ],
 }
-const describesEnd: Description = { summary: 'End one session of the account', answers: [done], refuses: [NotFoundError] }
+const describesEnd: Description = { summary: 'Revoke one session of the account', answers: [done], refuses: [NotFoundError] }
 
 async function list(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const current = getSession(req)

@@ -40,7 +40,7 @@ export async function createUser(ctx: AuthContext, { password = null, isAdmin = 
   const email = requireEmail(input.email)
   const name = requireName(input.name)
   if (isAdmin && !ctx.store.users.fields.has('isAdmin'))
-    throw new ConfigurationError('The users table says of nobody that they are an administrator: map `users.columns.isAdmin` first.')
+    throw new ConfigurationError('The users table has no column that says who is an administrator. Map `users.columns.isAdmin` first.')
   if (password !== null) {
     requirePasswords(ctx.settings)
     await checkPassword(ctx, password, { email, name })

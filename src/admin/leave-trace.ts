@@ -23,5 +23,6 @@ export async function leaveTrace(ctx: AuthContext, user: UserRecord): Promise<vo
     createdAt: now,
   })
   const trace = await ctx.store.userTokens.consume(tokenHash, 'ACTIVATION', now) // the store decides how long to keep a used row
-  if (!trace) throw new Error('The store did not spend a token it had just inserted: nothing would tell that the account was active once.')
+  if (!trace)
+    throw new Error('The store could not use a token that it had just inserted, so nothing shows that the account was active once.')
 }

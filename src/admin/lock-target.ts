@@ -17,7 +17,7 @@ export interface ActingAdmin {
  */
 export function requireNamed(acting: ActingAdmin | undefined): ActingAdmin | undefined {
   if (acting === undefined || typeof acting.by === 'string') return acting
-  throw new TypeError('`by` must be the id of the administrator who acts; leave the whole argument out where the host itself does.')
+  throw new TypeError('`by` must be the id of the administrator who acts. If your own code acts, omit the argument.')
 }
 
 /**

@@ -59,7 +59,7 @@ export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'PATCH',
       path: '/admin/users/:id',
       describes: {
-        summary: 'Change a name, or who is an administrator',
+        summary: 'Change the name of an account, or make the account an administrator',
         answers: [oneUser(ctx.store.users)],
         refuses: [NotFoundError, ConflictError],
       },
@@ -99,10 +99,10 @@ interface Action {
 function actionsOf({ store }: AuthContext): Readonly<Record<string, Action>> {
   const passkeys = store.passkeys ? { fields: { passkeys: Joi.boolean().optional() } } : {}
   return {
-    deactivate: { summary: 'Close an account, and end all it has', act: deactivate },
-    activate: { summary: 'Open an account', act: activateUser },
-    'revoke-sessions': { summary: 'End every session of an account', act: revokeSessions },
-    'reset-mfa': { summary: 'Take the second factor off an account', act: resetMfa, ...passkeys },
+    deactivate: { summary: 'Deactivate an account, and revoke its sessions and mailed links', act: deactivate },
+    activate: { summary: 'Activate an account', act: activateUser },
+    'revoke-sessions': { summary: 'Revoke all sessions of an account', act: revokeSessions },
+    'reset-mfa': { summary: 'Remove the second factor of an account', act: resetMfa, ...passkeys },
   }
 }
 
@@ -111,26 +111,30 @@ function oneUser(users: UserStore): Answer {
 }
 
 function describesShow(users: UserStore): Description {
-  return { summary: 'One account', answers: [oneUser(users)], refuses: [NotFoundError] }
+  return { summary: 'Get one account', answers: [oneUser(users)], refuses: [NotFoundError] }
 }
 
 function describesList(users: UserStore): Description {
   return {
-    summary: 'Accounts, the oldest first, page by page',
+    summary: 'List the accounts, oldest first',
     answers: [
       {
         status: 200,
-        description: 'A page; `next_cursor` is null on the last one.',
+        description: 'A page of accounts. On the last page `next_cursor` is null.',
         schema: shape('AdminUserList', { items: { type: 'array', items: adminUserSchema(users) }, next_cursor: stringOrNull }),
       },
     ],
     refuses: [UnknownFilterKeyError, InvalidFilterValueError],
     query: [
-      { name: 'cursor', description: 'The `next_cursor` of the page before.', schema: string },
-      { name: 'limit', description: 'How many on a page.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 50 } },
+      { name: 'cursor', description: 'The `next_cursor` of the previous page.', schema: string },
+      {
+        name: 'limit',
+        description: 'The maximum number of accounts on a page.',
+        schema: { type: 'integer', minimum: 1, maximum: 100, default: 50 },
+      },
       {
         name: 'filters',
-        description: 'Any number of `field=value` or `field__operator=value`; lists are comma separated.',
+        description: 'Any number of `field=value` or `field__operator=value`. Commas separate the values of a list.',
         schema: { type: 'object', propertyNames: { enum: filterKeys(users.fields) }, additionalProperties: string },
       },
     ],

@@ -210,13 +210,13 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
     const line = lines.find((found) => found !== undefined)
     if (line) return line
     throw new Error(
-      `auth.with(req, res).${verb}() does what ${method} ${path} does, and this router has no such route: its feature is off.`,
+      `auth.with(req, res).${verb}() needs the route ${method} ${path}, but this router does not have the route, because its feature is off.`,
     )
   }
   const hidden = settings.tokenDelivery === 'bearer' ? internal : [...internal, ...carriedByCookies]
 
   return (req: Request, res: Response): BoundService => {
-    if (res.headersSent) throw new Error('auth.with(req, res) sets cookies, and this response was sent already.')
+    if (res.headersSent) throw new Error('auth.with(req, res) sets cookies, but this response was already sent.')
     const ask = async (verb: string, method: Method, path: string, input: object = {}, { params = {}, fields = {} }: Beside = {}) => {
       const sent = Object.entries(input).filter(([, value]) => value !== undefined)
       const named = Object.fromEntries(sent.map(([name, value]) => [inBody[name] ?? name, value]))

@@ -48,7 +48,7 @@ export async function askForClaims(
   } catch (error) {
     logger.error(
       reasonOf(error),
-      `doorward: accessTokenClaims failed, so nobody gets an access token. ${seeTroubleshooting('claims-of-your-own-fail')}`,
+      `doorward: accessTokenClaims failed, so a login or refresh got no access token. ${seeTroubleshooting('claims-of-your-own-fail')}`,
     )
     throw new ClaimsUnavailableError({ cause: error })
   }

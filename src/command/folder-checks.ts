@@ -29,7 +29,7 @@ function peers(folder: string): FolderResult {
         check,
         level: 'error',
         what: `${name} ${version} is installed, and doorward works with ${range}.`,
-        why: 'What it calls may be missing or do something else.',
+        why: 'A function that doorward calls may be missing, or may do something else.',
         fix: `npm install ${name}@"${range}"`,
       },
     ]
@@ -60,7 +60,7 @@ function trackedEnvFile(folder: string): FolderResult {
       check,
       level: 'warning',
       what: '.env is not in .gitignore.',
-      why: 'Its secrets become part of the history of the repository, from where nothing takes them back.',
+      why: 'Its secrets become part of the history of the repository, and nobody can remove them from there.',
       fix: 'Write .env into .gitignore. If it was committed already, make new secrets.',
     },
   }

@@ -2,34 +2,34 @@ import { type Answer, UsageError } from './answer'
 
 export const help = `Usage: doorward <command>
 
-  init              writes the auth module of an app, and what else it needs to start (--delivery --client --providers --pages --print)
-  doctor            looks at the app and says what is wrong, why it matters and how to mend it (--strict)
+  init              writes the auth module of an app and the other files that it needs (--delivery --client --providers --pages --print)
+  doctor            checks the app and says what is wrong, why it matters and how to fix it (--strict)
   secret            prints a secret for AUTH_JWT_SECRET
   secret mfa        prints a key for AUTH_MFA_SECRET_KEY
   keys new          prints a signing key, an entry of AUTH_JWT_KEYS (--alg ES256, RS256 or PS256)
   keys list         lists the keys of AUTH_JWT_KEYS, without their private parts
   keys rotate       prints the next value of AUTH_JWT_KEYS (--step publish, sign or retire)
-  migrate status    says which versions of the tables are there
-  migrate up        makes what is missing (--table: where that is recorded, auth_migrations)
-  migrate sql       prints what would run
-  users create      makes an account (<email> --name --admin --verified --password-stdin)
+  migrate status    shows which versions of the tables exist
+  migrate up        makes the missing tables, columns and indexes (--table: the table of the record, default auth_migrations)
+  migrate sql       prints the SQL that migrate up would run
+  users create      creates an account (<email> --name --admin --verified --password-stdin)
   users list        lists accounts (--filter key=value --limit --cursor)
   users show        shows an account (<id or email>, as below)
-  users admin       makes an administrator (--revoke: unmakes one)
-  users deactivate  closes an account and ends its sessions
-  users activate    opens an account
-  users reset-mfa   takes the second factor off (--passkeys: and every passkey)
-  users revoke-sessions
-  users import      makes accounts of a file (<file> or -, --format --map --dry-run --ignore-unknown --keep-ids --allow-admins --raw)
+  users admin       makes an account an administrator (--revoke: ends that)
+  users deactivate  deactivates an account and revokes its sessions
+  users activate    activates an account
+  users reset-mfa   removes the second factor (--passkeys: also every passkey)
+  users revoke-sessions  revokes all sessions of an account
+  users import      creates accounts from a file (<file> or -, --format --map --dry-run --ignore-unknown --keep-ids --allow-admins --raw)
   users export      prints accounts (--format csv or jsonl, --filter --with-hashes --raw)
-  purge             deletes rows that can no longer matter
+  purge             deletes expired rows
 
-  --auth <file>     the module that makes the router
-  --env-file <file> read in the place of .env (--no-env-file: none is)
-  --yes             does not ask (of init: takes the defaults)
+  --auth <file>     the module that exports the router
+  --env-file <file> read instead of .env (--no-env-file: no file is read)
+  --yes             does not ask (init: uses the defaults)
   --json            prints one JSON document
-  --verbose         shows errors in full, which may contain personal data (of doctor: what was not checked, too)
-  --help            prints this`
+  --verbose         shows errors in full, which may contain personal data (doctor: also lists the skipped checks)
+  --help            prints this help`
 
 /** Examples of each command. An example works in an app that has the named accounts and files. */
 export const examples: Readonly<Record<string, readonly string[]>> = {

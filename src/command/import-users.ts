@@ -84,7 +84,7 @@ export async function importUsers(file: string, flags: ImportFlags, surroundings
 }
 
 const uncheckedHashes =
-  'The hasher of this app has no reads(hash), so nothing tells a hash from a plain password. Make sure that the file has hashes only (docs/passwords.md).\n'
+  'The hasher of this app has no reads(hash), so doorward cannot distinguish a hash from a plain password. Make sure that the file contains only hashes (docs/passwords.md).\n'
 
 /** The report about a row: why the command rejected the row, or that its account is an administrator. */
 type News = (Refused & { readonly cause?: unknown }) | Admin
@@ -128,7 +128,8 @@ function namedBy(
   const ours = new Map([...sources].map(([name, source]) => [source, name]))
   const nameOf = (source: string) => ours.get(source) ?? (known.has(source) && !sources.has(source) ? source : null)
   return ({ line, values: given }) => {
-    if (given === null) return { line, rule: 'syntax', message: 'The row cannot be read, or has another number of cells than the first.' }
+    if (given === null)
+      return { line, rule: 'syntax', message: 'The row cannot be read, or has another number of cells than the first row.' }
     const values: Record<string, unknown> = {}
     const unknown: string[] = []
     for (const source of Object.keys(given)) {
@@ -231,6 +232,6 @@ function stopped(error: unknown, { line, imported, admins }: Tally): Error {
   const rest =
     line === 0
       ? ''
-      : ` The last row that counts is line ${line}; ${imported} were imported${admins === 0 ? '' : `, ${admins} of them administrators`}. Run it again: what is there is skipped.`
+      : ` The last row that counts is line ${line}; ${imported} were imported${admins === 0 ? '' : `, ${admins} of them administrators`}. Run the import again: it skips the accounts that exist already.`
   return new CommandRefusal(code, `${message}${rest}`, { cause: error })
 }

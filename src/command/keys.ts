@@ -22,7 +22,7 @@ const keySetSeconds = 300
 /** Makes and lists keys, and prints the next value of `AUTH_JWT_KEYS`. The command writes no file. */
 export function keys(words: readonly string[], flags: KeyFlags, env: Environment): Answer {
   const [verb, ...more] = words
-  if (more.length > 0) throw new UsageError(`doorward keys ${verb} takes no more words.`)
+  if (more.length > 0) throw new UsageError(`doorward keys ${verb} takes no further arguments.`)
   if (flags.step !== undefined && verb !== 'rotate') throw new UsageError('--step belongs to `doorward keys rotate`.')
   if (flags.alg !== undefined && verb !== 'new' && flags.step !== 'publish')
     throw new UsageError('--alg belongs to `doorward keys new` and to `--step publish`.')
@@ -66,7 +66,7 @@ function entriesIn({ AUTH_JWT_KEYS: text }: Environment): readonly KeyEntry[] {
     )
   const entries = parsed(text)
   if (Array.isArray(entries) && entries.length > 0 && entries.every(isEntry)) return entries
-  throw new CommandRefusal('UNREADABLE_KEYS', 'AUTH_JWT_KEYS is no JSON list of keys: [{ "kid", "alg", "privateKey" }].')
+  throw new CommandRefusal('UNREADABLE_KEYS', 'AUTH_JWT_KEYS is not a JSON list of keys: [{ "kid", "alg", "privateKey" }].')
 }
 
 /** Returns null for malformed JSON. The function hides the parser's error, because its message would quote the value. */
@@ -109,14 +109,14 @@ function rotated(entries: readonly KeyEntry[], { step, alg }: KeyFlags, env: Env
 
 function newestFirst(entries: readonly KeyEntry[]): readonly KeyEntry[] {
   const newest = entries.at(-1)
-  if (!newest || entries.length < 2) throw new CommandRefusal('NOT_PUBLISHED', 'There is one key alone; run --step publish first.')
+  if (!newest || entries.length < 2) throw new CommandRefusal('NOT_PUBLISHED', 'AUTH_JWT_KEYS has only one key; run --step publish first.')
   if (newest.privateKey === undefined)
     throw new CommandRefusal('NO_PRIVATE_KEY', 'The last key of AUTH_JWT_KEYS has no privateKey, so it cannot sign.')
   return [newest, ...entries.slice(0, -1)]
 }
 
 function signingAlone(entries: readonly KeyEntry[]): readonly KeyEntry[] {
-  if (entries.length < 2) throw new CommandRefusal('NOTHING_TO_RETIRE', 'There is one key alone, so nothing can be retired.')
+  if (entries.length < 2) throw new CommandRefusal('NOTHING_TO_RETIRE', 'AUTH_JWT_KEYS has only one key, so no key can be retired.')
   return entries.slice(0, 1)
 }
 
@@ -124,7 +124,7 @@ function signingAlone(entries: readonly KeyEntry[]): readonly KeyEntry[] {
 function lifetimeIn({ AUTH_ACCESS_TOKEN_TTL_SECONDS: text }: Environment): number {
   const seconds = Number(text || 900)
   if (Number.isInteger(seconds) && seconds > 0) return seconds
-  throw new CommandRefusal('UNREADABLE_LIFETIME', 'AUTH_ACCESS_TOKEN_TTL_SECONDS is no number of seconds.')
+  throw new CommandRefusal('UNREADABLE_LIFETIME', 'AUTH_ACCESS_TOKEN_TTL_SECONDS is not a number of seconds.')
 }
 
 function nextValue(step: string, entries: readonly KeyEntry[], next: { afterwards: string; waitSeconds: number }): Answer {

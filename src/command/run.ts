@@ -109,7 +109,7 @@ async function answerTo(args: readonly string[], surroundings: Surroundings): Pr
   refuseStrangers(command, words[0] ?? '', values)
   switch (command) {
     case 'init':
-      if (words.length > 0) throw new UsageError('doorward init takes no words.')
+      if (words.length > 0) throw new UsageError('doorward init takes no arguments.')
       return init(values, surroundings)
     case 'secret':
       return newSecret(words)
@@ -122,10 +122,10 @@ async function answerTo(args: readonly string[], surroundings: Surroundings): Pr
     case 'users':
       return users(words, values, surroundings)
     case 'doctor':
-      if (words.length > 0) throw new UsageError('doorward doctor takes no words.')
+      if (words.length > 0) throw new UsageError('doorward doctor takes no arguments.')
       return doctor(values, surroundings)
     default:
-      if (words.length > 0) throw new UsageError('doorward purge takes no words.')
+      if (words.length > 0) throw new UsageError('doorward purge takes no arguments.')
       return purge(await loadAuth(surroundings, values))
   }
 }

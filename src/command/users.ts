@@ -27,7 +27,7 @@ export async function users([verb, ...words]: readonly string[], flags: UserFlag
     case 'create':
       return create(one(words, 'users create <email>'), flags, surroundings)
     case 'list':
-      if (words.length > 0) throw new UsageError('doorward users list takes no words, only --filter, --limit and --cursor.')
+      if (words.length > 0) throw new UsageError('doorward users list takes no arguments, only --filter, --limit and --cursor.')
       return list(await loadAuth(surroundings, flags), flags)
     case 'show': {
       const who = one(words, 'users show <id or email>')
@@ -36,7 +36,7 @@ export async function users([verb, ...words]: readonly string[], flags: UserFlag
     case 'import':
       return importUsers(one(words, 'users import <file>'), flags, surroundings)
     case 'export':
-      if (words.length > 0) throw new UsageError('doorward users export takes no words; write its output into a file by `> file`.')
+      if (words.length > 0) throw new UsageError('doorward users export takes no arguments. To write its output into a file, add `> file`.')
       return exported(await loadAuth(surroundings, flags), flags, surroundings)
     default:
       return change(verb ?? '', words, flags, surroundings)
@@ -128,12 +128,12 @@ const changes: Readonly<Record<string, Change>> = {
   'admin --revoke': { asks: 'Revoke the administrator', apply: (auth, id) => auth.service.updateUser(id, { isAdmin: false }) },
   deactivate: { asks: 'Deactivate', apply: (auth, id) => auth.service.deactivate(id) },
   activate: { asks: null, apply: (auth, id) => auth.service.activateUser(id) },
-  'reset-mfa': { asks: 'Take the second factor off', apply: (auth, id) => auth.service.resetMfa(id) },
+  'reset-mfa': { asks: 'Remove the second factor of', apply: (auth, id) => auth.service.resetMfa(id) },
   'reset-mfa --passkeys': {
-    asks: 'Take the second factor and every passkey off',
+    asks: 'Remove the second factor and every passkey of',
     apply: (auth, id) => auth.service.resetMfa(id, undefined, { passkeys: true }),
   },
-  'revoke-sessions': { asks: 'End every session of', apply: (auth, id) => auth.service.revokeSessions(id) },
+  'revoke-sessions': { asks: 'Revoke all sessions of', apply: (auth, id) => auth.service.revokeSessions(id) },
 }
 
 async function change(verb: string, words: readonly string[], flags: UserFlags, surroundings: Surroundings): Promise<Answer> {

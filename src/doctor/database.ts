@@ -32,7 +32,7 @@ function faultsOf(findings: readonly TableFinding[]): Fault[] {
   return findings.map(({ level, key, message, sql }) => ({
     level,
     what: `${key}: ${message}`,
-    why: level === 'error' ? 'Requests that need the table are 503.' : 'Everything works, more slowly or less strictly than it could.',
+    why: level === 'error' ? 'Requests that need the table get 503.' : 'Everything works, more slowly or less strictly than it could.',
     fix:
       sql === null
         ? 'The message above says how, or which option maps it. `npx --no-install doorward migrate up` creates our own tables.'
@@ -43,7 +43,7 @@ function faultsOf(findings: readonly TableFinding[]): Fault[] {
 function silent(problem: unknown): Fault {
   return error(
     `The database does not answer: ${sentenceOf(problem)}`,
-    'Every request that needs it is 503.',
+    'Every request that needs it gets 503.',
     'Check that the database runs, and the connection of your knex.',
   )
 }

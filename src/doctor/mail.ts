@@ -16,7 +16,7 @@ async function handshake({ options: { mailer } }: Patient): Promise<Result> {
     return null
   } catch (problem) {
     return error(
-      `The mail server does not take our greeting: ${sentenceOf(problem)}`,
+      `The mail server refuses the connection: ${sentenceOf(problem)}`,
       'No link to activate an account or to set a new password is delivered.',
       'Check host, port, user and password of the mailer, and that this machine can reach the server.',
     )
@@ -38,7 +38,7 @@ function undoLinks({ ctx: { settings }, options: { mailer } }: Patient): Result 
   if (!mailer || settings.undoSeconds === 0 || leadsSomewhere(settings, 'UNDO')) return null
   return warning(
     'Notices have no undo link, because its address is unknown.',
-    'After an attacker changed an account, the owner cannot undo it with the mail about it.',
+    'If an attacker changes an account, the owner cannot undo the change with the mail about it.',
     'Set publicUrl (AUTH_PUBLIC_URL) or undoUrlTemplate (AUTH_UNDO_URL_TEMPLATE); undoSeconds: 0 turns undo links off.',
   )
 }

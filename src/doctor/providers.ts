@@ -59,7 +59,7 @@ function otherNames(patient: Patient): Result {
     if (client.providerName === key) return []
     return warning(
       `The client registered as ${key} has the providerName ${client.providerName}.`,
-      `Routes and stored identities use ${key}. If you register it under another name later, its people cannot sign in.`,
+      `Routes and stored identities use ${key}. If you register the client under another name later, its people cannot sign in.`,
       `Register it as ${client.providerName}, or give it the providerName ${key}.`,
     )
   })
@@ -70,7 +70,7 @@ function noProfile(patient: Patient): Result {
     if (!('hasProfileSource' in client) || client.hasProfileSource !== false) return []
     return error(
       `Provider ${key} has neither userinfoUrl nor an id_token.`,
-      'doorward cannot know who signed in, so its logins are 502.',
+      'doorward cannot know who signed in, so its logins get 502.',
       'Add the scope openid, or userinfoUrl.',
     )
   })

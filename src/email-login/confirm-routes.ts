@@ -28,7 +28,7 @@ export function confirmRoute(ctx: AuthContext, { base, delivery, before }: Deliv
     method: 'POST',
     path: `${base}/email-login/confirm`,
     describes: {
-      summary: 'Log in by the mailed link or code',
+      summary: 'Log in with the mailed link or code',
       answers: [loginAnswer(ctx, delivery)],
       refuses: [EmailLoginInvalidError, ...passwordRefusals(ctx), TokenExpiredError, TooManyRequestsError],
       hostRefuses: ctx.settings.emailLoginSignup && (ctx.signup.onSignup ?? ctx.signup.admit) !== undefined,

@@ -31,13 +31,14 @@ import { confirmEmailLogin, lookAtEmailLogin } from './confirm-email-login'
 export function emailLoginPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/email-login/:token',
-    summary: 'Log in by the mailed link',
+    summary: 'Log in with the mailed link',
     before: [routeBudget(ctx, 'email_login_confirm')],
     refuses: [CsrfValidationFailedError, EmailLoginInvalidError],
     form: 'email_login',
     done: 'email_login', // never shown, because the form redirects
     ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
-    seeOther: 'Signed in by cookies: to `return_to` in the browser that asked, elsewhere to the success redirect.',
+    seeOther:
+      'Sets the login cookies. In the browser that requested the mail: to `return_to`. In another browser: to the success redirect.',
     formTargets: targetsOf(ctx),
     look: async (token, { locale, req }) => {
       const { login, asksPassword } = await lookAtEmailLogin(ctx, token, await evidenceOf(ctx, req))

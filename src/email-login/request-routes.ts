@@ -29,7 +29,7 @@ interface RequestBody {
 const requested: Answer = {
   status: 202,
   description:
-    'The same for every address. `request_token` belongs to the code, for clients without cookies. The link and the code themselves are shown in development only.',
+    'The response is equal for every address. Clients without cookies send `request_token` together with the code. Only in development, the response contains the link and the code.',
   schema: shape('RequestedEmailLogin', { message: string, request_token: string, login_url: stringOrNull, code: stringOrNull }),
 }
 
@@ -39,7 +39,7 @@ export function requestRoute(ctx: AuthContext, { base, before }: DeliveryLine): 
   return withBody({
     method: 'POST',
     path: `${base}/email-login/request`,
-    describes: { summary: 'Ask for a mail to sign in with', answers: [requested], refuses: [TooManyRequestsError] },
+    describes: { summary: 'Request a mail to log in', answers: [requested], refuses: [TooManyRequestsError] },
     before: [...before, ...hostGuard(ctx, 'email_login', name)],
     body: Joi.object<RequestBody>({ email: typedAddress, return_to: text(2048).optional(), ...previousToken }),
     handle: (req, res, body) => answer(ctx, req, res, body),

@@ -95,7 +95,6 @@ export async function refusingReplay<T>(work: () => Promise<T>): Promise<T> {
  */
 export function passkeyToolsOf(ctx: AuthContext): { webauthn: WebAuthn; passkeys: PasskeyStore } {
   const passkeys = passkeysOf(ctx)
-  if (!ctx.webauthn || !passkeys)
-    throw new ConfigurationError('There are no passkeys here: set passkeysEnabled (AUTH_PASSKEYS_ENABLED) to true.')
+  if (!ctx.webauthn || !passkeys) throw new ConfigurationError('Passkeys are off: set passkeysEnabled (AUTH_PASSKEYS_ENABLED) to true.')
   return { webauthn: ctx.webauthn, passkeys }
 }

@@ -25,6 +25,6 @@ function warnOfKeptFields({ logger }: AuthContext, error: Error): void {
   warned.add(logger)
   logger.error(
     { error: describeError(error) },
-    'doorward: the name or your own fields of an earlier signup could not be emptied, because a column takes no null. They stay as they were: clear them in onTakeOver and onSignup, or let the columns be null.',
+    'doorward: the name or your own fields of an earlier signup could not be removed, because a column does not allow null. The old values stay. Clear them in onTakeOver and onSignup, or allow null in the columns.',
   )
 }

@@ -34,7 +34,7 @@ export type ClaimCheck = (claims: object) => void
  */
 export function claimCheck(name: unknown, expected: unknown, logger: Logger): ClaimCheck {
   if (typeof name !== 'string' || name === '')
-    throw new ConfigurationError("requireClaim() needs the name of a claim and what it must be: requireClaim('plan', 'pro').")
+    throw new ConfigurationError("requireClaim() needs the name of a claim and the value that it must have: requireClaim('plan', 'pro').")
   const accepts =
     typeof expected === 'function' ? askFunction(name, expected as (value: unknown) => unknown, logger) : equals(name, expected)
   return (claims) => {

@@ -10,7 +10,7 @@ export function refuseRequest(maker: string, given: readonly unknown[]): void {
   if (!given.some(isRequest)) return
   const call = `${maker}()`
   throw new ConfigurationError(
-    `${maker} stands in a route without its parentheses: write ${call}, which makes the handler. ${seeTroubleshooting('guard-without-parentheses')}`,
+    `${maker} is in a route without its parentheses. Write ${call}, which returns the handler. ${seeTroubleshooting('guard-without-parentheses')}`,
   )
 }
 

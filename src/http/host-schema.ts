@@ -43,7 +43,7 @@ export async function askSchema(schema: SignupSchema, body: object): Promise<Sch
   if (result.issues) return { issues: result.issues.map((issue) => ({ path: pathOf(issue.path), rule: 'invalid' })), value: null }
   const { value } = result
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { issues: [], value: { ...value } }
-  throw new Error('signup.schema let something through that is no object.')
+  throw new Error('signup.schema returned a value that is not an object.')
 }
 
 /** Returns true for a schema of our own copy of Joi, or of another copy with the same version. */

@@ -17,7 +17,7 @@ import { activate } from './activate'
 /** Routes for the activation. The token is in the path, or in the body. Access logs do not record the body. */
 export function activationRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
   const describes: Description = {
-    summary: 'Activate an account by the mailed link, and log in',
+    summary: 'Activate an account with the mailed link, and log in',
     answers: [loginAnswer(ctx, delivery)],
     refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
   }

@@ -28,7 +28,7 @@ const passwords = Joi.object<{ new_password: string; confirm_password: string }>
   confirm_password: passwordText().allow(''),
 })
 
-const signsIn = 'Signed in by cookies, with `pagesEnabled`: to the account.'
+const signsIn = 'With `pagesEnabled`: sets the login cookies and redirects to the account.'
 
 /**
  * Returns the page of an activation link. With `pagesEnabled`, the page logs in the person who signed up. The person must use the same

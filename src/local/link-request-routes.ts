@@ -44,7 +44,7 @@ interface LinkRequest {
 const activation: LinkRequest = {
   name: 'activation_request',
   path: '/activation/request',
-  summary: 'Ask for another activation mail',
+  summary: 'Request another activation mail',
   field: 'activation_url',
   send: sendActivation,
 }
@@ -52,7 +52,7 @@ const activation: LinkRequest = {
 const passwordReset: LinkRequest = {
   name: 'password_reset_request',
   path: '/password-reset/request',
-  summary: 'Ask for a link to set a new password',
+  summary: 'Request a mail to set a new password',
   field: 'reset_url',
   send: sendPasswordReset,
 }

@@ -122,10 +122,10 @@ const warned = new WeakSet<Logger>()
 function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
   if (warned.has(logger)) return
   warned.add(logger)
-  const reason = error instanceof Error && error.name === 'DriverError' ? error.message : 'The users table takes no new hash'
+  const reason = error instanceof Error && error.name === 'DriverError' ? error.message : 'The database refused the new hash'
   logger.warn(
     { error: describeError(error) },
-    `doorward: a new password hash could not be stored, so the old one stays and logins go on. ${reason}. ${seeTroubleshooting('a-new-hash-could-not-be-stored')}`,
+    `doorward: a new password hash could not be stored, so the old hash stays, and logins still work. ${reason}. ${seeTroubleshooting('a-new-hash-could-not-be-stored')}`,
   )
 }
 

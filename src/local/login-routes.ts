@@ -73,7 +73,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       method: 'POST',
       path: `${base}/password-reset/confirm`,
       describes: {
-        summary: 'Set a new password by the mailed link, and log in',
+        summary: 'Set a new password with the mailed link, and log in',
         answers: [loginAnswer(ctx, delivery)],
         refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
       },
@@ -107,7 +107,7 @@ export function sessionLoginRoute(ctx: AuthContext): Route[] {
       method: 'POST',
       path: '/session/login',
       describes: {
-        summary: 'Log in with email and password, into a session cookie',
+        summary: 'Log in with email and password, and get a session cookie',
         answers: [sessionLoginAnswer(ctx)],
         refuses: [InvalidCredentialsError, LoginThrottledError],
       },

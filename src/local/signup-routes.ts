@@ -56,11 +56,11 @@ const deliveredSignupSchema: JsonSchema = {
 }
 
 const describesSignup = ({ settings }: AuthContext, delivery: DeliveryLine['delivery']): Pick<Description, 'summary' | 'answers'> => ({
-  summary: hasPasswords(settings) ? 'Make an account with email and password' : 'Make an account with an email address',
+  summary: hasPasswords(settings) ? 'Create an account with email and password' : 'Create an account with an email address',
   answers: [
     {
       status: 201,
-      description: 'Made, or so it looks: a taken address gets the same answer, and its owner a mail.',
+      description: 'The account was created. If the address has an account already, the response looks equal, and the owner gets a mail.',
       schema: delivery === 'session' ? deliveredSignupSchema : signupSchema,
     },
   ],

@@ -25,9 +25,9 @@ class SmtpError extends Error implements MailRefusal {
 type Verdict = 'later' | 'refused' | 'unknown'
 
 const sentences: Record<Verdict, string> = {
-  later: 'The mail was not sent: the server could not be reached, or refused it for now.',
-  refused: 'The mail was not sent: it was refused.',
-  unknown: 'The mail may or may not have been sent: the connection was lost, or what the server said cannot be told.',
+  later: 'The mail was not sent: the server could not be reached, or refused the mail for now.',
+  refused: 'The mail was not sent: the server refused it.',
+  unknown: 'It is unknown whether the mail was sent: the connection was lost, or the answer of the server could not be read.',
 }
 
 export function refused(code: string): SmtpError {

@@ -10,7 +10,7 @@ import type { LinkToken } from './email-link'
 export function linkRequestAnswer(field: string): Answer {
   return {
     status: 202,
-    description: 'The same for every address. The link itself is shown in development only.',
+    description: 'The response is equal for every address. Only in development, the response contains the link.',
     schema: { type: 'object', properties: { message: string, [field]: stringOrNull }, required: ['message', field] },
   }
 }

@@ -40,16 +40,16 @@ export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine
       method: 'POST',
       path: `${base}/mfa/verify`,
       describes: {
-        summary: 'Finish a login with the form of the challenge page',
+        summary: 'Finish a login with the form of the second-factor page',
         form: fields,
         answers: [
           {
             status: 302,
             description:
-              'The session, in two cookies, and on to `return_to`, else to the success redirect. For an app: to it, with `code` or `error`.',
+              'Sets the two cookies of the session. To `return_to`, or without it to the success redirect. If an app began the login: to the app, with `code` or `error`.',
           },
-          { status: 200, description: 'The form again: the code was wrong.', isPage: true },
-          { status: 400, description: 'The challenge is over.', isPage: true },
+          { status: 200, description: 'The form again, because the code was wrong.', isPage: true },
+          { status: 400, description: 'The second-factor step has ended.', isPage: true },
         ],
         refuses: [MfaThrottledError],
         refusals: 'page',

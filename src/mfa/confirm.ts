@@ -101,7 +101,7 @@ class BegunElsewhere extends Error {
   readonly user: UserRecord
 
   constructor(user: UserRecord) {
-    super('This enrolment was not begun by this session.')
+    super('Another session began this set-up of the second factor.')
     this.user = user
   }
 }

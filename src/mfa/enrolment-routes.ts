@@ -43,8 +43,14 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'POST',
       path: '/mfa/enroll',
       describes: {
-        summary: 'Begin with a second factor; with the active one shown, begin to replace it',
-        answers: [{ status: 200, description: 'Shown once. Nothing changes until /mfa/confirm.', schema: enrolmentSchema }],
+        summary: 'Begin to set up a second factor, or to replace the active second factor',
+        answers: [
+          {
+            status: 200,
+            description: 'The secret, shown once. The second factor changes only at `POST /mfa/confirm`.',
+            schema: enrolmentSchema,
+          },
+        ],
         refuses: [...unauthorized, MfaAlreadyEnrolledError, ...finalRefusals(ctx)],
       },
       before: [...before, aliveSession(ctx), provenAddress(ctx), freshSession(ctx)],
@@ -65,8 +71,8 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'POST',
       path: '/mfa/recovery-codes',
       describes: {
-        summary: 'A new set of recovery codes',
-        answers: [{ status: 200, description: 'Shown once; the old set is dead.', schema: recoveryCodesSchema }],
+        summary: 'Make new recovery codes',
+        answers: [{ status: 200, description: 'The new codes, shown once. The old codes are invalid.', schema: recoveryCodesSchema }],
         refuses: [...unauthorized, ...factorRefusals(ctx)],
       },
       before: [...before, freshSession(ctx)],
@@ -86,7 +92,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
     withBody({
       method: 'POST',
       path: '/mfa/disable',
-      describes: { summary: 'Take the second factor off', answers: [done], refuses: [...unauthorized, ...factorRefusals(ctx)] },
+      describes: { summary: 'Remove the second factor', answers: [done], refuses: [...unauthorized, ...factorRefusals(ctx)] },
       before: [...before, freshSession(ctx)],
       body: codeOrPasskey<ConfirmedBody & { password?: string }>(ctx, {
         ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
@@ -116,7 +122,7 @@ function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before
     method: 'POST',
     path: `${base}/mfa/confirm`,
     describes: {
-      summary: 'Show the first code: the second factor is active, every other session ended',
+      summary: 'Activate the second factor with its first code, and revoke all other sessions',
       answers: [loginAnswer(ctx, delivery)],
       refuses: [...unauthorized, ...codeRefusals, MfaAlreadyEnrolledError, ReauthenticationRequiredError],
     },

@@ -31,7 +31,7 @@ export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, be
     method: 'POST',
     path: `${base}/password-change/mfa`,
     describes: {
-      summary: 'Change the password by the second factor, and end every other session',
+      summary: 'Change the password with the second factor, and revoke all other sessions',
       answers: [done],
       refuses: [...unauthorized, ...factorRefusals(ctx)],
     },

@@ -140,7 +140,7 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
   function drop(): void {
     dropped++
     if (droppedSinceFailure++ > 0) return
-    logger.error({ capacity }, 'doorward: the audit log is full; events are dropped until the database takes them again')
+    logger.error({ capacity }, 'doorward: the audit log is full. Until the database works again, new events are lost')
   }
 
   function writeBehind(): void {
@@ -172,13 +172,14 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
   }
 
   function succeeded(): void {
-    if (failures > 0 || droppedSinceFailure > 0) logger.info({ dropped: droppedSinceFailure }, 'doorward: the audit log is written again')
+    if (failures > 0 || droppedSinceFailure > 0) logger.info({ dropped: droppedSinceFailure }, 'doorward: the audit log works again')
     failures = 0
     droppedSinceFailure = 0
   }
 
   function failed(error: unknown): void {
-    if (failures++ === 0) logger.error({ error: describeError(error), capacity }, 'doorward: the audit log cannot be written; events wait')
+    if (failures++ === 0)
+      logger.error({ error: describeError(error), capacity }, 'doorward: the audit log cannot be written. Events wait in memory')
     pause = setTimeout(writeBehind, Math.min(longestPauseMs, 250 * 2 ** failures))
     pause.unref()
   }

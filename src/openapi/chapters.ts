@@ -10,13 +10,13 @@ export function withOpenApi(ctx: Pick<AuthContext, 'settings' | 'prefix'>, chapt
     ...chapters,
     {
       name: 'Description',
-      about: 'What stands here.',
+      about: 'This document.',
       routes: [
         {
           method: 'GET',
           path: '/openapi.json',
           describes: {
-            summary: 'OpenAPI 3.1 of the routes that are mounted',
+            summary: 'Get the OpenAPI 3.1 document of the mounted routes',
             answers: [{ status: 200, description: 'The document.', schema: { type: 'object' } }],
           },
           handle: (_req, res) => {

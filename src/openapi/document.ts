@@ -47,7 +47,8 @@ export function openApiDocument(ctx: DocumentContext, chapters: readonly Chapter
 
 const info = {
   title: 'doorward',
-  description: 'Accounts, logins and sessions of this application. Every refusal is `{ detail, code, details }`; branch on `code`.',
+  description:
+    'Accounts, logins and sessions of this application. Every error is `{ detail, code, details }`. Decide by `code`, because `detail` may change.',
   license: { name: 'MIT', identifier: 'MIT' },
 }
 

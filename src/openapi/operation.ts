@@ -23,7 +23,7 @@ export function operationOf(ctx: OperationContext, lines: readonly [Route, ...Ro
     ...(bodies.length > 0 && { requestBody: requestBody(lines, bodies) }),
     security: securityOf(ctx, lines),
     responses: responsesOf(ctx, lines),
-    ...(describes.refusals === 'redirect' && { description: 'A refusal is a redirect too, with its code in `error`.' }),
+    ...(describes.refusals === 'redirect' && { description: 'An error is a redirect too. The parameter `error` contains the code.' }),
   }
 }
 
@@ -92,7 +92,7 @@ function responsesOf(ctx: OperationContext, lines: readonly Route[]): object {
 }
 
 const hostsRefusal: Response = {
-  description: 'What this application refuses for reasons of its own.',
+  description: 'Further errors of this application.',
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
 }
 

@@ -29,7 +29,7 @@ export const importedFields = ['email', 'password_hash', 'name', 'is_active', 'e
 /** Returns the account of a row, or why the import rejects the row. */
 export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser | Refusal {
   const email = normalizeEmail(row['email'])
-  if (email === null) return refusal('email', 'The address is missing, or is no email address of at most 320 characters.')
+  if (email === null) return refusal('email', 'The address is missing, or is not an email address of at most 320 characters.')
   const { name = null, password_hash: hash = null, id = null } = row
   if (name !== null && (typeof name !== 'string' || name.length > 120)) return refusal('name', 'A name has at most 120 characters.')
   if (id !== null && !/^[^\s].{0,254}$/.test(textOf(id))) return refusal('id', 'The id cannot be a key of the users table.')
@@ -44,7 +44,10 @@ export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser 
   if (isAdmin === null) return refusal('is_admin', noFlag)
   const createdAt = instantOf(row['created_at'], rules.now)
   if (createdAt === null)
-    return refusal('created_at', 'Write an instant as ISO 8601, or as seconds or milliseconds since 1970; none more than a day ahead.')
+    return refusal(
+      'created_at',
+      'Write an instant as ISO 8601, or as seconds or milliseconds since 1970. It must not be more than a day in the future.',
+    )
   const refused = hash === null || isMarker(hash) ? null : refusalOf(hash, rules.hasher)
   if (refused) return refused
   const hashedPassword = hash === null || isMarker(hash) ? null : String(hash)

@@ -154,7 +154,7 @@ function stopWhereNothingGoesIn(outcomes: readonly ImportOutcome[]): void {
 async function refusedBy<Ready extends Account>(error: unknown, accounts: UserImport<Ready>, { email }: Ready): Promise<ImportOutcome> {
   if (!(error instanceof DuplicateRecordError)) return refusalBy(error)
   if ((await accounts.taken([email])).has(email)) return 'skipped'
-  return { rule: 'duplicate', message: 'A unique rule of the users table, other than that of the address, refuses the row.' }
+  return { rule: 'duplicate', message: 'Another unique rule of the users table (not of the address) refuses the row.' }
 }
 
 /**

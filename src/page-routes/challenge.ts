@@ -18,7 +18,7 @@ export function challengeRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.mfaEnabled) return []
   return pageLines(site, {
     path: '/mfa',
-    summary: 'The page of the second factor',
+    summary: 'The page that asks for the second factor',
     sentences: { PASSKEY_REJECTED: 'passkey.rejected', MFA_CODE_INVALID: 'mfa.wrong', MFA_THROTTLED: 'mfa.throttled' },
     show: async (visit, state) => {
       const challenge = requireChallenge(visit)

@@ -49,7 +49,7 @@ export function checkMailRoutes(site: PageSite): Route[] {
   if (!localAccountsEnabled && emailLogin === 'off') return []
   return pageLines(site, {
     path: '/check-mail',
-    summary: 'The page that says where a mail went, and takes its code',
+    summary: 'The page after a mail was sent, with a form for the code',
     sentences: { EMAIL_LOGIN_INVALID: 'check_mail.wrong_code' },
     show: (visit, state) => show(visit, requireMail(visit), state),
     post: (visit, fields) => (fields['code'] === undefined ? sendAgain(visit) : signIn(visit, fields)),

@@ -24,7 +24,7 @@ import { signInAgainAddress } from './sign-in-address'
 export function confirmationRoutes(site: PageSite): Route[] {
   return pageLines(site, {
     path: '/reauthenticate',
-    summary: 'The page that asks a signed-in person for a credential',
+    summary: 'The page where a signed-in person confirms the session',
     sharesPath: true,
     sentences: {
       PASSKEY_REJECTED: 'passkey.rejected',

@@ -14,7 +14,7 @@ export function emailLoginRoutes(site: PageSite): Route[] {
   if (site.ctx.settings.emailLogin === 'off') return []
   return pageLines(site, {
     path: '/email-login/request',
-    summary: 'The form that asks for a mail to sign in with',
+    summary: 'The form that requests a mail to log in',
     sharesPath: true,
     show: (visit, state) =>
       visit.req.method === 'POST' ? showLogin(visit, state, 'email') : { to: signInAddress(visit.ctx, visit.reader, visit.returnTo) },

@@ -12,7 +12,7 @@ export function forgotPasswordRoutes(site: PageSite): Route[] {
   if (!hasPasswords(site.ctx.settings)) return []
   return pageLines(site, {
     path: '/forgot-password',
-    summary: 'The page that asks for a link to a new password',
+    summary: 'The page that requests a mail to set a new password',
     show: ({ ctx, reader, returnTo }, state) => {
       const body = forgotPasswordPage(reader, state, { returnTo, signIn: signInAddress(ctx, reader, returnTo) })
       return { page: 'forgotPassword', title: reader.text('forgot.title'), body }

@@ -41,7 +41,7 @@ export interface PageDefinition extends Explaining {
 }
 
 const shown: Answer = { status: 200, description: 'The page.', isPage: true }
-const goneOn: Answer = { status: 303, description: 'Done: on to the next page.' }
+const goneOn: Answer = { status: 303, description: 'To the next page.' }
 
 /** An error that redirects the request before a page is shown or a form is handled. */
 export class Elsewhere extends Error {

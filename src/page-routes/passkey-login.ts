@@ -11,7 +11,7 @@ export function passkeyLoginRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.passkeysEnabled) return []
   return pageLines(site, {
     path: '/passkeys/login',
-    summary: 'The form that signs in by a passkey',
+    summary: 'The form that logs in with a passkey',
     sharesPath: true,
     sentences: { PASSKEY_REJECTED: 'passkey.rejected' },
     show: (visit, state) =>

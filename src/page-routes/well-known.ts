@@ -21,7 +21,7 @@ function changePassword(ctx: AuthContext): Route {
   return {
     method: 'GET',
     path: '/.well-known/change-password',
-    describes: { summary: 'The page where the password is changed', answers: [{ status: 302, description: 'To the page.' }] },
+    describes: { summary: 'Go to the page where a person changes the password', answers: [{ status: 302, description: 'To the page.' }] },
     // The Host header must not determine the URL.
     handle: (_req, res) => sendRedirect(res, `${ctx.settings.publicUrl}${ctx.prefix}${password.path}`),
   }
@@ -33,8 +33,10 @@ function passkeyEndpoints(ctx: AuthContext): Route {
     method: 'GET',
     path: '/.well-known/passkey-endpoints',
     describes: {
-      summary: 'The pages where passkeys are made and looked after',
-      answers: [{ status: 200, description: 'Their addresses.', schema: shape('PasskeyEndpoints', { enroll: string, manage: string }) }],
+      summary: 'The pages where a person creates and manages passkeys',
+      answers: [
+        { status: 200, description: 'The URLs of the pages.', schema: shape('PasskeyEndpoints', { enroll: string, manage: string }) },
+      ],
     },
     handle: (req, res) =>
       sendJson(res, 200, {

@@ -99,7 +99,7 @@ export function linkPage(
       method: 'GET',
       path,
       describes: {
-        summary: `${summary}: the page behind the mailed link`,
+        summary: `${summary}: show the form`,
         answers: [page('The form. Nothing has changed.'), notValid],
         ...pageRefusals,
       },
@@ -121,7 +121,7 @@ export function linkPage(
         answers: [
           page('Done.'),
           ...(leadsOn === null ? [] : [{ status: 303, description: leadsOn } as const]),
-          { ...notValid, description: 'The form again; or the link is not valid any more.' },
+          { ...notValid, description: 'The form again with the problem, or the page for an invalid link.' },
         ],
         ...pageRefusals,
       },

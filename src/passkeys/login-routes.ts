@@ -68,11 +68,11 @@ function optionsRoute(ctx: AuthContext): Route {
     method: 'POST',
     path: '/passkeys/login/options',
     describes: {
-      summary: 'What a browser needs to sign in with a passkey; the same for everybody',
+      summary: 'Get the options to log in with a passkey',
       answers: [
         {
           status: 200,
-          description: 'For `navigator.credentials.get()`; good for 15 minutes. Nothing is stored.',
+          description: 'The options for `navigator.credentials.get()`, valid for 15 minutes.',
           schema: loginOptionsSchema,
         },
       ],

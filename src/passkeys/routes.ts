@@ -64,8 +64,8 @@ function registrationRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'POST',
       path: '/passkeys/register/options',
       describes: {
-        summary: 'What a browser needs to make a passkey',
-        answers: [{ status: 200, description: 'For `navigator.credentials.create()`. Nothing is stored.', schema: creationOptionsSchema }],
+        summary: 'Get the options to create a passkey',
+        answers: [{ status: 200, description: 'The options for `navigator.credentials.create()`.', schema: creationOptionsSchema }],
         refuses: [UnauthorizedError, AccountInactiveError, PasskeyLimitError, ...finalRefusals(ctx)],
       },
       before: [...before, provenAddress(ctx), factorShown(ctx), freshSession(ctx)],
@@ -82,7 +82,7 @@ function registrationRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'POST',
       path: '/passkeys/register',
       describes: {
-        summary: 'Add the passkey that the browser made',
+        summary: 'Register the passkey that the browser created',
         answers: [{ status: 201, description: 'The passkey. The owner gets a mail.', schema: passkeySchema }],
         refuses: [UnauthorizedError, PasskeyInvalidError, PasskeyTakenError, PasskeyLimitError],
       },
@@ -114,8 +114,8 @@ function ownPasskeyRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'GET',
       path: '/passkeys',
       describes: {
-        summary: 'The passkeys of the account',
-        answers: [{ status: 200, description: 'The oldest first.', schema: { type: 'array', items: passkeySchema } }],
+        summary: 'List the passkeys of the account',
+        answers: [{ status: 200, description: 'The passkeys, oldest first.', schema: { type: 'array', items: passkeySchema } }],
         refuses: [TooManyRequestsError],
       },
       before: [...signedIn, aliveSession(ctx)],
@@ -129,7 +129,7 @@ function ownPasskeyRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'PATCH',
       path: '/passkeys/:id',
       describes: {
-        summary: 'Give a passkey another name',
+        summary: 'Rename a passkey',
         answers: [{ status: 200, description: 'The passkey.', schema: passkeySchema }],
         refuses: [NotFoundError],
       },

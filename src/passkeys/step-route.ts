@@ -18,11 +18,11 @@ export function passkeyStepRoute(ctx: AuthContext): Route {
     method: 'POST',
     path: '/mfa/passkey/options',
     describes: {
-      summary: 'What a browser needs to finish a login by a passkey',
+      summary: 'Get the options to finish a login with a passkey',
       answers: [
         {
           status: 200,
-          description: 'For `navigator.credentials.get()`; good for 5 minutes, with this `mfa_token`. Nothing is stored.',
+          description: 'The options for `navigator.credentials.get()`, valid for 5 minutes with this `mfa_token`.',
           schema: requestOptionsSchema,
         },
       ],

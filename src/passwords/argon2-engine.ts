@@ -68,7 +68,7 @@ function requireArgon2(): typeof import('argon2') {
     return require('argon2') as typeof import('argon2') // according to its types
   } catch (cause) {
     throw new ConfigurationError(
-      'The package argon2 does not load: it brings no binary for this platform, or its install was cut short. Run `npm rebuild argon2` (its install script compiles one), install @node-rs/argon2, or pass `passwordHasher`.',
+      'The package argon2 does not load: it has no binary for this platform, or its installation was interrupted. Run `npm rebuild argon2` (its install script compiles one), install @node-rs/argon2, or pass `passwordHasher`.',
       { cause },
     )
   }

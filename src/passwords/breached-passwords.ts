@@ -81,7 +81,7 @@ const bytesOfSuffix = 18
 function suffixesOf(text: string, minCount: number): Buffer {
   const lines = text.split(/\r?\n/).filter((row) => row !== '')
   const rows = lines.map((row) => line.exec(row))
-  if (rows.length === 0 || rows.includes(null)) throw new Error('Have I Been Pwned answered with something that is no list.')
+  if (rows.length === 0 || rows.includes(null)) throw new Error('Have I Been Pwned answered with something that is not a list.')
   return Buffer.concat(rows.flatMap((row) => (row && Number(row[2]) >= minCount ? [bytesOf(row[1] ?? '')] : [])))
 }
 

@@ -57,7 +57,7 @@ function readable({ hasher, logger }: Verifier, hash: unknown): string | null {
   const reason = typeof hash === 'string' ? (hasher.unreadable?.(hash) ?? null) : 'unknown_format' // a row may contain any value
   if (typeof hash === 'string' && reason === null) return hash
   if (reason === 'bcrypt_not_installed') warnOfBcrypt(logger)
-  else logger.error({ reason }, 'doorward: a stored password hash cannot be read; its owner has to reset the password')
+  else logger.error({ reason }, 'doorward: a stored password hash cannot be read; the person must reset the password')
   return null
 }
 
@@ -67,5 +67,8 @@ const warned = new WeakSet<Logger>()
 function warnOfBcrypt(logger: Logger): void {
   if (warned.has(logger)) return
   warned.add(logger)
-  logger.warn({}, 'doorward: a stored password hash is of bcrypt, which is not installed; such logins fail: npm install bcrypt')
+  logger.warn(
+    {},
+    'doorward: a stored password hash is a bcrypt hash, but the package bcrypt is not installed, so the login failed. Run npm install bcrypt',
+  )
 }

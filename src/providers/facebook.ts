@@ -31,7 +31,9 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
     const endpoints = endpointsOf(Object(options).graphVersion)
     super(options, { providerName: 'facebook', endpoints, scopes: ['public_profile', 'email'], options: ['graphVersion'] })
     if (this.connection().clientSecret === '' && this.clientId !== '')
-      throw new ConfigurationError('FacebookClient: clientSecret is empty, and appsecret_proof is made of it; set it to the app secret.')
+      throw new ConfigurationError(
+        'FacebookClient: clientSecret is empty, but appsecret_proof needs it; set clientSecret to the app secret.',
+      )
     this.#apiUrl = this.endpoints.apiUrl.replace(/\/$/, '')
   }
 

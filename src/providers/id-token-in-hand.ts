@@ -42,7 +42,7 @@ function refuseOtherThanIdTokens(headerType: string | null, claims: TokenClaims)
   const { typ, token_use: use, events } = claims
   const isOtherHeader = headerType !== null && headerType.toLowerCase() !== 'jwt'
   const isOtherName = [typ, use].some((name) => typeof name === 'string' && !['id', 'id_token', 'jwt'].includes(name.toLowerCase()))
-  if (isOtherHeader || isOtherName || events !== undefined) throw refused('the token is of another kind than an id_token')
+  if (isOtherHeader || isOtherName || events !== undefined) throw refused('the token is not an id_token')
 }
 
 /**

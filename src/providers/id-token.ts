@@ -34,7 +34,7 @@ export async function verifyIdToken(idToken: string, rules: IdTokenRules): Promi
     const checked = checkClaims(claims, { acceptsIssuer: rules.acceptsIssuer, required: ['aud', 'iat'], now: rules.now })
     checkAudience(checked, rules.clientId)
     if (rules.nonce !== undefined && checked['nonce'] !== rules.nonce)
-      throw refused('nonce is not the one that was sent: the provider must repeat it, and for the login that began')
+      throw refused('nonce is not the nonce that was sent: the provider must repeat the nonce of the same login')
     return checked
   } catch (error) {
     if (!(error instanceof AppError)) throw error

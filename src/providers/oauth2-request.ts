@@ -21,7 +21,7 @@ export interface ProviderConnection {
 
 /** Connects to a provider. Each client of the library has its own limit of simultaneous calls, even if clients share an HTTP client. */
 export function connectTo(known: Omit<ProviderConnection, 'limits'>): ProviderConnection {
-  const limits = limitInFlight(() => new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are under way.'))
+  const limits = limitInFlight(() => new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are running.'))
   return Object.freeze({ ...known, limits })
 }
 

@@ -373,7 +373,7 @@ export class OidcClient implements ProviderClient {
       )
     const age = Math.floor(this.#now().getTime() / 1000 - authTime)
     if (age > maxAgeSeconds + CLOCK_SKEW_SECONDS)
-      throw unusableIdentity(providerName, `auth_time is ${age} s ago, longer than maxAgeSeconds: the provider did not heed max_age`)
+      throw unusableIdentity(providerName, `auth_time is ${age} s ago, longer than maxAgeSeconds: the provider ignored max_age`)
   }
 
   async #inspect(accessToken: string): Promise<Claims> {
@@ -466,7 +466,7 @@ function checkOidcOptions(owner: string, options: OidcClientOptions): void {
   if (isNamed) for (const name of ['authorizeUrl', 'tokenUrl'] as const) requireEndpoint(owner, name, options[name])
   for (const name of OPTIONAL_ADDRESSES) if (options[name] !== undefined) requireEndpoint(owner, name, options[name])
   if (isNamed && par === true && pushedAuthorizationUrl === undefined)
-    throw new ConfigurationError(`${owner}: par needs pushedAuthorizationUrl, or an issuer alone, so that it is discovered.`)
+    throw new ConfigurationError(`${owner}: par needs pushedAuthorizationUrl, or only an issuer, so that doorward discovers the URL.`)
   if (options.introspectionUrl !== undefined && options.tokeninfoUrl !== undefined) {
     throw new ConfigurationError(`${owner}: pass introspectionUrl or tokeninfoUrl, not both.`)
   }

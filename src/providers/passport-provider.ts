@@ -104,7 +104,7 @@ export function isPassportProvider(provider: Provider): provider is PassportProv
 function checkOptions(make: unknown, options: object): void {
   if (typeof make !== 'function')
     throw new ConfigurationError(
-      'passportProvider: pass a function that makes the strategy: (base) => new Strategy({ ...base, … }, base.verify).',
+      'passportProvider: pass a function that returns the strategy: (base) => new Strategy({ ...base, … }, base.verify).',
     )
   const { profile, pkce, ...others } = Object(options)
   const [unknown] = Object.keys(others)

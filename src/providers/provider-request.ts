@@ -49,9 +49,9 @@ function withoutMessage(error: unknown): HttpClientError {
 function bytesOf(body: unknown, maxBytes: number): Buffer {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw new HttpClientError('NO_BODY', 'The HTTP client returned no body.')
   // A string never has more UTF-16 units than UTF-8 bytes. So this check can reject a string before copying it.
-  if (body.length > maxBytes) throw new HttpClientError('TOO_LARGE', 'The provider answered with too much.')
+  if (body.length > maxBytes) throw new HttpClientError('TOO_LARGE', 'The answer of the provider is too large.')
   const bytes = typeof body === 'string' ? Buffer.from(body, 'utf8') : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  if (bytes.length > maxBytes) throw new HttpClientError('TOO_LARGE', 'The provider answered with too much.')
+  if (bytes.length > maxBytes) throw new HttpClientError('TOO_LARGE', 'The answer of the provider is too large.')
   return bytes
 }
 

@@ -35,12 +35,12 @@ export function errorCode(error: unknown): string | null {
 
 const advice: Readonly<Record<string, string>> = {
   invalid_grant:
-    'invalid_grant: the code was used or has expired, or the redirect URI or PKCE verifier is not that of the login. If every login ends so, check redirectUri and pkce',
+    'invalid_grant: the code was used or has expired, or the redirect URI or PKCE verifier does not belong to the login. If every login fails like this, check redirectUri and pkce',
   invalid_request: 'invalid_request: check clientAuthentication, pkce and redirectUri, and the description of the error',
   invalid_request_uri: 'invalid_request_uri: the pushed request has expired; begin the login anew',
   invalid_scope: 'invalid_scope: check scopes of this client, here and at the provider',
   insufficient_scope: 'insufficient_scope: add the scope that the endpoint asks for to scopes',
-  invalid_token: 'invalid_token: the endpoint does not take this access token; check that userinfoUrl is of this provider',
+  invalid_token: 'invalid_token: the endpoint refuses this access token; check that userinfoUrl belongs to this provider',
   unauthorized_client: 'unauthorized_client: allow the authorization code grant for this client at the provider',
   unsupported_grant_type: 'unsupported_grant_type: allow the authorization code grant for this client at the provider',
   unsupported_response_type: 'unsupported_response_type: allow response type code for this client at the provider',
@@ -54,6 +54,6 @@ export function adviceOn(code: string | null, status: number | null): string {
   if (code !== null) return (Object.hasOwn(advice, code) && advice[code]) || `${code}: look it up in the documentation of the provider`
   if (status === null || status >= 500) return 'it gave no reason; look at its own log, and try again'
   if (status >= 400) return 'it gave no reason; check the address of the endpoint, and what this client may do there'
-  if (status >= 300) return 'a redirect is not followed; use the address that it leads to'
-  return 'the answer is no JSON object of the form that the standard asks for; check the address of the endpoint'
+  if (status >= 300) return 'doorward does not follow a redirect; use the address that the redirect leads to'
+  return 'the answer is not a JSON object as the standard requires; check the address of the endpoint'
 }

@@ -35,7 +35,7 @@ export function readHeader(token: unknown, algorithms: readonly SignatureAlgorit
   const alg = algorithms.find((algorithm) => algorithm === header['alg'])
   if (alg === undefined) throw refused(`algorithm not in the list: have the provider sign with one of ${algorithms.join(', ')}`)
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64'))
-    throw refused('the header has a critical extension, which nobody here knows')
+    throw refused('the header has a critical extension that doorward does not know')
   const { kid, typ } = header
   return { alg, kid: typeof kid === 'string' && kid !== '' ? kid : null, typ: typeof typ === 'string' ? typ : null }
 }
@@ -54,7 +54,7 @@ export function readUnverifiedClaims(token: unknown): Record<string, unknown> {
 /** Verifies the signature, and returns the claims. @throws OAuthTokenRejectedError when `key` did not sign this token with `alg` */
 export function verifySignature(token: string, key: KeyObject, alg: SignatureAlgorithm): Record<string, unknown> {
   const claims = segment(token, 1)
-  if (!isSignedBy(token, key, alg)) throw refused('the signature is not valid: check that jwksUri is of this provider')
+  if (!isSignedBy(token, key, alg)) throw refused('the signature is not valid: check that jwksUri belongs to this provider')
   return claims
 }
 

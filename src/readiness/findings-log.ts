@@ -25,7 +25,8 @@ export function findingsLog(logger: Logger, now: () => Date): FindingsLog {
         logger[level === 'error' ? 'error' : 'warn']({ key, table, column, sql }, `doorward: ${message}`)
       }
       const isBroken = findings.some(({ level }) => level === 'error')
-      if (wasBroken && !isBroken) logger.info({ checked: [...told] }, 'doorward: the tables are right now; requests are served.')
+      if (wasBroken && !isBroken)
+        logger.info({ checked: [...told] }, 'doorward: the tables have no errors any more, so doorward accepts requests.')
       wasBroken = isBroken
     },
     tellRefusal(errors) {
@@ -35,7 +36,7 @@ export function findingsLog(logger: Logger, now: () => Date): FindingsLog {
       const keys = errors.map(({ key }) => key).join(', ')
       logger.error(
         { findings },
-        `doorward: requests are refused with 503, because the tables have errors: ${keys}. ${seeTroubleshooting('sign-in-is-not-available')}`,
+        `doorward: every request gets 503, because the tables have errors: ${keys}. ${seeTroubleshooting('sign-in-is-not-available')}`,
       )
     },
   }

@@ -45,7 +45,7 @@ async function askAdapter(store: AuthStore, logger: Logger): Promise<TableFindin
   try {
     return (await store.check?.()) ?? []
   } catch (error) {
-    logger.warn({ error: describeError(error) }, 'doorward: check() of the store failed; requests go on unchecked.')
+    logger.warn({ error: describeError(error) }, 'doorward: check() of the store failed. doorward accepts requests without the check.')
     return []
   }
 }

@@ -52,7 +52,7 @@ export async function requestConfirmationCode(
 
 async function requireTakesCode(ctx: AuthContext, user: UserRecord): Promise<void> {
   if (!mailsCodes(ctx))
-    throw new Error('No code can be mailed that confirms a session: that takes a mailer, and a store with `sessions` and `emailLogins`.')
+    throw new Error('doorward cannot mail a code to confirm a session. Pass a mailer, and a store with `sessions` and `emailLogins`.')
   requireProvenAddress(ctx, user)
   if (user.emailVerifiedAt === null) throw new EmailNotVerifiedError()
   if (needsFactor(ctx, user)) throw new MfaRequiredError()

@@ -59,7 +59,7 @@ function answer({ settings }: AuthContext): Answer {
   return {
     status: 200,
     description:
-      'The session is fresh, and the new access token says so; `refresh_token` is null. In deliveries with cookies the session’s cookie has a new value.',
+      'The session is confirmed. The response has a new access token, and `refresh_token` is null. With cookies, the session’s cookie gets a new value.',
     schema: {
       oneOf: [loginSchema(settings), shape('FreshSession', { user_id: string, expires_at: instant, mfa_required: flag })],
     },
@@ -80,7 +80,7 @@ function reauthenticationRoute(ctx: AuthContext, guards: Guards, { base, deliver
     method: 'POST',
     path: `${base}/reauthenticate`,
     describes: {
-      summary: 'Show a credential again: the session is fresh',
+      summary: 'Confirm the session with a credential',
       answers: [answer(ctx)],
       refuses: [
         OAuthStateMismatchError,
@@ -119,7 +119,7 @@ function reauthenticationRoute(ctx: AuthContext, guards: Guards, { base, deliver
 const mailed: Answer = {
   status: 202,
   description:
-    'A code of eight digits is on its way to the address of the account, unless the address had too many mails. It confirms this session alone.',
+    'A code of eight digits is on its way to the address of the account. If the address got too many mails, no mail is sent. The code confirms only this session.',
   schema: shape('MailedCode', { message: string }),
 }
 
@@ -130,7 +130,7 @@ function emailRoute(ctx: AuthContext, guards: Guards, { base, before }: Delivery
     method: 'POST',
     path: `${base}/reauthenticate/email`,
     describes: {
-      summary: 'Ask for a mail with a code that makes the session fresh',
+      summary: 'Request a mail with a code to confirm the session',
       answers: [mailed],
       refuses: [EmailNotVerifiedError, MfaRequiredError, EmailLinkForbiddenError, TooManyRequestsError],
     },
@@ -153,11 +153,11 @@ function passkeyOptionsRoute(ctx: AuthContext, guards: Guards, { base, before }:
     method: 'POST',
     path: `${base}/reauthenticate/passkey/options`,
     describes: {
-      summary: 'What a browser needs to confirm a person by a passkey',
+      summary: 'Get the options to confirm the session with a passkey',
       answers: [
         {
           status: 200,
-          description: 'For `navigator.credentials.get()`; good for 5 minutes, in this session. Nothing is stored.',
+          description: 'The options for `navigator.credentials.get()`, valid for 5 minutes in this session.',
           schema: requestOptionsSchema,
         },
       ],

@@ -29,7 +29,7 @@ function list(ctx: AuthContext, guards: Guards): Route {
     method: 'GET',
     path: '/sessions',
     describes: {
-      summary: 'Every living session of the account, the one used last first',
+      summary: 'List the live sessions of the account, last used first',
       answers: [listedSessions],
       refuses: [TooManyRequestsError],
     },
@@ -51,7 +51,7 @@ function endOne(ctx: AuthContext, guards: Guards): Route {
   return {
     method: 'DELETE',
     path: '/sessions/:id',
-    describes: { summary: 'End one session of the account', answers: [done], refuses: [NotFoundError, TooManyRequestsError] },
+    describes: { summary: 'Revoke one session of the account', answers: [done], refuses: [NotFoundError, TooManyRequestsError] },
     before: changing(ctx, guards),
     handle: async (req, res) => {
       await revokeSession(ctx, ownSession(req).userId, String(req.params['id']))
@@ -65,7 +65,7 @@ function endOthers(ctx: AuthContext, guards: Guards): Route {
   return withBody({
     method: 'POST',
     path: '/sessions/revoke-others',
-    describes: { summary: 'End every session of the account but this one', answers: [done], refuses: [TooManyRequestsError] },
+    describes: { summary: 'Revoke all sessions of the account except this session', answers: [done], refuses: [TooManyRequestsError] },
     before: changing(ctx, guards),
     // If the token has no `sid`, the refresh token identifies the session that stays live.
     body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
@@ -90,7 +90,7 @@ function ownSession(req: Request): SessionRecord {
 
 const listedSessions: Answer = {
   status: 200,
-  description: 'The sessions. `kind` is `tokens` or `session`; `ip` and `user_agent` are of the login.',
+  description: 'The sessions. `kind` is `tokens` or `session`. `ip` and `user_agent` are the values of the login.',
   schema: {
     type: 'array',
     items: shape('ListedSession', {

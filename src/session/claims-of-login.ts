@@ -47,7 +47,8 @@ export async function claimsToGoOn(ctx: AuthContext, { userId, session, amr }: G
  * @throws ServiceUnavailableError if the host was not asked, because the account lost its second factor at this moment
  */
 export function claimsToSign({ accessTokenClaims }: AuthContext, { claims }: Login): HostClaims {
-  if (accessTokenClaims && !claims) throw new ServiceUnavailableError({ cause: new Error('The claims of this login were not asked for.') })
+  if (accessTokenClaims && !claims)
+    throw new ServiceUnavailableError({ cause: new Error('accessTokenClaims was not called for this login.') })
   return claims ?? noClaims
 }
 

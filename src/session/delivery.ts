@@ -50,13 +50,13 @@ function withFields(schema: JsonSchema, fields: object): JsonSchema {
 export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, delivery: Delivery): Answer {
   const session = {
     bearer: 'The session’s two tokens',
-    cookie: 'The session, in two cookies; the tokens of the body are null',
+    cookie: 'The session, in two cookies. The tokens in the body are null',
     both: 'The session’s two tokens, in the body and in two cookies',
     session: 'The session, in its cookie',
   }[delivery]
   return {
     status: 200,
-    description: `${session}. Where a second factor is active: its challenge, and no session yet.`,
+    description: `${session}. If a second factor is active: the data of the second-factor step, and no session yet.`,
     schema:
       delivery === 'session'
         ? { oneOf: [withFields(deliveredSession, optionalFields(settings)), deliveredChallenge] }
@@ -86,7 +86,7 @@ export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResul
 export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>): Answer {
   return {
     status: 200,
-    description: 'The session, in its cookie. Where a second factor is active: its challenge, and no cookie yet.',
+    description: 'The session, in its cookie. If a second factor is active: the data of the second-factor step, and no cookie yet.',
     schema: { oneOf: [withFields(sessionFields, { return_to: string }), loginSchema(settings)] },
   }
 }

@@ -23,8 +23,8 @@ export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
       method: 'GET',
       path: '/.well-known/jwks.json',
       describes: {
-        summary: 'The public keys that access tokens are signed with (RFC 7517)',
-        answers: [{ status: 200, description: 'The key set; may be kept for five minutes.', schema: keySetSchema }],
+        summary: 'Get the public keys to verify access tokens (RFC 7517)',
+        answers: [{ status: 200, description: 'The key set. Clients may cache it for five minutes.', schema: keySetSchema }],
       },
       handle: (_req, res) => {
         // The response is public, and equal for every verifier, so caches may keep it.

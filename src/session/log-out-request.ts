@@ -43,7 +43,7 @@ export const logoutAnswers: readonly Answer[] = [
   done,
   {
     status: 200,
-    description: 'With `provider_logout`: where the browser ends its session at the provider, too; null where there is no such place.',
+    description: 'With `provider_logout`: the URL where the browser logs out at the provider. Null if the provider has no such URL.',
     schema: shape('ProviderLogout', { logout_url: stringOrNull }),
   },
 ]

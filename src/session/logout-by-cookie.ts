@@ -22,7 +22,7 @@ export function logoutByCookie(ctx: AuthContext, path: '/logout' | '/session/log
     method: 'POST',
     path,
     describes: {
-      summary: 'End this browser’s session, or all of the account’s',
+      summary: 'Log out: revoke the session of this browser, or all sessions of the account',
       answers: logoutAnswers,
       credential: 'session_cookie',
       limit: logoutLimit,

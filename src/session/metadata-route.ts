@@ -40,8 +40,8 @@ function metadata(ctx: MetadataContext, path: string): Route {
     method: 'GET',
     path,
     describes: {
-      summary: 'Who issues the access tokens, and where their keys are (RFC 8414)',
-      answers: [{ status: 200, description: 'The metadata; may be kept for five minutes.', schema: metadataSchema }],
+      summary: 'Get the issuer of the access tokens and the URL of the keys (RFC 8414)',
+      answers: [{ status: 200, description: 'The metadata. Clients may cache it for five minutes.', schema: metadataSchema }],
     },
     handle: (_req, res) => {
       res.setHeader('Cache-Control', 'public, max-age=300')

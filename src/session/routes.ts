@@ -21,11 +21,15 @@ import { refresh } from './refresh'
 
 const token = text(4096)
 
-const describesLogout: Description = { summary: 'End this session, or all of the account’s', answers: logoutAnswers, limit: logoutLimit }
+const describesLogout: Description = {
+  summary: 'Log out: revoke this session, or all sessions of the account',
+  answers: logoutAnswers,
+  limit: logoutLimit,
+}
 
 function describesRefresh(ctx: AuthContext, delivery: 'bearer' | 'cookie'): Description {
   return {
-    summary: 'Spend the refresh token on a new pair',
+    summary: 'Get a new access token and a new refresh token',
     answers: [loginAnswer(ctx, delivery)],
     refuses: [UnauthorizedError, InvalidTokenError, AccountInactiveError],
   }

@@ -14,7 +14,7 @@ export function discoveryNotices(provider: string, logger: Logger): (error: unkn
     const reason = error instanceof Error ? error.message : String(error) // our own text with the issuer and the fault
     logger[level](
       { provider, reason },
-      `doorward: provider ${provider} is not ready: its logins are 502 until its description can be read.`,
+      `doorward: provider ${provider} is not ready. Its logins get 502 until doorward can read its metadata.`,
     )
   }
 }

@@ -13,7 +13,7 @@ export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>
   return {
     level: 'warn',
     entry: 'other-host',
-    message: `a social login began at the host ${seen}, and the provider sends people back to ${expected}, where their cookie is missing (401 OAUTH_STATE_MISMATCH). Open the app at ${expected}, or set publicUrl (AUTH_PUBLIC_URL) to the address in use.`,
+    message: `a social login began at the host ${seen}, but the provider sends people back to ${expected}, where the login's cookie is missing (401 OAUTH_STATE_MISMATCH). Open the app at ${expected}, or set publicUrl (AUTH_PUBLIC_URL) to the address in use.`,
     fields: { host: seen, expected },
   }
 }
@@ -55,7 +55,7 @@ export function tokenFromTheFuture(issuedAt: number, now: Date): Notice | null {
     level: 'warn',
     entry: 'clock',
     message:
-      'an access token is from the future. The clock of the process that issued it, or of this one, is wrong, so tokens end too early or too late. Synchronize the clocks (NTP).',
+      'an access token is from the future. The clock of this process, or of the process that issued the token, is wrong. So tokens expire too early or too late. Synchronize the clocks (NTP).',
     fields: { secondsAhead },
   }
 }

@@ -18,7 +18,7 @@ export function untrustedProxy({ headers, app }: SeenRequest): Notice | null {
   return {
     level: 'warn',
     entry: 'behind-a-proxy',
-    message: `a request has the header ${header}, but Express trusts no proxy. If a proxy of yours sent it, every visitor has the proxy's address and all share one rate limit: one visitor can use it up, and then everybody gets 429, for logins too. Name your proxies: app.set('trust proxy', 'loopback').${header === 'Forwarded' ? ' Express reads X-Forwarded-For and never Forwarded, so let the proxy send that too.' : ''}`,
+    message: `a request has the header ${header}, but Express trusts no proxy. If your proxy sent the header, every visitor has the proxy's address, and all visitors share one rate limit. Then one visitor can make every login fail with 429. Name your proxies: app.set('trust proxy', 'loopback').${header === 'Forwarded' ? ' Express reads only X-Forwarded-For, so let the proxy send X-Forwarded-For too.' : ''}`,
   }
 }
 
@@ -28,7 +28,7 @@ export function trustsEveryProxy({ app }: SeenRequest): Notice | null {
     level: 'warn',
     entry: 'trust-every-proxy',
     message:
-      "the app trusts every proxy ('trust proxy' is true), so clients choose their own address and escape every rate limit; name your proxies instead.",
+      "the app trusts every proxy ('trust proxy' is true), so a client can send any address and avoid every rate limit. Name your proxies instead.",
   }
 }
 
@@ -67,7 +67,7 @@ export function otherMount({ baseUrl }: SeenRequest, prefix: string): Notice | n
   return {
     level: 'warn',
     entry: 'mount-and-prefix',
-    message: `the router is mounted elsewhere than option prefix says; redirect URIs and cookie paths follow the option. ${mountFix(mountedAt, prefix)}`,
+    message: `the router is mounted at another path than option prefix says. Redirect URIs and cookie paths use the option. ${mountFix(mountedAt, prefix)}`,
     fields: { prefix, mountedAt },
   }
 }
@@ -85,6 +85,6 @@ export function unparsedBody({ body, readableDidRead }: SeenRequest): Notice | n
   return {
     level: 'warn',
     entry: 'body-parser',
-    message: `a body parser in front of the router left ${left}, which the routes refuse with 422. Mount the router before express.raw() or express.text(), or give those a path of their own.`,
+    message: `a body parser in front of the router left ${left}, so the routes respond 422. Mount the router before express.raw() or express.text(), or limit these parsers to other paths.`,
   }
 }

@@ -19,16 +19,16 @@ import { ticketSchemas } from './send-ticket'
 
 /** The parameters of the callback (RFC 6749 sections 4.1.2 and 4.1.2.1; RFC 9207 section 2). */
 const query: readonly QueryParameter[] = [
-  { name: 'state', description: 'Names the attempt that began here.', schema: string },
-  { name: 'code', description: 'What the provider grants.', schema: string },
-  { name: 'error', description: 'Why it does not.', schema: string },
-  { name: 'iss', description: 'Who the provider is.', schema: string },
-  { name: 'answer', description: 'All of these, sealed by the POST.', schema: string },
+  { name: 'state', description: 'The `state` that this service sent to the provider.', schema: string },
+  { name: 'code', description: 'The authorization code of the provider.', schema: string },
+  { name: 'error', description: 'The error code of the provider, if the login failed.', schema: string },
+  { name: 'iss', description: 'The issuer identifier of the provider (RFC 9207).', schema: string },
+  { name: 'answer', description: 'All of these parameters, encrypted by `POST /oauth/:provider/callback`.', schema: string },
 ]
 
 export function describesCallback(settings: Settings): Description {
   return {
-    summary: 'The way back from the provider: log in, or link where that was begun',
+    summary: 'Return from the provider: log in, link the identity, or confirm the session',
     query,
     answers: [inBody(settings), ...redirects(settings)],
     refuses: [
@@ -53,7 +53,7 @@ function inBody(settings: Settings): Answer {
   const { status, description, schema } = loginAnswer({ settings }, settings.tokenDelivery)
   return {
     status,
-    description: `${description} After a link: the identity. Where the session that began to link or to confirm is not signed in: a ticket.`,
+    description: `${description} After a link: the identity. If the request has no session cookie of the person who began a link or a confirmation: a ticket.`,
     schema: { oneOf: [schema, identitySchema, ...ticketSchemas] },
   }
 }
@@ -64,11 +64,11 @@ function redirects({ tokenDelivery, oauthErrorRedirect, appRedirects }: Settings
   const hasPages = tokenDelivery !== 'bearer'
   const asks: Answer = {
     status: 200,
-    description: 'For a browser whose account has a second factor: the page that asks for it.',
+    description: 'If the account has a second factor: the page that asks for it.',
     isPage: true,
   }
   return [
-    ...(hasPages ? [redirect('To `return_to`, or else to the success redirect.')] : []),
+    ...(hasPages ? [redirect('To `return_to`. Without `return_to`: to the success redirect.')] : []),
     ...(hasApps ? [redirect('To the app, with `code`, `ticket` or `error`.')] : []),
     ...(hasPages || hasApps ? [asks] : []),
     ...(oauthErrorRedirect === null ? [] : [redirect('To the error redirect, with `error=CODE`.')]),

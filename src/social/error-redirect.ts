@@ -41,7 +41,7 @@ function appOfCallback(ctx: AuthContext, req: Request): AppDestination | null {
 /** Describes the additional responses of a route with `redirectThrottled`. */
 export function throttledAnswers({ settings }: AuthContext): Answer[] {
   if (settings.oauthErrorRedirect === null) return []
-  return [{ status: 302, description: 'A navigation past the rate limit: to `oauthErrorRedirect`, with `error`.' }]
+  return [{ status: 302, description: 'If a browser navigation exceeds the rate limit: to `oauthErrorRedirect`, with `error`.' }]
 }
 
 /** Returns true if the browser says that the request is a navigation. Without that header, a GET counts as a navigation. */

@@ -28,7 +28,7 @@ export function exchangeRoutes(ctx: AuthContext): Route[] {
       method: 'POST',
       path: '/oauth/exchange',
       describes: {
-        summary: 'Finish the login of an app that keeps its own tokens',
+        summary: 'Finish the login of an app: exchange the code for tokens',
         answers: [loginAnswer(ctx, 'bearer')],
         refuses: [OAuthCodeInvalidError],
       },

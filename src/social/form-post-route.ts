@@ -37,10 +37,10 @@ export function formPostRoutes(ctx: AuthContext, navigationOnly: RequestHandler)
       method: 'POST',
       path: '/oauth/:provider/callback',
       describes: {
-        summary: 'The way back from a provider that answers with a form',
+        summary: 'Return from a provider that sends a form',
         form: fields,
         answers: [
-          { status: 303, description: 'To the GET callback, with the answer sealed in `answer`.' },
+          { status: 303, description: 'To the GET callback. The parameter `answer` contains the encrypted form.' },
           ...(oauthErrorRedirect === null ? [] : [{ status: 302 as const, description: 'To the error redirect, with `error=CODE`.' }]),
         ],
         refuses: [OAuthProviderNotConfiguredError, MethodNotAllowedError, OAuthStateMismatchError],

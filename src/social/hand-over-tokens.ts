@@ -19,7 +19,7 @@ export async function handOverTokens(ctx: AuthContext, userId: string, provider:
     // Uses an async arrow, so that a function that throws counts like a function that rejects.
     if (user) await inTime((async () => hook(toPublicUser(user), provider, tokens))(), deadlineMs, late)
   } catch (error) {
-    ctx.logger.error({ provider, error: describeError(error) }, 'doorward: onProviderTokens failed; the login stands.')
+    ctx.logger.error({ provider, error: describeError(error) }, 'doorward: onProviderTokens failed. The person stays logged in.')
   }
 }
 

@@ -49,14 +49,14 @@ interface LinkBody extends DestinationBody, FinalFields {
 }
 
 const describesLink: Description = {
-  summary: 'Link a provider to the account: by a redirect, or at once with an access token',
+  summary: 'Link a provider to the account, by a redirect or with an access token of the provider',
   answers: [
     {
       status: 200,
-      description: 'Without a token: where to send the browser. With one: the identity, which was linked already.',
+      description: 'Without `access_token`: the URL to send the browser to. With `access_token`: the identity, if it was linked already.',
       schema: { oneOf: [shape('AuthorizeUrl', { authorize_url: string }), identitySchema] },
     },
-    { status: 201, description: 'The identity, linked.', schema: identitySchema },
+    { status: 201, description: 'The linked identity.', schema: identitySchema },
   ],
   refuses: [UnauthorizedError, AccountInactiveError, ...linkRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
 }
@@ -163,8 +163,8 @@ function redeemRoute(ctx: AuthContext, guards: Guards, { base, before }: Deliver
     method: 'POST',
     path: `${base}/oauth/link/redeem`,
     describes: {
-      summary: 'Link the identity of a ticket that the callback of a link gave',
-      answers: [{ status: 200, description: 'The identity, linked.', schema: identitySchema }],
+      summary: 'Link an identity with the ticket from the callback',
+      answers: [{ status: 200, description: 'The linked identity.', schema: identitySchema }],
       refuses: [OAuthStateMismatchError, OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError],
     },
     before: [...before, routeBudget(ctx, 'oauth_link_redeem'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],

@@ -22,6 +22,6 @@ export function readLoginHint(client: Provider, req: Request): string | null {
 export function loginHintQuery({ providers }: AuthContext): QueryParameter[] {
   const isUsed = [...providers.values()].some((provider) => !isPassportProvider(provider) && provider.loginHint === true)
   return isUsed
-    ? [{ name: 'login_hint', description: 'Who wants to sign in, for providers whose client has `loginHint`.', schema: string }]
+    ? [{ name: 'login_hint', description: 'The address or name of the person, for providers with the option `loginHint`.', schema: string }]
     : []
 }

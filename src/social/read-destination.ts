@@ -20,8 +20,12 @@ export const destinationFields = { return_to: text(longestReturnTo).optional(), 
 export function destinationQuery({ tokenDelivery, appRedirects }: Settings): QueryParameter[] {
   const page = { name: 'return_to', description: 'Where the browser goes after the login.', schema: string }
   const app: QueryParameter[] = [
-    { name: 'redirect_to', description: 'The app that the browser brings a code to: one of `appRedirects`.', schema: string },
-    { name: 'code_challenge', description: 'With `redirect_to`: of the app’s secret, S256 (RFC 7636).', schema: string },
+    { name: 'redirect_to', description: 'The app that gets the code: one of `appRedirects`.', schema: string },
+    {
+      name: 'code_challenge',
+      description: 'Required with `redirect_to`: the PKCE code challenge of the app, method S256 (RFC 7636).',
+      schema: string,
+    },
   ]
   return [...(tokenDelivery === 'bearer' ? [] : [page]), ...(appRedirects.length === 0 ? [] : app)]
 }

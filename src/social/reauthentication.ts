@@ -47,8 +47,8 @@ export function reauthenticationRoute(ctx: AuthContext, guards: Guards, flow: Re
     method: 'POST',
     path: '/oauth/:provider/reauthenticate',
     describes: {
-      summary: 'Confirm that it is you at a linked provider: where to send the browser',
-      answers: [{ status: 200, description: 'Where to send the browser.', schema: shape('AuthorizeUrl', { authorize_url: string }) }],
+      summary: 'Confirm the session at a linked provider: get the URL for the browser',
+      answers: [{ status: 200, description: 'The URL to send the browser to.', schema: shape('AuthorizeUrl', { authorize_url: string }) }],
       refuses: [
         UnauthorizedError,
         AccountInactiveError,

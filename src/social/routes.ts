@@ -82,12 +82,13 @@ function loginRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare): R
     method: 'GET',
     path: '/oauth/:provider/login',
     describes: {
-      summary: 'Send the browser to the provider',
+      summary: 'Begin a login: send the browser to the provider',
       query: [...destinationQuery(ctx.settings), ...loginHintQuery(ctx)],
       answers: [
         {
           status: 302,
-          description: 'To the provider, with the attempt in a cookie. Past the rate limit: to `oauthErrorRedirect`, if set.',
+          description:
+            'To the provider. Sets a cookie that identifies this login. If the request exceeds the rate limit: to `oauthErrorRedirect`, if set.',
         },
       ],
       refuses: [OAuthProviderNotConfiguredError, ValidationError, OAuthError, OAuthProviderUnavailableError],
@@ -129,8 +130,8 @@ function identitiesRoute(ctx: AuthContext, guards: Guards): Route {
     method: 'GET',
     path: '/oauth/accounts',
     describes: {
-      summary: 'The linked identities of the account',
-      answers: [{ status: 200, description: 'The oldest first.', schema: { type: 'array', items: identitySchema } }],
+      summary: 'List the linked identities of the account',
+      answers: [{ status: 200, description: 'The identities, oldest first.', schema: { type: 'array', items: identitySchema } }],
     },
     before: [guards.requireAuth()],
     handle: async (req, res) => {

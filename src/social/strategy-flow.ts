@@ -100,12 +100,12 @@ function checkRedirect(
 ): boolean {
   const strategy = `Provider ${key}: the Passport strategy ${JSON.stringify(String(name ?? 'without a name').slice(0, 64))}`
   const hint =
-    'passportProvider takes strategies that extend passport-oauth2; give the constructor all of `base`, after options of yours: new Strategy({ clientID, …, ...base }, base.verify). See docs/providers/passport.md.'
+    'passportProvider needs a strategy that extends passport-oauth2. Give the constructor all of `base`, after your own options: new Strategy({ clientID, …, ...base }, base.verify). See docs/providers/passport.md.'
   if (location === null || !URL.canParse(location) || !isAbsoluteAddress(location))
     throw new ConfigurationError(`${strategy} does not redirect to an https address (http on loopback only) at once. ${hint}`)
   const query = new URL(location).searchParams
   const isOurs = (parameter: string, value: string) => query.getAll(parameter).join(' ') === value
-  if (!isOurs('state', state)) throw new ConfigurationError(`${strategy} does not send the state it is given. ${hint}`)
+  if (!isOurs('state', state)) throw new ConfigurationError(`${strategy} does not send the state that it got. ${hint}`)
   if (!isOurs('redirect_uri', redirectUri))
     throw new ConfigurationError(`${strategy} does not send ${redirectUri} as redirect_uri. ${hint}`)
   return query.has('code_challenge')

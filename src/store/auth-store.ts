@@ -1,12 +1,13 @@
 /**
- * Stores accounts and sessions. `createKnexStore` returns one; a host may write its own adapter.
+ * Stores accounts and sessions. `createKnexStore` returns an `AuthStore`. A host may write its own adapter.
  *
  * Rules for an adapter:
  * - Strings compare byte for byte (case, accents and trailing spaces count).
  * - Instants are exact to the millisecond, in every time zone of process and server.
- * - A method that uses something up is one guarded statement. Of several simultaneous callers, exactly one wins.
- * - A unique violation is a `DuplicateRecordError`. A database that cannot be reached, or stays busy after a few
- *   retries of the whole transaction, is a `ServiceUnavailableError`.
+ * - A method that uses a token, code or link is one guarded statement. If several callers use it at once, exactly one caller wins.
+ * - A unique violation throws `DuplicateRecordError`.
+ * - If the database cannot be reached, the store throws `ServiceUnavailableError`. The store throws the same error if the database
+ *   is still busy after a few retries of the whole transaction.
  */
 export interface AuthStore {
   readonly users: UserStore
@@ -17,48 +18,52 @@ export interface AuthStore {
   readonly recoveryCodes?: RecoveryCodeStore
   /** Required when `passkeysEnabled`. */
   readonly passkeys?: PasskeyStore
-  /** If absent, refresh tokens are stateless and work until they expire, and there are no server-side sessions (docs/sessions.md). */
+  /**
+   * If absent, refresh tokens are stateless and work until they expire. Server-side sessions then do not exist
+   * (docs/sessions.md).
+   */
   readonly sessions?: SessionStore
-  /** Required when `emailLogin` is on. If absent, no mailed code can confirm a session either. */
+  /** Required when `emailLogin` is on. If absent, mailed codes cannot confirm a session. */
   readonly emailLogins?: EmailLoginStore
   /**
-   * Runs `work` in one transaction, or joins the open one. Runs at READ COMMITTED. After a deadlock or a serialization
-   * failure it runs again from the start, a few times.
+   * Runs `work` in one transaction at READ COMMITTED. If a transaction is open, `work` joins that transaction. After a deadlock
+   * or a serialization failure the store runs `work` again from the start, a few times.
    */
   transaction<T>(work: (store: AuthStore) => Promise<T>, options?: UnitOptions): Promise<T>
   /**
-   * Runs `effect` after the host commits, and never if it rolls back. Exists only on a store inside the host's own
-   * transaction, and on transactions that join it. Optional: without it the effect runs when our part ends.
+   * Runs `effect` after the host commits its transaction. If the host rolls back, `effect` never runs. Exists only on a store
+   * inside the host's own transaction, and on transactions that join the host's. Optional: without `afterCommit`, doorward
+   * runs the effect as soon as its own method has finished.
    */
   afterCommit?(effect: () => void): void
   /**
-   * Checks whether the store works. `createAuthRouter` calls it at its start, and refuses requests while there is an `error`.
-   * Optional: without it nothing is checked.
+   * Checks whether the store works. `createAuthRouter` calls `check` at its start. While there is a finding of level `error`, the
+   * router refuses requests. Optional: without `check`, doorward does not check the store.
    */
   check?(): Promise<TableFinding[]>
 }
 
 /** A fault of a table, as `checkTables` finds it. */
 export interface TableFinding {
-  /** Names the fault for `ignore`, for example `users.email:unique`. Starts with the name of the table's option. */
+  /** The name of the fault for the option `ignore`, for example `users.email:unique`. Starts with the name of the table's option. */
   readonly key: string
   /** `error`: operations fail or are not safe. `warning`: everything works. */
   readonly level: 'error' | 'warning'
-  /** As the database has it. */
+  /** The table's name in the database. */
   readonly table: string
-  /** As the database has it. Null: the fault concerns the table, or several columns. */
+  /** The column's name in the database. Null: the fault concerns the table, or several columns. */
   readonly column: string | null
   /** What is wrong, what follows from it, and how to fix it. Contains no value of a row. */
   readonly message: string
-  /** The statement that fixes it. Null: there is none, or an option fixes it. */
+  /** The statement that fixes the fault. Null: no statement can, or an option fixes the fault. */
   readonly sql: string | null
 }
 
 export interface UnitOptions {
   /**
-   * Milliseconds from the call. A transaction that takes longer, with its retries, is rolled back and rejects with a
-   * `ServiceUnavailableError`. Its connection returns to the pool, and later calls inside this transaction do not reach the
-   * database. A transaction that joined another has the deadline of that one.
+   * Milliseconds from the call, retries included. After the deadline the store rolls the transaction back, and the call rejects
+   * with a `ServiceUnavailableError`. The connection returns to the pool. Later calls inside this transaction do not reach the
+   * database. A transaction that joins an open transaction has the deadline of the open transaction.
    */
   readonly deadlineMs?: number
 }
@@ -77,7 +82,7 @@ export interface UserRecord {
   updatedAt: Date
   /** Lower-cased. */
   email: string
-  /** The password hasher's output, such as `$argon2id$…`, or a marker that begins with `!` if nobody knows a password. */
+  /** The password hasher's output, such as `$argon2id$…`. A marker that begins with `!` if the account has no usable password. */
   hashedPassword: string
   /** True: an administrator. */
   isAdmin: boolean
@@ -87,15 +92,15 @@ export interface UserRecord {
   name: string | null
   /** The secret of the authenticator app, encrypted if `mfaSecretKey` is set. Null: none. */
   totpSecret: string | null
-  /** When the second factor was confirmed; null: it is off. */
+  /** When the person confirmed the second factor. Null: the second factor is off. */
   totpEnabledAt: Date | null
   /** The 30-second step of the last accepted TOTP code. */
   totpLastStep: number | null
   /** When the owner verified the address. Null: never. */
   emailVerifiedAt: Date | null
-  /** When the account first became active; null: never. */
+  /** When the account first became active. Null: never. */
   activatedAt: Date | null
-  /** Null: the password was generated, nobody knows it. */
+  /** When the person set the password. Null: doorward generated the password, so nobody knows it. */
   passwordSetAt: Date | null
   /** All of the host's own fields (`UserStore.hostFields`). Absent if the store has none. */
   fields?: HostFields
@@ -106,9 +111,9 @@ export type HostFields = Readonly<Record<string, unknown>>
 
 /** What a person may do with one of the host's own fields, and who may see it. */
 export interface HostFieldRules {
-  /** True: sign-up and `PATCH /me` never write it; your code may. */
+  /** True: only your code writes the field. Sign-up and `PATCH /me` never write it. */
   readonly readOnly: boolean
-  /** True: user records on the server contain it, and no response does. */
+  /** True: user records on the server contain the field, but responses omit it. */
   readonly private: boolean
   /** Strings and numbers of a file are converted to false and true. Absent: values are not converted. */
   readonly type?: 'boolean'
@@ -116,7 +121,7 @@ export interface HostFieldRules {
 
 /** Why a user is inserted, for values that the host adds (`insertDefaults`). */
 export interface UserOrigin {
-  /** `command`: by code of the host's, or by a command line. */
+  /** `command`: the host's own code or a command line inserts the user. */
   readonly by: 'signup' | 'provider' | 'email_login' | 'command'
   /** The provider's profile of the person, if `by` is `provider`. */
   readonly profile?: OAuthUser
@@ -125,10 +130,10 @@ export interface UserOrigin {
 /** An external identity, normalized. */
 export interface OAuthUser {
   provider: string
-  /** The stable id inside that provider. Provider and subject are the key; the email is not. */
+  /** The person's stable id at the provider. Provider and subject together are the key. The email is not part of the key. */
   subject: string
   email: string | null
-  /** True: the provider verified it. False: it did not. Null: it does not say. */
+  /** True: the provider verified the email address. False: the provider did not. Null: the provider does not say. */
   emailVerified: boolean | null
   name: string | null
   picture: string | null
@@ -136,12 +141,12 @@ export interface OAuthUser {
   raw: Record<string, unknown>
 }
 
-/** The adapter fills `id` (integer keys are made by the database). `fields` may hold some of the host's fields, or be absent. */
+/** The adapter adds `id`. The database makes integer keys. `fields` may contain some of the host's fields, or be absent. */
 export type NewUser = Omit<UserRecord, 'id'>
-/** Of the host's own fields, only those in `fields` change. */
+/** The changes of a user. A field that is absent does not change. If `fields` has only some host fields, the other host fields stay. */
 export type UserChanges = Partial<Omit<UserRecord, 'id' | 'createdAt'>>
 
-/** The fields that a list can filter by; never a secret. Of `totpEnabledAt`, only whether it is null. */
+/** The fields that a list can filter by. No secret is among them. For `totpEnabledAt`, a filter can only ask whether it is null. */
 export type FilterableUserField =
   | 'id'
   | 'email'
@@ -155,18 +160,18 @@ export type FilterableUserField =
   | 'activatedAt'
   | 'totpEnabledAt'
 
-/** A string for `id`, `email` and `name`, a boolean or a Date for the others. */
+/** A string for `id`, `email` and `name`. A boolean or a Date for the other fields. */
 export type UserFilterValue = string | boolean | Date
 
 /**
- * One condition. Only `isnull` matches a null field. Strings compare byte for byte, also in order; only `icontains`
- * ignores the case of A to Z. No character of a value is a wildcard. `id` supports `eq`, `ne`, `in`, `not_in` and
- * `isnull`. Booleans have no order.
+ * One condition. Only `isnull` matches a null field. Strings compare and sort byte for byte. Only `icontains` ignores the case
+ * of A to Z. No character of a value is a wildcard. `id` supports `eq`, `ne`, `in`, `not_in` and `isnull`. Booleans have no
+ * order.
  */
 export type UserFilter = { readonly field: FilterableUserField } & (
   | { readonly operator: 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte'; readonly value: UserFilterValue }
   | { readonly operator: 'in' | 'not_in'; readonly value: readonly UserFilterValue[] }
-  /** Includes both ends. */
+  /** The range includes its first and its last value. */
   | { readonly operator: 'between'; readonly value: readonly [UserFilterValue, UserFilterValue] }
   | { readonly operator: 'isnull'; readonly value: boolean }
   | { readonly operator: 'contains' | 'icontains' | 'startswith' | 'endswith'; readonly value: string }
@@ -175,24 +180,24 @@ export type UserFilter = { readonly field: FilterableUserField } & (
 export interface UserListing {
   /** All of them must match. */
   filters: readonly UserFilter[]
-  /** `next` of the page before; null: from the start. */
+  /** `next` of the previous page. Null: start with the first page. */
   after: string | null
-  /** The maximum number. */
+  /** The maximum number of users. */
   limit: number
 }
 
 export interface UserPage {
   users: UserRecord[]
-  /** Where the next page begins, in a form of the adapter's choice. Null: there is none. */
+  /** Where the next page begins. The adapter chooses the form of the text. Null: this is the last page. */
   next: string | null
 }
 
 export interface UserStore {
-  /** The fields that exist in the host's table. Boot checks read it. */
+  /** The fields that exist in the host's table. The checks at boot read this set. */
   readonly fields: ReadonlySet<keyof UserRecord>
   /**
-   * The type of the keys. Default `uuid`. A sign-up that needs an activation returns only `uuid` keys, because others would
-   * distinguish a new account from a taken address.
+   * The type of the keys. Default `uuid`. If a sign-up needs an activation, the response contains only `uuid` keys. Other keys
+   * would show whether the address already had an account.
    */
   readonly ids?: 'uuid' | 'integer' | 'text'
   /** The host's own fields, by name. If absent, no record has `fields`. */
@@ -201,7 +206,7 @@ export interface UserStore {
   /** `email` must be in lower case. */
   findByEmail(email: string): Promise<UserRecord | null>
   /**
-   * Inserts the user with the host's fields, by one INSERT. Without `origin` the user counts as inserted by `command`.
+   * Inserts the user with the host's fields, by one INSERT. The default of `origin` is `{ by: 'command' }`.
    * @throws DuplicateRecordError when the address is taken; ValidationError for a value that no column can hold
    */
   insert(user: NewUser, origin?: UserOrigin): Promise<UserRecord>
@@ -210,28 +215,30 @@ export interface UserStore {
   /** Reads the row and locks it until the transaction ends. */
   lock(id: string): Promise<UserRecord | null>
   /**
-   * Sets `lastLoginAt`, stores a rehash if there is one, and locks the user's row until the transaction ends. `updatedAt`
-   * does not change. Returns the updated user. Returns null, with nothing changed, unless the user is active and its hash
-   * still equals `seen`, byte for byte. So a password that was changed meanwhile is never overwritten.
+   * Sets `lastLoginAt`, and the new hash if `changes` has one. Locks the user's row until the transaction ends. `updatedAt`
+   * does not change. Returns the updated user. If the user is not active, the method changes nothing and returns null. The
+   * stored hash must equal the hash in `seen`, byte for byte. Otherwise the method also changes nothing and returns null. So a
+   * login never overwrites a password that was changed meanwhile.
    */
   recordLogin(seen: { id: string; hashedPassword: string }, at: Date, changes?: { hashedPassword?: string }): Promise<UserRecord | null>
-  /** Single use: returns true if `step` is later than every accepted step, and stores it. */
+  /** If `step` is later than every accepted step, stores `step` and returns true. So each TOTP code works once. */
   advanceTotpStep(id: string, step: number): Promise<boolean>
   /**
-   * Lists users by `createdAt`, then by id, oldest first. A page continues where the last one ended, even if rows were
-   * inserted or deleted meanwhile. Every page costs the same.
+   * Lists users by `createdAt`, then by id, oldest first. A page continues where the previous page ended, even if rows were
+   * inserted or deleted meanwhile. Every page costs the database equally much.
    */
   list(listing: UserListing): Promise<UserPage>
   /**
-   * Locks the active administrators until the transaction ends, and returns them in the order of their ids. Omits accounts
-   * that ceased to be administrators while it waited. Returns none if the table has no `isAdmin`.
+   * Locks the active administrators until the transaction ends, and returns them in the order of their ids. If an account stopped
+   * being an administrator while the method waited, the method omits that account. If the table has no `isAdmin`, returns an
+   * empty list.
    */
   lockAdmins(): Promise<UserRecord[]>
   /**
-   * Deletes at most `most` pending accounts (never activated, never logged in) whose last activation link expired by `before`. Each
-   * one has its own transaction, which also deletes its identities, tokens, recovery codes and sessions. An account stays if a
-   * foreign key refers to it, and is not counted again. Deletes nothing if the table has no `activatedAt`. Optional: without it
-   * such accounts stay.
+   * Deletes at most `most` pending accounts (never activated, never logged in). The last activation link of such an account expired
+   * by `before`. Each account has its own transaction, which also deletes the account's identities, tokens, recovery codes and
+   * sessions. If a foreign key refers to an account, the account stays, and a later call does not count it again. If the table has
+   * no `activatedAt`, deletes nothing. Optional: without `deleteAbandoned`, pending accounts stay.
    */
   deleteAbandoned?(expired: Expired): Promise<AbandonedAccounts>
 }
@@ -239,7 +246,7 @@ export interface UserStore {
 /** The result of deleting pending accounts. */
 export interface AbandonedAccounts {
   readonly deleted: number
-  /** Kept, because a row of another table refers to them. */
+  /** The number of accounts that stay, because a row of another table refers to them. */
   readonly held: number
 }
 
@@ -248,7 +255,7 @@ export interface IdentityRecord {
   userId: string
   /** The registration key of the provider client. */
   provider: string
-  /** The stable id inside that provider. (provider, subject) is unique; so is (userId, provider). */
+  /** The person's stable id at the provider. (provider, subject) is unique. (userId, provider) is unique too. */
   subject: string
   email: string | null
   emailVerified: boolean | null
@@ -266,7 +273,7 @@ export interface IdentityWithUser {
 }
 
 export interface IdentityStore {
-  /** `user` is null if the account was deleted without its identity, which a table without a foreign key allows. */
+  /** `user` is null if the account was deleted without its identity. Only a table without a foreign key allows that. */
   findWithUser(provider: string, subject: string): Promise<IdentityWithUser | null>
   /** Oldest first. */
   listForUser(userId: string): Promise<IdentityRecord[]>
@@ -274,14 +281,14 @@ export interface IdentityStore {
   insert(identity: NewIdentity): Promise<IdentityRecord>
   /**
    * Sets `lastLoginAt` of the identity and its user, and locks the user's row until the transaction ends.
-   * Returns null, with nothing changed, unless the link still exists and the user is active.
+   * If the link no longer exists, or the user is not active, the method changes nothing and returns null.
    */
   recordLogin(link: { userId: string; provider: string; subject: string }, at: Date): Promise<UserRecord | null>
-  /** Removes the identities of one provider, or all. Returns how many. */
+  /** Removes the user's identities of one provider. Without `provider`, removes all of the user's identities. Returns how many. */
   deleteForUser(userId: string, provider?: string): Promise<number>
 }
 
-/** At most 18 characters, because tables of hosts have a column of that width. */
+/** A value has at most 18 characters, because the column of a host's table may be that narrow. */
 export type UserTokenPurpose =
   | 'ACTIVATION'
   | 'PASSWORD_RESET'
@@ -300,7 +307,7 @@ export type UserTokenPurpose =
 export interface UserTokenRecord {
   id: string
   userId: string
-  /** SHA-256 of the plaintext, hexadecimal; the plaintext is never stored. */
+  /** SHA-256 of the plaintext, hexadecimal. The store never gets the plaintext. */
   tokenHash: string
   purpose: UserTokenPurpose
   /** Data of the token, for example the new address. */
@@ -312,9 +319,9 @@ export interface UserTokenRecord {
 
 /** Which rows `purgeExpired` deletes. */
 export interface Expired {
-  /** Rows that ended at this time, or earlier. */
+  /** Deletes rows that ended at this time, or earlier. */
   before: Date
-  /** The maximum number in one statement. */
+  /** The maximum number of rows in one statement. */
   most: number
 }
 
@@ -323,25 +330,28 @@ export interface UserTokenStore {
   insert(token: Omit<UserTokenRecord, 'id'>): Promise<UserTokenRecord>
   /** Finds a token of any purpose, also an expired or used one. */
   find(tokenHash: string): Promise<UserTokenRecord | null>
-  /** Single use: returns the record to the one caller who uses it. Null if it is unknown, of another purpose, expired or used. */
+  /**
+   * Marks the token as used, and returns its record. If several callers use the token at once, one caller gets the record. The
+   * others get null. Null also if the token is unknown, of another purpose, expired or used.
+   */
   consume(tokenHash: string, purpose: UserTokenPurpose, at: Date): Promise<UserTokenRecord | null>
   /**
-   * Supersedes the user's open tokens and returns how many. Without purposes it covers all except `UNDO`, because only an undo
-   * invalidates those. Also moves their `expiresAt` to `at` if it is later, to distinguish them from redeemed tokens:
-   * `consume` leaves usedAt < expiresAt, this leaves expiresAt <= usedAt.
+   * Makes the user's open tokens invalid and returns how many. Without `purpose`, this covers all purposes except `UNDO`, because
+   * only an undo invalidates `UNDO` tokens. Sets `usedAt` to `at`. If `expiresAt` is later than `at`, sets `expiresAt` to `at` too.
+   * So an invalidated token has expiresAt <= usedAt, and a token that `consume` used has usedAt < expiresAt.
    */
   consumeAllForUser(userId: string, at: Date, purpose?: UserTokenPurpose | readonly UserTokenPurpose[]): Promise<number>
-  /** Lists the user's tokens of one purpose that are neither used nor expired at `at`, oldest first. */
+  /** Lists the user's open tokens of one purpose, oldest first. An open token is unused, and expires later than `at`. */
   listOpen(userId: string, purpose: UserTokenPurpose, at: Date): Promise<UserTokenRecord[]>
   /**
-   * Returns true if `consume` ever used a token of this user and purpose; a superseded token does not count. Without
-   * `activatedAt` in the users table, this decides which accounts were never activated.
+   * Returns true if `consume` ever used a token of this user and purpose. A token that `consumeAllForUser` made invalid does not
+   * count. If the users table has no `activatedAt`, the result shows whether the account was ever activated.
    */
   wasConsumed(userId: string, purpose: UserTokenPurpose): Promise<boolean>
   /**
-   * Deletes expired tokens and returns how many. If the users table has no `activatedAt`, it keeps redeemed activation tokens,
-   * because `wasConsumed` needs them. With `users.deleteAbandoned`, activation tokens stay seven days longer, because they say
-   * when a pending account was abandoned.
+   * Deletes expired tokens and returns how many. If the users table has no `activatedAt`, the method keeps used activation tokens,
+   * because `wasConsumed` needs them. If `users.deleteAbandoned` exists, activation tokens stay seven days longer, because their
+   * expiry shows when a pending account was abandoned.
    */
   deleteExpired(expired: Expired): Promise<number>
 }
@@ -356,31 +366,31 @@ export interface RecoveryCodeRecord {
 export interface RecoveryCodeStore {
   /** Replaces the user's set of codes. */
   replaceForUser(userId: string, codeHashes: readonly string[]): Promise<void>
-  /** Single use: returns true to the one caller who uses it. */
+  /** Marks the code as used. If several callers use the code at once, one caller gets true. The others get false. */
   consume(userId: string, codeHash: string, at: Date): Promise<boolean>
   deleteForUser(userId: string): Promise<number>
 }
 
-/** A WebAuthn credential, made by an authenticator for one account. Bytes are in base64url. */
+/** A WebAuthn credential that an authenticator made for one account. Bytes are in base64url. */
 export interface PasskeyRecord {
   id: string
   userId: string
-  /** 32 random-looking bytes, by which authenticators distinguish accounts. */
+  /** 32 bytes that look random. Authenticators distinguish accounts by these bytes. */
   userHandle: string
   /** Unique across all accounts; up to 512 bytes. */
   credentialId: string
   /** A COSE_Key (RFC 9052 section 7). */
   publicKey: string
-  /** The signature counter of the last use, up to 4,294,967,295; 0 for authenticators without one. */
+  /** The signature counter of the last use, up to 4,294,967,295. If the authenticator has no counter: 0. */
   signCount: number
-  /** How browsers reach it, space separated: `internal`, `hybrid`, `usb` and so on. */
+  /** How browsers reach the authenticator, space separated: `internal`, `hybrid`, `usb` and so on. */
   transports: string
-  /** True: it may be copied to other devices of its owner. */
+  /** True: the owner may copy the passkey to other devices. */
   isBackupEligible: boolean
   isBackedUp: boolean
-  /** The model of the authenticator, a UUID; zeros if unknown. */
+  /** The model of the authenticator, a UUID. If the model is unknown, all digits are zero. */
   aaguid: string
-  /** The owner's name for it. Null: none. */
+  /** The name that the owner gave the passkey. Null: none. */
   name: string | null
   createdAt: Date
   /** Null: never used. */
@@ -406,28 +416,32 @@ export interface PasskeyUse {
 }
 
 export interface PasskeyStore {
-  /** `user` is null if the account was deleted without its passkey, which a table without a foreign key allows. */
+  /** `user` is null if the account was deleted without its passkey. Only a table without a foreign key allows that. */
   findWithUser(credentialId: string): Promise<PasskeyWithUser | null>
   /** Oldest first. */
   listForUser(userId: string): Promise<PasskeyRecord[]>
   /** @throws DuplicateRecordError when any account has registered the credential */
   insert(passkey: NewPasskey): Promise<PasskeyRecord>
   /**
-   * Writes the new counter, `isBackedUp` and `lastUsedAt`, by one guarded UPDATE. Returns false, with nothing changed, unless the
-   * passkey still belongs to this account and its counter equals `seenCount`.
+   * Writes the new counter, `isBackedUp` and `lastUsedAt`, by one guarded UPDATE. The passkey must belong to this account, and its
+   * counter must equal `seenCount`. Otherwise the method changes nothing and returns false.
    */
   recordUse(use: PasskeyUse): Promise<boolean>
   /**
-   * Records a login with the passkey. Does what `recordUse` does, sets the user's `lastLoginAt`, inserts the token `spent`, and locks the
-   * user's row until the transaction ends. Returns null, with nothing changed, unless the passkey is unchanged and the user is active.
+   * Records a login with the passkey. Does what `recordUse` does, sets the user's `lastLoginAt`, and inserts the token `spent`. The row
+   * `spent` marks the challenge of this login as used. Locks the user's row until the transaction ends. If the passkey was changed, or
+   * the user is not active, the method changes nothing and returns null.
    * @throws DuplicateRecordError when the hash of `spent` exists already
    */
   recordLogin(use: PasskeyUse, spent: Omit<UserTokenRecord, 'id'>): Promise<UserRecord | null>
   /** Returns true if this account has the passkey. */
   rename(id: string, userId: string, name: string): Promise<boolean>
-  /** Removes one passkey, or all of the account. Returns how many. */
+  /** Removes one passkey. Without `id`, removes all passkeys of the account. Returns how many. */
   deleteForUser(userId: string, id?: string): Promise<number>
-  /** Returns false if the table does not exist, or if its rows cannot be read and deleted. Called only while `passkeysEnabled` is off. Absent: true. */
+  /**
+   * Returns false if the table does not exist, or if the store cannot read and delete its rows. doorward calls it only while
+   * `passkeysEnabled` is off. If absent, doorward assumes true.
+   */
   isPresent?(): Promise<boolean>
 }
 
@@ -436,11 +450,11 @@ export type SessionKind = 'tokens' | 'session'
 
 /** One row per session. A refresh changes the row in place. */
 export interface SessionRecord {
-  /** A UUID v4 that doorward generates. Identifies the session in lists and in access tokens (`sid`); gives access to nothing. */
+  /** A UUID v4 that doorward generates. Identifies the session in lists and in access tokens (`sid`). The id itself gives no access. */
   id: string
   userId: string
   kind: SessionKind
-  /** SHA-256 of the only refresh token or session cookie that is valid now, hexadecimal; unique. */
+  /** SHA-256 of the only refresh token or session cookie that is valid now, hexadecimal. Unique. */
   tokenHash: string
   /** The number of rotations. */
   generation: number
@@ -448,7 +462,7 @@ export interface SessionRecord {
   rotatedAt: Date | null
   /** The methods of the login, space separated. */
   amr: string
-  /** When the person last showed a credential. Null: never. */
+  /** When the person last used a credential, such as a password or a passkey. Null: never. */
   authenticatedAt: Date | null
   /** False: the browser drops the cookies when it closes. */
   isPersistent: boolean
@@ -460,9 +474,9 @@ export interface SessionRecord {
   providerSid: string | null
   createdAt: Date
   lastSeenAt: Date
-  /** When it expires if it is not used again. Never later than `endsAt`. */
+  /** When the session expires if the person does not use it again. Never later than `endsAt`. */
   expiresAt: Date
-  /** When it expires in any case. Never changes. */
+  /** When the session expires in any case. Never changes. */
   endsAt: Date
   /** Null while the session is live. */
   revokedAt: Date | null
@@ -473,7 +487,7 @@ export interface SessionWithUser {
   user: UserRecord
 }
 
-/** The replacement of the valid token of a session of kind `tokens`. */
+/** The new token of a session of kind `tokens`, and the token that it replaces. */
 export interface Rotation {
   /** The hash of the token to replace. */
   tokenHash: string
@@ -485,13 +499,13 @@ export interface Rotation {
   at: Date
 }
 
-/** The data of the new pair. The user's secrets are not read. */
+/** The data for the new access token and refresh token. The store does not read the user's secrets. */
 export interface Rotated {
   session: Pick<SessionRecord, 'id' | 'userId' | 'amr' | 'authenticatedAt' | 'isPersistent' | 'expiresAt'>
   user: Pick<UserRecord, 'id' | 'email'>
 }
 
-/** What `update` may change: the methods, the time of the last credential, and the token together with its generation. */
+/** What `update` may change: the login methods, the time of the last credential, and the token together with its generation. */
 export type SessionChanges = Partial<Pick<SessionRecord, 'amr' | 'authenticatedAt'>> &
   (Pick<SessionRecord, 'tokenHash' | 'generation'> | { tokenHash?: never; generation?: never })
 
@@ -500,52 +514,56 @@ export interface SessionStore {
   /** @throws DuplicateRecordError when the token's hash is taken */
   insert(session: SessionRecord): Promise<void>
   /**
-   * Inserts the session, and revokes sessions of its user so that at most `most` are live, with the new one. It revokes those that
-   * were unused longest (`lastSeenAt`) at its `createdAt`, of both kinds. Returns how many it revoked. Optional, for fewer round
-   * trips: without it doorward calls `listForUser`, `revoke` and `insert`.
+   * Inserts the session. Then the user has at most `most` live sessions of both kinds, with the new session. If there would be more,
+   * the method revokes the sessions that were unused longest (by `lastSeenAt`). Returns how many sessions it revoked. The time is
+   * the `createdAt` of the new session. Optional, for fewer round trips: without `insertWithin`, doorward calls `listForUser`,
+   * `revoke` and `insert`.
    * @throws DuplicateRecordError when the token's hash is taken
    */
   insertWithin?(session: SessionRecord, most: number): Promise<number>
-  /** Reads the session and its user at one moment, also a revoked or expired session. Null: no such session, or its user was deleted. */
+  /**
+   * Reads the session and its user at one moment. Also finds a revoked or expired session. Null: the session does not exist, or
+   * its user was deleted.
+   */
   find(wanted: { id: string } | { tokenHash: string; kind: SessionKind }): Promise<SessionWithUser | null>
   /** Reads a live session and locks its row until the transaction ends. */
   lock(id: string, at: Date): Promise<SessionRecord | null>
   /**
-   * Single use, by one guarded UPDATE: replaces the token of a live session of kind `tokens` whose user is active. Of several
-   * simultaneous callers one gets the result. The others get null, with nothing changed.
+   * Replaces the token of a live session of kind `tokens`, by one guarded UPDATE. The session's user must be active. If several
+   * callers use the token at once, one caller gets the result. The others change nothing and get null.
    */
   rotate(rotation: Rotation): Promise<Rotated | null>
   /** Changes a session that is not revoked. Returns true if there was one. */
   update(id: string, changes: SessionChanges): Promise<boolean>
   /**
-   * Moves `lastSeenAt` and `expiresAt` of a session that is live at the new `lastSeenAt` and still has the token with this hash. Does
-   * nothing if it was already seen after `seenBy`. Of several simultaneous callers one gets true.
+   * Sets `lastSeenAt` and `expiresAt` of a session that is live at the new `lastSeenAt` and still has the token with this hash. If the
+   * stored `lastSeenAt` is later than `seenBy`, does nothing. If several callers do this at once, one caller gets true.
    */
   touch(id: string, seenBy: Date, slid: Pick<SessionRecord, 'lastSeenAt' | 'expiresAt'>, tokenHash: string): Promise<boolean>
   /** Lists the live sessions of both kinds, oldest first. */
   listForUser(userId: string, at: Date): Promise<SessionRecord[]>
   /**
-   * Revokes a session by one guarded UPDATE, also an expired one, because a request that began earlier may still treat it as
-   * live. Returns true if it was not revoked before, and has the given user and kind.
+   * Revokes a session by one guarded UPDATE. Also revokes an expired session, because a request that began earlier may still treat
+   * the session as live. Returns true if the session was not revoked before, and has the given user and kind.
    */
   revoke(wanted: { id: string; userId?: string; kind?: SessionKind }, at: Date): Promise<boolean>
-  /** Revokes all sessions of the user, of both kinds, except one. Returns how many were not revoked before. */
+  /** Revokes all sessions of the user, of both kinds, except the session `exceptId`. Returns how many were not revoked before. */
   revokeForUser(userId: string, at: Date, options?: { exceptId?: string }): Promise<number>
   /** Deletes sessions that were revoked or expired by `before`. Returns how many. */
   deleteExpired(expired: Expired): Promise<number>
 }
 
-/** One mail whose link or code signs a person in, or whose code confirms a session. */
+/** One mail with a link or a code. The link or the code signs a person in. The code can also confirm a session. */
 export interface EmailLoginRecord {
-  /** A UUID v4 that doorward generates before the insert. Gives access to nothing. */
+  /** A UUID v4 that doorward generates before the insert. The id itself gives no access. */
   id: string
   /** In lower case. The address need not have an account. */
   email: string
-  /** SHA-256 of the link's token, hexadecimal; unique. Null: the mail has no link. */
+  /** SHA-256 of the link's token, hexadecimal. Unique. Null: the mail has no link. */
   tokenHash: string | null
   /** HMAC of the code under a key derived from `jwtSecret`, hexadecimal. Null: the mail has no code. */
   codeHash: string | null
-  /** The number of tries of the code. */
+  /** How often a person has tried the code. */
   tries: number
   /** Where the browser that sent the request goes after the login. */
   returnTo: string | null
@@ -554,11 +572,11 @@ export interface EmailLoginRecord {
   userAgent: string | null
   createdAt: Date
   expiresAt: Date
-  /** When it was used, or replaced by a newer one. */
+  /** When the link or code was used, or when a newer mail replaced this mail. */
   usedAt: Date | null
-  /** The session that the code confirms. Null: it opens a new one. */
+  /** The session that the code confirms. Null: the code opens a new session. */
   sessionId: string | null
-  /** Requested by a known device, so requests of other clients never replace it. */
+  /** True: a known device requested the mail, so requests of other clients never replace it. */
   isKnownDevice: boolean
 }
 
@@ -569,15 +587,16 @@ export interface EmailLoginStore {
   /** Also finds a used or expired row. */
   find(wanted: { id: string } | { tokenHash: string }): Promise<EmailLoginRecord | null>
   /**
-   * Counts one try of a code before it is compared, by one guarded UPDATE. Returns the row with the new count. Returns null, with
-   * nothing changed, if it is unknown, used, expired, or was tried `most` times. At most `most` simultaneous callers get the row.
+   * Counts one try of a code, by one guarded UPDATE. doorward compares the code afterwards. Returns the row with the new count. If the
+   * row is unknown, used, expired, or was tried `most` times, the method changes nothing and returns null. So at most `most` callers
+   * get the row, even if they call at once.
    */
   countTry(id: string, most: number, at: Date): Promise<EmailLoginRecord | null>
-  /** Single use: returns true to the one caller who uses an open row. */
+  /** Marks an open row as used. If several callers use the row at once, one caller gets true. The others get false. */
   consume(id: string, at: Date): Promise<boolean>
   /** Lists the open rows of an address, oldest first. */
   listOpen(email: string, at: Date): Promise<EmailLoginRecord[]>
-  /** Uses up every unused row of an address, and returns how many. */
+  /** Marks every unused row of an address as used, and returns how many. */
   consumeAllForEmail(email: string, at: Date): Promise<number>
   /** Deletes rows that had expired by `before`. Returns how many. */
   deleteExpired(expired: Expired): Promise<number>
@@ -585,7 +604,7 @@ export interface EmailLoginStore {
 
 const isDuplicateRecord = Symbol.for('doorward.duplicate-record.v1')
 
-/** A unique constraint refused the row. On PostgreSQL its transaction cannot continue: decide again in a new one. */
+/** A unique constraint refused the row. On PostgreSQL the transaction cannot continue: start a new transaction and decide again. */
 export class DuplicateRecordError extends Error {
   override readonly name = 'DuplicateRecordError'
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Expired } from './auth-store'
 
-/** Takes a few milliseconds, also on SQLite, whose writers wait for each other and whose driver blocks the process. */
+/** A batch takes a few milliseconds. SQLite needs short batches: its writers wait for each other, and its driver blocks the process. */
 const batchSize = 100
-/** A pause is a multiple of the time of the last batch, and at least this long. Other users of the database work meanwhile. */
+/** A pause is `pauseFactor` times as long as the last batch, and at least `leastPauseMs`. Other users of the database work meanwhile. */
 const [pauseFactor, leastPauseMs] = [3, 5]
 
 /** Deletes all rows that ended before an instant, in batches with pauses between them. Returns how many rows it deleted. */

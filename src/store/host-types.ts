@@ -1,8 +1,8 @@
 /**
- * The types of your own data: `createAuthRouter<{ fields: { firstName: string } }>({ … })`. `fields` are those of
- * `KnexStoreOptions.users.fields`. You state their types, and nothing compares them with the columns. `claims` are the claims that
- * `accessTokenClaims` returns. Set `delivery: 'session'` together with `tokenDelivery: 'session'`: then the login methods of the service
- * return server-side sessions.
+ * The types of your own data: `createAuthRouter<{ fields: { firstName: string } }>({ … })`. `fields` are the types of the fields in
+ * `KnexStoreOptions.users.fields`. doorward does not compare these types with the columns. `claims` are the types of the claims that
+ * `accessTokenClaims` returns. If the setting `tokenDelivery` is `'session'`, set `delivery: 'session'` too. Then the login methods of the
+ * service return server-side sessions.
  */
 export interface HostTypes {
   fields?: object
@@ -10,7 +10,7 @@ export interface HostTypes {
   delivery?: 'session'
 }
 
-/** The record, with `fields` of the types that the host stated. Without stated types it is the record unchanged. */
+/** The record, with `fields` of the types that the host stated. If the host stated no types, the record is unchanged. */
 export type WithFields<Shape extends { fields?: unknown }, Host extends HostTypes> = Host extends { fields: infer Fields extends object }
   ? Omit<Shape, 'fields'> & { readonly fields: Readonly<Fields> }
   : Shape

@@ -1,6 +1,6 @@
 import type { HostFields, UserRecord } from './auth-store'
 
-/** The fields of a user that the person may see. Each field is copied by name, so a column that the host added is never included. */
+/** The fields of a user that the person may see. */
 export interface PublicUser {
   readonly id: string
   readonly email: string
@@ -11,10 +11,11 @@ export interface PublicUser {
   readonly updatedAt: Date
   readonly lastLoginAt: Date | null
   readonly mfaEnabled: boolean
-  /** The host's own fields, with the private ones. Absent if the store has none. Responses omit the private ones. */
+  /** The host's own fields. Absent if the store has none. Includes the private fields, which responses omit. */
   readonly fields?: HostFields
 }
 
+/** Copies each field by its name, so that a column that the host added never gets into a response. */
 export function toPublicUser(user: UserRecord): PublicUser {
   const { id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt, fields } = user
   const mfaEnabled = user.totpEnabledAt !== null

@@ -8,7 +8,7 @@ export interface PurgeOptions {
   before?: Date
   /** Logs one warning about pending accounts that stay because another table refers to them. Default: the console. */
   logger?: Pick<Logger, 'warn'>
-  /** The log that `auditLog()` returned. Its rows that are older than its `keepDays` are deleted too, whatever `before` is. */
+  /** The log that `auditLog()` returned. Also deletes its rows that are older than its `keepDays`. `before` does not change that. */
   auditLog?: {
     /** Deletes rows of the log and returns how many. */
     purge(): Promise<number>
@@ -23,11 +23,11 @@ const abandonedAfterMs = 7 * 86_400_000
  * deleted seven days after their last activation link expired. A used activation token stays if the users table has no `activatedAt`,
  * because it then shows that the account was activated.
  *
- * Works in batches, each one statement along an index. So it can run next to a live service, and be stopped at any time. Call it from your
- * own job, once a day or an hour.
+ * Works in batches. Each batch is one statement along an index. So `purgeExpired` can run next to a live service, and you can stop it at
+ * any time. Call `purgeExpired` from your own job, once a day or an hour.
  *
- * @returns how many rows of each table were deleted: `{ users, userTokens, sessions, emailLogins, auditLog }`, without the tables that the
- * store lacks, and without `auditLog` if none was given
+ * @returns how many rows of each table were deleted: `{ users, userTokens, sessions, emailLogins, auditLog }`. Tables that the store lacks
+ * are absent. If no audit log was given, `auditLog` is absent.
  * @throws ConfigurationError if `before` is not a valid Date; ServiceUnavailableError when the database cannot be reached
  */
 export async function purgeExpired(
@@ -37,7 +37,7 @@ export async function purgeExpired(
   if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new ConfigurationError('purgeExpired: `before` must be a Date.')
   const { userTokens, sessions, emailLogins } = store
   const deleted: Record<string, number> = {}
-  // Before the token rows, because they show when an account was abandoned.
+  // Deletes the accounts first, because the token rows show when an account was abandoned.
   if (store.users.deleteAbandoned) deleted['users'] = await deleteAbandoned(store.users, before, logger)
   for (const [name, table] of Object.entries({ userTokens, sessions, emailLogins })) {
     if (table) deleted[name] = await emptyInBatches(deletionOf(name, table), before)
@@ -48,7 +48,7 @@ export async function purgeExpired(
 
 function deletionOf(name: string, table: { deleteExpired(expired: Expired): Promise<number> }): (expired: Expired) => Promise<number> {
   if (typeof table.deleteExpired === 'function') return (expired) => table.deleteExpired(expired)
-  throw new ConfigurationError(`purgeExpired: the store's ${name} has no deleteExpired(); storeContract() says what it has to do.`)
+  throw new ConfigurationError(`purgeExpired: the store's ${name} has no deleteExpired(); storeContract() tests what it must do.`)
 }
 
 async function deleteAbandoned(users: UserStore, before: Date, logger: Pick<Logger, 'warn'>): Promise<number> {

@@ -11,13 +11,13 @@ import type {
 } from './auth-store'
 import { meetsFilter } from './meets-filter'
 
-/** Called with the name of the method whose result did not match its arguments. It never gets a value. */
+/** Gets the name of a method if the method's result did not match its arguments. Never gets a value from the database. */
 export type ReportMismatch = (verb: string) => void
 
 /**
  * Returns a store that compares every result with the arguments. A host's adapter may use a database that treats 'ANA' and 'ana', or 'é'
- * and 'e', as equal, or a value as a pattern (CVE-2022-39263). A row that does not match counts as not found, and is reported. An inserted
- * row that does not match is an error.
+ * and 'e', as equal. A database may also treat a value as a pattern (CVE-2022-39263). If a row does not match, the store reports the
+ * mismatch and treats the row as not found. If an inserted row does not match, the store throws an error.
  */
 export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
   const recheck = recheckWith(report)
@@ -36,9 +36,9 @@ export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthSt
 }
 
 interface Recheck {
-  /** Returns the row if it matches the arguments. Otherwise reports it and returns null. */
+  /** Returns the row if it matches the arguments. Otherwise reports the mismatch and returns null. */
   only<Row>(verb: string, row: Row | null, isAsked: (row: Row) => boolean): Row | null
-  /** Returns the inserted row. @throws Error if it is not the row to insert */
+  /** Returns the inserted row. @throws Error if the returned row is not the row to insert */
   inserted<Row>(verb: string, row: Row, isAsked: (row: Row) => boolean): Row
 }
 
@@ -66,7 +66,7 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
     ...(users.hostFields && { hostFields: users.hostFields }),
     find: async (id) => only('users.find', await users.find(id), (user) => user.id === id),
     findByEmail: async (email) => only('users.findByEmail', await users.findByEmail(email), (user) => user.email === email),
-    // Compares the hash too. An adapter that returns the existing account instead of inserting one would log another person in to it.
+    // Compares the hash too. Otherwise an adapter could return an existing account, and the new person would be logged in to that account.
     insert: async (user, origin) =>
       inserted(
         'users.insert',

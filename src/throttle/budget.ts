@@ -123,7 +123,7 @@ function hasOnly<T extends object>(given: unknown, names: readonly (keyof T & st
 }
 
 function refusal(option: string): string {
-  return `Option ${option} must be false, { attempts, windowSeconds }, or { ${subjects.join(', ')} } with one of these each.`
+  return `Option ${option} must be false, { attempts, windowSeconds }, or { ${subjects.join(', ')} }. Each of them must be false or { attempts, windowSeconds }.`
 }
 
 function isWhole(value: unknown): value is number {

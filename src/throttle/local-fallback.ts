@@ -124,7 +124,10 @@ function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
       return answer
     } catch (error) {
       if (!isDown)
-        logger.error({ error: describeError(error) }, 'doorward: the counter store failed; counting in this process until it is back')
+        logger.error(
+          { error: describeError(error) },
+          'doorward: the counter store failed. Until it works again, this process counts by itself',
+        )
       isDown = true
       restsUntil = now() + restMs
       return null
@@ -139,7 +142,7 @@ type Answer = Awaited<ReturnType<CounterStore['increment']>>
 /** Rejects an invalid result. A count that is text or NaN would compare as below every limit. */
 function plausible(answer: Answer): Answer {
   if (Number.isSafeInteger(answer.count) && answer.count >= 1 && Number.isFinite(answer.resetSeconds)) return answer
-  throw new TypeError('The counter store must answer { count, resetSeconds } as numbers.')
+  throw new TypeError('The counter store must return { count, resetSeconds } as numbers.')
 }
 
 /** Rejects after the deadline. The function first lets the event loop read its sockets, because a busy process is not an outage. */

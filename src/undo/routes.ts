@@ -21,7 +21,7 @@ export function undoRoutes(ctx: AuthContext): Route[] {
     withBody({
       method: 'POST',
       path: '/security/undo',
-      describes: { summary: 'Undo changes to an account, by the link of a notice', answers: [undoAnswer], refuses: [InvalidTokenError] },
+      describes: { summary: 'Undo changes to an account with the link from a mail', answers: [undoAnswer], refuses: [InvalidTokenError] },
       before,
       body: Joi.object<{ token: string }>({ token: text(512) }),
       handle: (req, res, { token }) => undo(ctx, req, res, token),
@@ -44,7 +44,7 @@ export function undoRoutes(ctx: AuthContext): Route[] {
 
 const undoAnswer: Answer = {
   status: 200,
-  description: 'Done. `address_restored` is false where another account has the address by now; then this account is closed.',
+  description: 'Done. If another account has the old address now, `address_restored` is false and this account is deactivated.',
   schema: shape('Undone', { message: string, address_restored: flag }),
 }
 

@@ -48,7 +48,7 @@ describe.each(await databases())('the words of a stranger in an account that is 
       expect(row).toMatchObject({ first_name: 'Nobody', phone: '+5511999', hashed_password: expect.stringMatching(/^!/) })
       expect([null, strangers.name]).not.toContain(row.name)
     }
-    const told = host.logs.entries.filter(({ message }) => /could not be emptied, because a column takes no null/.test(message))
+    const told = host.logs.entries.filter(({ message }) => /could not be removed, because a column does not allow null/.test(message))
     expect(told.map(({ level }) => level)).toEqual(['error'])
   })
 })

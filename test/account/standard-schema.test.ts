@@ -160,7 +160,7 @@ describe('at boot', () => {
   test('a schema of another joi is refused with the option and both versions', () => {
     const refusal = () => create(Joi17.object({ firstName: Joi17.string() }))
     expect(refusal).toThrow(ConfigurationError)
-    expect(refusal).toThrow(new RegExp(`signup\\.schema is a schema of joi ${Joi17.version}, and doorward uses joi ${Joi.version}`))
+    expect(refusal).toThrow(new RegExp(`signup\\.schema is a schema of joi ${Joi17.version}, but doorward uses joi ${Joi.version}`))
   })
 
   test('a schema of another joi that speaks Standard Schema is used through it', () => {
@@ -176,7 +176,7 @@ describe('at boot', () => {
     ['an object that is no schema', { validate: () => ({}) }],
     ['a Standard Schema of another version', { '~standard': { version: 2, validate: () => ({}) } }],
   ])('%s is refused', (_what, schema) => {
-    expect(() => create(schema)).toThrow(/signup\.schema must be a Joi\.object\(\), or an object schema that speaks Standard Schema v1/)
+    expect(() => create(schema)).toThrow(/signup\.schema must be a Joi\.object\(\), or an object schema of Standard Schema v1/)
   })
 })
 

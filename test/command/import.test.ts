@@ -323,12 +323,12 @@ test('46 a hash that the app does not read is refused with the name of its form 
     [legacyHashes.djangoSha1]: "Django's PBKDF2: add djangoPbkdf2Reader()",
     [legacyHashes.firebase]: "Firebase's scrypt: add firebaseScryptReader({ … })",
     [microsoft.hashes[0]]: 'ASP.NET Identity: add aspNetIdentityReader()',
-    [legacyHashes.php.replace('$2y$', '$2x$')]: 'bcrypt of the form $2x$: none reads it, because it was made by a broken program',
-    [`bcrypt$${legacyHashes.php}`]: "Django's bcrypt: take the first `bcrypt$` off: the rest is what bcryptReader() reads",
+    [legacyHashes.php.replace('$2y$', '$2x$')]: 'bcrypt of the form $2x$: doorward cannot read it, because a faulty program made the hash',
+    [`bcrypt$${legacyHashes.php}`]: "Django's bcrypt: remove the first `bcrypt$`, because bcryptReader() reads the rest",
     'argon2$argon2id$v=19$m=102400,t=2,p=8$c2FsdHNhbHQ$aGFzaGhhc2g':
-      "Django's argon2: take the first `argon2` off: the rest is what argon2idHasher() reads",
-    '$scrypt$ln=16,r=8,p=1$c2FsdHNhbHQ$aGFzaGhhc2g': 'scrypt: none of ours reads it: write a reader, { name, reads, verify }',
-    '5f4dcc3b5aa765d61d8327deb882cf99': 'a bare digest: none reads it: import the account without a hash',
+      "Django's argon2: remove the first `argon2`, because argon2idHasher() reads the rest",
+    '$scrypt$ln=16,r=8,p=1$c2FsdHNhbHQ$aGFzaGhhc2g': 'scrypt: doorward has no reader for it: write a reader, { name, reads, verify }',
+    '5f4dcc3b5aa765d61d8327deb882cf99': 'a bare digest: doorward cannot read it: import the account without a hash',
   }
   const rows = Object.keys(advised).map((password_hash, number) => JSON.stringify({ email: `h${number}@example.com`, password_hash }))
   const answerOf = async (passwordHasher: PasswordHasher) => {
@@ -351,7 +351,7 @@ test('46 a hash that the app does not read is refused with the name of its form 
   expect(await answerOf(withoutReads)).toEqual({
     exitCode: 0,
     body: { imported: rows.length, skipped: 0, refused: [] },
-    err: expect.stringContaining('has no reads(hash), so nothing tells a hash from a plain password'),
+    err: expect.stringContaining('has no reads(hash), so doorward cannot distinguish a hash from a plain password'),
   })
   await db.close()
 })

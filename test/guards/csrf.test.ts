@@ -437,7 +437,7 @@ test('options that protect nothing, or that nobody would notice, are refused whe
     [() => csrfGuard({ excludes: [] } as never), /the nearest known one is exclude/],
     [() => csrfGuard({ exclude: '/webhook' } as never), /exclude must be a list/],
     ...['', '/', '//', 'webhook', '/a/../b', '/a//b', '/a*', '/:id', '/a%2fb', '/a?b', '/.', 7, '/\ud800'].map(
-      (path): [() => unknown, RegExp] => [() => csrfGuard({ exclude: [path as string] }), /exclude takes paths such as/],
+      (path): [() => unknown, RegExp] => [() => csrfGuard({ exclude: [path as string] }), /exclude needs full paths such as/],
     ),
     ...['app.example.com', 'https://app.example.com/', 'http://app.example.com', '*', 'null', 7].map((origin): [() => unknown, RegExp] => [
       () => csrfGuard({ trustedOrigins: [origin as string] }),

@@ -139,7 +139,7 @@ describe.each(await databases())("local accounts in an existing app's table on $
     })
     await post(host, '/signup', { email, password })
 
-    await expect(host.auth.service.deactivate(String(PEOPLE_COUNT + 1))).rejects.toThrow('did not spend a token')
+    await expect(host.auth.service.deactivate(String(PEOPLE_COUNT + 1))).rejects.toThrow('could not use a token')
     expect(Boolean((await rowOf(email)).enabled)).toBe(true)
   })
 

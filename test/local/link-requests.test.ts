@@ -217,7 +217,7 @@ describe('requests for a link', () => {
     const { email } = await signedIn(host)
 
     expect((await post(host, '/password-reset/request', { email })).status).toBe(202)
-    await expect.poll(() => host.logs.text()).toContain('work after the answer failed')
+    await expect.poll(() => host.logs.text()).toContain('work after the response failed')
     expect(host.logs.text()).not.toContain(email)
   })
 })

@@ -30,18 +30,25 @@ type Described = Operation & {
 
 const intro = `# Routes
 
-Below the prefix, with every feature switched on (delivery \`both\`, \`backendLinks\`, \`mfaEnabled\`, \`jwtKeys\`, \`accessTokenIssuer\`,
-\`oauthSuccessRedirect\`, \`appRedirects\`, \`loginUrl\`, and a provider with \`responseMode\`). Which of them are there with your settings, and the JSON Schema of every body, is in \`GET {prefix}/openapi.json\`: OpenAPI 3.1 of exactly the routes that are mounted,
-from the table they are mounted from. In production it is off until \`openapiEnabled: true\`.
+All routes below the prefix. The tables show a router with every feature on: delivery \`both\`, \`backendLinks\`, \`mfaEnabled\`, \`jwtKeys\`,
+\`accessTokenIssuer\`, \`oauthSuccessRedirect\`, \`appRedirects\`, \`loginUrl\`, and a provider with \`responseMode\`.
 
-Not repeated in the tables: 422 \`VALIDATION_ERROR\`, 413 \`PAYLOAD_TOO_LARGE\` and 415 \`UNSUPPORTED_MEDIA_TYPE\` wherever a body is read, 405
-\`METHOD_NOT_ALLOWED\` for a method a path does not have, 401 \`UNAUTHORIZED\`, \`INVALID_TOKEN\` and \`TOKEN_EXPIRED\` wherever a token or session cookie is asked
-for, 500 \`INTERNAL_ERROR\`, 503 \`SERVICE_UNAVAILABLE\`. All codes: [errors](errors.md). A field with \`?\` may be left out.
+\`GET {prefix}/openapi.json\` returns the routes of your own router, with the JSON Schema of every body (OpenAPI 3.1). In production this route is
+off until you set \`openapiEnabled: true\`.
 
-- With delivery \`cookie\` or \`session\` no route begins with \`/cookie\`, and each refuses what its \`/cookie\` row says. So \`POST /login\` can also answer 403
-  \`CSRF_VALIDATION_FAILED\`.
-- With the option [\`guardRequest\`](how-to.md#put-a-captcha-in-front), these can also answer 429 \`TOO_MANY_REQUESTS\`, and what your function throws, such as 403 \`FORBIDDEN\`:
-  \`/signup\`, \`/login\`, \`/passkeys/login\` and their \`/cookie\` and \`/session\` routes, \`/activation/request\`, \`/password-reset/request\`, \`/email-verify/request\`, \`/email-login/request\`.
+The tables omit the errors that many routes have:
+
+- Every route: 500 \`INTERNAL_ERROR\`, 503 \`SERVICE_UNAVAILABLE\`. If a path has no such method: 405 \`METHOD_NOT_ALLOWED\`.
+- Routes with a body: 422 \`VALIDATION_ERROR\`, 413 \`PAYLOAD_TOO_LARGE\`, 415 \`UNSUPPORTED_MEDIA_TYPE\`.
+- Routes with an access token or a session cookie: 401 \`UNAUTHORIZED\`, \`INVALID_TOKEN\`, \`TOKEN_EXPIRED\`.
+
+[Errors](errors.md) lists all codes. A field with \`?\` is optional.
+
+- With delivery \`cookie\` or \`session\` no route begins with \`/cookie\`. There each route has the errors of its \`/cookie\` row. For example,
+  \`POST /login\` can respond 403 \`CSRF_VALIDATION_FAILED\`.
+- With the option [\`guardRequest\`](how-to.md#put-a-captcha-in-front), some routes can also respond 429 \`TOO_MANY_REQUESTS\`, or an error that
+  your function throws, such as 403 \`FORBIDDEN\`. These routes are \`/signup\`, \`/login\`, \`/passkeys/login\` and their \`/cookie\` and \`/session\`
+  routes, \`/activation/request\`, \`/password-reset/request\`, \`/email-verify/request\`, \`/email-login/request\`.
 `
 
 const everywhere = new Set(['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'])
@@ -57,7 +64,7 @@ function chapterOf({ paths }: OpenApi, { name, description }: Tag): string {
       operation.tags.includes(name) ? [rowOf(method, path, operation)] : [],
     ),
   )
-  return `## ${name}\n\n${description}\n\n| Route | What | Asks for | Answers | Refuses |\n|---|---|---|---|---|\n${rows.join('\n')}\n`
+  return `## ${name}\n\n${description}\n\n| Route | What it does | Request | Responses | Errors |\n|---|---|---|---|---|\n${rows.join('\n')}\n`
 }
 
 function rowOf(method: string, path: string, operation: Described): string {

@@ -133,7 +133,7 @@ describe('a stored hash that cannot be read', () => {
       {
         level: 'error',
         fields: { reason: 'unknown_format' },
-        message: 'doorward: a stored password hash cannot be read; its owner has to reset the password',
+        message: 'doorward: a stored password hash cannot be read; the person must reset the password',
       },
     ])
   })

@@ -153,7 +153,9 @@ describe('auth.ready()', () => {
     await expect(auth.ready()).rejects.toThrow('There is no table auth_users')
     await createAuthTables(knex)
     await auth.ready()
-    expect(said('info').map(({ message }) => message)).toContain('doorward: the tables are right now; requests are served.')
+    expect(said('info').map(({ message }) => message)).toContain(
+      'doorward: the tables have no errors any more, so doorward accepts requests.',
+    )
   })
 
   test('resolves for tables with warnings', async () => {
@@ -176,7 +178,9 @@ describe('auth.ready()', () => {
     await start({ ...store }).auth.ready()
     const { auth, said } = start({ ...store, check: () => Promise.reject(new Error('a secret')) })
     await auth.ready()
-    expect(said('warn').map(({ message }) => message)).toContain('doorward: check() of the store failed; requests go on unchecked.')
+    expect(said('warn').map(({ message }) => message)).toContain(
+      'doorward: check() of the store failed. doorward accepts requests without the check.',
+    )
   })
 })
 

@@ -75,7 +75,7 @@ describe('a callback that fails at the provider', () => {
       changed((claims) => ({ ...claims, nonce: 'canary' })),
       null,
       null,
-      /id_token refused: nonce is not the one that was sent/,
+      /id_token refused: nonce is not the nonce that was sent/,
     ],
     [
       'that has expired',
@@ -121,9 +121,15 @@ describe('a callback that fails at the provider', () => {
       /AADSTS50011: look it up in the documentation/,
     ],
     ['with an error in words', refusing('token', 400, { error: 'a canary sings' }), 400, 'other', /other: look it up/],
-    ['with a redirect', refusing('token', 302, ''), 302, null, /a redirect is not followed; use the address that it leads to/],
+    [
+      'with a redirect',
+      refusing('token', 302, ''),
+      302,
+      null,
+      /doorward does not follow a redirect; use the address that the redirect leads to/,
+    ],
     ['with a page', refusing('token', 404, '<html>'), 404, null, /it gave no reason; check the address of the endpoint/],
-    ['with a page and 200', refusing('token', 200, '<html>'), 200, null, /no JSON object.*check the address/],
+    ['with a page and 200', refusing('token', 200, '<html>'), 200, null, /not a JSON object.*check the address/],
     ['that is down', refusing('token', 503, 'canary'), 503, null, /it gave no reason; look at its own log, and try again/],
     [
       'of a bad access token',

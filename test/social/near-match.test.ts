@@ -30,7 +30,8 @@ describe('R-069: what an adapter answers is compared with what was asked', () =>
     return start({ ...linking, options: { store: careless(createKnexStore({ knex: opened().knex }), change) } })
   }
 
-  const logged = (host: Mounted) => host.logs.entries.filter(({ message }) => /not asked for/.test(message)).map(({ fields }) => fields)
+  const logged = (host: Mounted) =>
+    host.logs.entries.filter(({ message }) => /does not match the request/.test(message)).map(({ fields }) => fields)
 
   test("an account with an address that is only alike is nobody's: it is not linked to", async () => {
     let victim: UserRecord | null = null

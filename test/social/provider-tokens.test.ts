@@ -125,7 +125,7 @@ describe('onProviderTokens', () => {
     const host = await start({ options: { onProviderTokens } })
     const response = await signIn(host, host.browser(), { profile: newPerson() })
     expect(response.status).toBe(200)
-    const line = host.logs.entries.find(({ message }) => message === 'doorward: onProviderTokens failed; the login stands.')
+    const line = host.logs.entries.find(({ message }) => message === 'doorward: onProviderTokens failed. The person stays logged in.')
     expect(line).toMatchObject({ level: 'error', fields: { provider: 'corp' } })
     expect(host.logs.text()).not.toContain('canary-9')
   })

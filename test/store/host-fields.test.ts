@@ -125,10 +125,10 @@ describe('options that cannot be meant', () => {
     [
       'a column of ours',
       { fields: { secret: 'hashed_password' } },
-      /fields\.secret: the column hashed_password is mapped already, to hashedPassword/,
+      /fields\.secret: the column hashed_password is already the column of hashedPassword/,
     ],
-    ['a column of ours in other letters', { fields: { secret: 'IS_ADMIN' } }, /is mapped already, to isAdmin/],
-    ['two fields of one column', { fields: { a: 'own', b: 'OWN' } }, /fields\.b: the column OWN is mapped already, to fields\.a/],
+    ['a column of ours in other letters', { fields: { secret: 'IS_ADMIN' } }, /is already the column of isAdmin/],
+    ['two fields of one column', { fields: { a: 'own', b: 'OWN' } }, /fields\.b: the column OWN is already the column of fields\.a/],
     ...['password', 'email', 'name', 'isAdmin', 'is_admin', 'id', 'hashed_password', 'constructor', 'toString'].map(
       (name): [string, unknown, RegExp] => [`the name ${name}`, { fields: { [name]: 'own' } }, /this name is taken/],
     ),

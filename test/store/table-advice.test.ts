@@ -26,13 +26,13 @@ describe.each(await databases())('an error of $name about a table', (database) =
 
   test('names the column that is missing, and the option that maps it', async () => {
     expect(await errorOf({ enabled: null })).toMatch(
-      /: the table people has no column enabled; add it, or name yours in `users\.columns\.isActive` of createKnexStore\(\)$/,
+      /: the table people has no column enabled; add the column, or name your column in `users\.columns\.isActive` of createKnexStore\(\)$/,
     )
   })
 
   test('names the column that nobody fills', async () => {
     expect(await errorOf({ tenant_id: 'int not null' })).toMatch(
-      /: people\.tenant_id must not be null and nothing fills it; return a value from `users\.insertDefaults` of createKnexStore\(\)$/,
+      /: people\.tenant_id is NOT NULL and nothing fills it; return a value from `users\.insertDefaults` of createKnexStore\(\)$/,
     )
   })
 

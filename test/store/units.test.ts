@@ -86,7 +86,7 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
     const unit = store.transaction(async (inside) => {
       late.push(inside.recoveryCodes?.replaceForUser(id, ['one', 'two']).catch(() => null) ?? Promise.resolve())
     })
-    await expect(unit).rejects.toThrow('A unit of work ended before its recoveryCodes.replaceForUser did')
+    await expect(unit).rejects.toThrow('The transaction ended before recoveryCodes.replaceForUser did')
     await Promise.all(late)
     expect(await store.recoveryCodes?.consume(id, 'one', new Date())).toBe(false)
     expect(await store.recoveryCodes?.consume(id, 'an old code', new Date())).toBe(true)
@@ -106,7 +106,7 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
         late.push(nested.catch(() => 'refused'))
       })
     })
-    await expect(unit).rejects.toThrow('A unit of work ended before its transaction did')
+    await expect(unit).rejects.toThrow('The transaction ended before transaction did')
     expect(await Promise.all(late)).toEqual(['refused'])
     expect((await store.users.find(id))?.name).toBe('before')
   })

@@ -26,14 +26,14 @@ describe('a guard without its parentheses', () => {
     expect(guards.length).toBeGreaterThanOrEqual(7)
     for (const [name, maker] of guards)
       expect(await thrownBy(maker)).toBe(
-        `ConfigurationError: guards.${name} stands in a route without its parentheses: write guards.${name}(), which makes the handler. See docs/troubleshooting.md#guard-without-parentheses`,
+        `ConfigurationError: guards.${name} is in a route without its parentheses. Write guards.${name}(), which returns the handler. See docs/troubleshooting.md#guard-without-parentheses`,
       )
   })
 
   test('so do those of createGuards() and each middleware', async () => {
     const guards = createGuards({ settings: { jwtSecret: testSecret } })
     for (const maker of [guards.requireAuth, csrfGuard, csrfToken, rateLimit, idempotency, requireInternalToken, errorHandler])
-      expect(await thrownBy(maker)).toMatch(/^ConfigurationError: [\w.]+ stands in a route without its parentheses/)
+      expect(await thrownBy(maker)).toMatch(/^ConfigurationError: [\w.]+ is in a route without its parentheses/)
   })
 })
 

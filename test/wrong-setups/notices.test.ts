@@ -27,7 +27,7 @@ const setups: [what: string, setup: WrongSetup][] = [
     {
       entry: 'behind-a-proxy',
       level: 'warn',
-      says: /the header Forwarded,.*trusts no proxy.*share one rate limit.*everybody gets 429.*never Forwarded/,
+      says: /the header Forwarded,.*trusts no proxy.*share one rate limit.*fail with 429.*reads only X-Forwarded-For/,
       act: (browser) => me(browser, { Forwarded: 'for=203.0.113.7' }),
     },
   ],
@@ -36,7 +36,7 @@ const setups: [what: string, setup: WrongSetup][] = [
     {
       entry: 'trust-every-proxy',
       level: 'warn',
-      says: /'trust proxy' is true.*name your proxies/,
+      says: /'trust proxy' is true.*Name your proxies/,
       app: (auth) => around(auth, { trust: true }),
       act: (browser) => me(browser),
     },
@@ -67,7 +67,7 @@ const setups: [what: string, setup: WrongSetup][] = [
     {
       entry: 'mount-and-prefix',
       level: 'warn',
-      says: /mounted elsewhere.*prefix: '\/members'/,
+      says: /mounted at another path.*prefix: '\/members'/,
       app: (auth) => around(auth, { path: '/members' }),
       act: (browser) => me(browser, {}, '/members'),
     },

@@ -75,7 +75,10 @@ function obstacleIn({ folder, authFile, knexfile }: App): string | null {
   if (module === null && named !== undefined)
     return `package.json names ${named} as the auth module, which is not there; take the entry "doorward" out, and init writes ${authFile}.`
   const taken = module ?? (knexfile && migrationIn(folder, knexfile.migrations))
-  return taken && `${taken} is there, and init overwrites nothing: nothing was written. With --print it prints what it would have written.`
+  return (
+    taken &&
+    `${taken} is there, so init wrote nothing, because it never overwrites a file. With --print, init prints the text that it would write.`
+  )
 }
 
 function migrationIn(folder: string, directory: string): string | null {

@@ -26,7 +26,7 @@ function segmentsOfPrefix(prefix: unknown): readonly string[] {
   const isPath = typeof prefix === 'string' && /^\/[^/]/.test(prefix) && !/[?#*%:(){}]/.test(prefix) && prefix.isWellFormed()
   if (!isPath || !isPlain(encodeURI(prefix)))
     throw new ConfigurationError(
-      'csrfGuard: exclude takes paths such as /webhooks, from the root, as people write them: without patterns, dots for folders, or an encoding.',
+      'csrfGuard: exclude needs full paths such as /webhooks. A path has no pattern, no /./ or /../ and no percent-encoding.',
     )
   return encodeURI(prefix).replace(/\/$/, '').split('/')
 }

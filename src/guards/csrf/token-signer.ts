@@ -51,7 +51,7 @@ export function tokenSigner(where: string, options: SignerOptions & { secure?: b
     throw new ConfigurationError(`${where}: sessionCookieName and accessCookieName must be the names of cookies, as the router has them.`)
   if (typeof session !== 'function') throw new ConfigurationError(`${where}: session must be a function of a request that returns text.`)
   if (secret === undefined) {
-    if (options.session) throw new ConfigurationError(`${where}: session is what signed tokens are bound to; pass \`secret\` too.`)
+    if (options.session) throw new ConfigurationError(`${where}: session binds signed tokens to a session, so pass \`secret\` too.`)
     return null
   }
   const secrets = checkSecrets(`${where}: secret`, secret)
@@ -99,6 +99,6 @@ function sign(key: KeyObject, random: string, ofSession: string, ofBrowser: stri
 function bindingOf(key: KeyObject, kind: 'session' | 'browser', to: string | null | undefined): string {
   if (to === null || to === undefined || to === '') return ''
   // A promise would become the same text for every person.
-  if (typeof to !== 'string') throw new TypeError('The option session of csrfToken and csrfGuard must answer text, at once.')
+  if (typeof to !== 'string') throw new TypeError('The option session of csrfToken and csrfGuard must return text, and no promise.')
   return createHmac('sha256', key).update(`${kind}:${to}`, 'utf8').digest().subarray(0, 16).toString('base64url')
 }

@@ -40,7 +40,7 @@ export function holdClaim(
     try {
       await (kept ? cache.set(cacheKey, kept.value, kept.ttlSeconds) : cache.delete(cacheKey))
     } catch (error) {
-      logger.error({ error: describeError(error) }, 'doorward: an answer could not be kept for its repetition')
+      logger.error({ error: describeError(error) }, 'doorward: idempotency() could not write to the cache of responses')
     }
   }
 

@@ -28,7 +28,7 @@ const unknownCaller: Notice = {
   level: 'warn',
   entry: 'idempotency-without-a-caller',
   message:
-    'idempotency() cannot tell who sent a request with an Idempotency-Key, so its answer is not stored and a repetition runs again. Put a guard in front of it, or pass `caller`.',
+    'idempotency() cannot tell who sent a request with an Idempotency-Key, so it does not store the response, and a repeated request runs again. Put a guard before idempotency(), or pass `caller`.',
 }
 
 /** How long a claim stays if its process dies, in seconds. */

@@ -4,19 +4,19 @@ import { rolledBack } from './driver-errors'
 
 /**
  * An entry in the log of a transaction: an effect that waits for the host's commit, a savepoint, or a failed statement. After a failed
- * statement PostgreSQL answers COMMIT with a silent ROLLBACK, unless a rollback to a savepoint undid the failure.
+ * statement PostgreSQL answers COMMIT with a silent ROLLBACK. Only a rollback to a savepoint before the failure prevents that.
  */
 type Entry = { kind: 'effect'; run: () => void } | { kind: 'savepoint'; name: string } | { kind: 'failure' }
 
 const logs = new WeakMap<Knex.Transaction, Entry[]>()
 
-/** Logs of transactions that the database ended by itself. */
+/** The logs of transactions that the database ended after a conflict. */
 const ended = new WeakSet<Entry[]>()
 
 /**
- * Returns a function that runs an effect after the host's commit. An effect does not run if a rollback undid it: of the whole transaction,
- * or to a savepoint set before it. The log is read from the SQL statements, because knex's promises resolve after `trx.rollback()` as they
- * do after `trx.commit()`. The promise of a nested transaction resolves at its RELEASE already.
+ * Returns a function that runs an effect after the host's commit. If the host rolls back the transaction, or rolls back to an earlier
+ * savepoint, the effect does not run. The code watches the SQL statements, because knex's promise also resolves after `trx.rollback()`. The
+ * promise of a nested transaction resolves at its RELEASE, before the host's commit.
  */
 export function afterCommitOf(trx: Knex.Transaction): (effect: () => void) => void {
   const log = logOf(outermost(trx))
@@ -24,7 +24,7 @@ export function afterCommitOf(trx: Knex.Transaction): (effect: () => void) => vo
 }
 
 /**
- * Rejects a transaction that InnoDB has rolled back, because its next statement would be kept even if the host rolls back.
+ * Rejects a transaction that InnoDB has rolled back. InnoDB would commit the next statement alone, even if the host rolls back.
  * @throws ServiceUnavailableError if the database ended the transaction
  */
 export function refuseEnded(trx: Knex.Transaction): void {
@@ -63,7 +63,7 @@ function read(log: Entry[], sql: string): void {
   if (set?.[1]) log.push({ kind: 'savepoint', name: set[1].toLowerCase() })
   const gone = released ? savepointIn(log, released[1]) : -1
   if (gone >= 0) log.splice(gone, 1)
-  // `savepointIn` returns -1 for a full rollback and for a savepoint set before the first effect. Then the whole log is removed.
+  // `savepointIn` returns -1 for a full rollback and for a savepoint before the first effect. Then this line removes the whole log.
   if (undone) log.splice(savepointIn(log, undone[1]) + 1)
 }
 
@@ -85,7 +85,7 @@ function runAll(log: Entry[], trx: Knex.Transaction): void {
   for (const entry of entries) if (entry.kind === 'effect') runOne(entry.run, trx)
 }
 
-// The host has committed, so an effect that fails cannot undo anything. It must stop neither the process nor the other effects.
+// The host has committed, so a failed effect cannot undo anything. The process and the other effects must continue.
 function runOne(effect: () => void, trx: Knex.Transaction): void {
   try {
     effect()

@@ -8,7 +8,7 @@ import { bindTable, type TableDefinition } from './table'
 
 /** A row of `auth_audit_log`. */
 export interface AuditRecord {
-  /** A UUID v4, made before the first attempt, so that a row that is sent twice is written once. */
+  /** A UUID v4 that doorward makes before the first attempt. If doorward sends a row twice, the database therefore writes it once. */
   id: string
   name: string
   userId: string | null
@@ -19,11 +19,11 @@ export interface AuditRecord {
 }
 
 export interface AuditRows {
-  /** Inserts the records by one statement, on a connection of its own. Existing rows stay unchanged. */
+  /** Inserts the records by one statement, on a separate connection of the pool. Existing rows stay unchanged. */
   insert(records: readonly AuditRecord[]): Promise<void>
   /** Deletes rows written at `before` or earlier, at most `most` of them. */
   deleteOlder(older: Expired): Promise<number>
-  /** Returns the text, or null if its column cannot hold it. */
+  /** Returns `text`. If the column cannot hold the text, returns null. */
   fitting(column: 'userId' | 'requestId', text: unknown): string | null
 }
 

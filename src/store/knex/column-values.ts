@@ -3,13 +3,13 @@ import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 
 /**
- * How a column stores a field. Drivers return different values for the same field (SQLite returns `1` for true). The three kinds of keys
- * are strings in our code. The last three kinds are instants.
+ * How a column stores a field. Drivers return different values for one field: SQLite returns `1` for true. `uuid`, `integer key` and
+ * `text key` are strings in our code. `native`, `epoch_ms` and `iso` are instants.
  */
 export type ColumnKind = 'uuid' | 'integer key' | 'text key' | 'text' | 'integer' | 'boolean' | 'native' | 'epoch_ms' | 'iso'
 
-// Only the canonical form is accepted, because our code compares identifiers byte for byte. Databases treat other forms as equal ('{...}'
-// or upper case for a UUID, '007' or '1e3' for a number).
+// The store accepts only the canonical form of a key, because our code compares keys byte for byte. A database treats other forms as equal:
+// '{...}' or upper case for a UUID, '007' or '1e3' for a number.
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const INTEGER_KEY = /^(0|[1-9]\d{0,18})$/
 const LARGEST_KEY = 2n ** 63n - 1n
@@ -18,8 +18,8 @@ const LARGEST_KEY = 2n ** 63n - 1n
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
 /**
- * Marks the place of a value in a compiled query (`compiledFor`). Each run supplies the value, which must be one that `canHold` accepts.
- * `inColumn` returns a slot that converts the value for a kind of column, always the same one for a kind.
+ * Marks the place of a value in a compiled query (`compiledFor`). Each run supplies the value. `canHold` must accept the value. `inColumn`
+ * returns the slot that converts the value for a kind of column. For one kind it always returns one slot object.
  */
 export class Slot<Input> {
   readonly read: (input: Input) => unknown
@@ -60,7 +60,7 @@ export function canHold(kind: ColumnKind, value: unknown, maxLength = Number.POS
 export function toColumn(kind: ColumnKind, value: unknown, knex: Queryable, dialect: Dialect): Knex.Value | null {
   if (value === null || value === undefined) return null
   const bound = value instanceof Slot ? value.inColumn(kind, dialect) : toBinding(kind, value, dialect)
-  // Cast to a 64-bit integer, because PostgreSQL fails if the number does not fit the column's own type.
+  // Casts to a 64-bit integer. Without the cast, PostgreSQL fails if the number does not fit the column's own type.
   return (kind === 'integer key' ? knex.raw(`cast(? as ${dialect.types.bigint})`, [bound as string]) : bound) as Knex.Value // knex passes a slot through unchanged
 }
 
@@ -98,7 +98,7 @@ export function fromColumn(kind: ColumnKind, value: unknown): unknown {
     case 'iso':
       return toInstant(value)
     case 'integer key':
-      // If a host's driver parses 64-bit integers as numbers, two large keys could become equal.
+      // A host's driver may parse 64-bit integers as JavaScript numbers. Two large keys could then become equal.
       if (typeof value === 'number' && !Number.isSafeInteger(value)) throw new Error('A key in the database is too large for a number')
       return String(value)
     default:
@@ -114,7 +114,7 @@ function toBoolean(value: unknown): boolean {
 const NUMBER = /^-?\d+$/
 const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
 
-// Accepts a Date, a number, a number as text, or a date as text, which is UTC if it names no time zone.
+// Accepts a Date, a number, a number as text, or a date as text. A text without a time zone is in UTC.
 function toInstant(value: unknown): Date {
   if (value instanceof Date) return value
   const instant = Number.isInteger(value) ? new Date(value as number) : fromText(String(value))

@@ -6,7 +6,7 @@ import type { Dialect } from './dialect'
 import type { Queryable, Row, Statement } from './queryable'
 
 /**
- * Compiles a query once for each set of tables, because Knex needs longer to compile it than the database to run it. Each run supplies the
+ * Compiles a query once for each set of tables, because Knex compiles a query more slowly than the database runs it. Each run supplies the
  * values of the query's slots.
  */
 export function compiledFor<Input>(
@@ -20,7 +20,7 @@ export function compiledFor<Input>(
   }
 }
 
-/** Runs a SELECT that is compiled once. Returns no rows if a value of the input is null. */
+/** Runs a SELECT that is compiled once. If a value of the input is null, returns no rows. */
 export function compiledSelect<Input extends object>(
   fields: readonly (keyof Input)[],
   build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,
@@ -47,8 +47,8 @@ export function compiledUpdate<Input extends object>(
 }
 
 /**
- * Returns true if the answer to a text can be read. The driver of MySQL answers a text with more than a list of rows, and the host's
- * `postProcessResponse` could change that.
+ * Returns true if the store can read the driver's answer to SQL text. The driver of MySQL answers SQL text with more than a list of rows. A
+ * host's `postProcessResponse` could misread such an answer.
  */
 function answersTexts({ client }: Queryable, { name }: Dialect): boolean {
   return name !== 'mysql' || !client.config.postProcessResponse

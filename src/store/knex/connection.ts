@@ -15,20 +15,20 @@ export interface Connection {
   readonly transaction?: Queryable
   /** Runs one statement. `verb` is the name of the method, for errors. */
   statement<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /** Runs `updateReturning`: one statement, or two in one transaction if the database has no RETURNING. */
+  /** Runs `updateReturning`, which sends one statement. If the database has no RETURNING, runs its two statements in one transaction. */
   guarded<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /** Runs several statements in one transaction. Joins the open transaction if there is one. */
+  /** Runs several statements in one transaction. If a transaction is open, the statements join the open transaction. */
   together<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /** Runs `work` in one transaction. Joins the open transaction if there is one, and then has its deadline. */
+  /** Runs `work` in one transaction. If a transaction is open, `work` joins it. Then the deadline of the open transaction applies. */
   unit<T>(work: (connection: Connection) => Promise<T>, options?: UnitOptions): Promise<T>
-  /** Runs a method of several statements that are each correct alone. The transaction must not end between them. */
+  /** Runs a method with several statements, without a transaction of its own. An open transaction must not end between the statements. */
   whole<T>(verb: string, work: () => Promise<T>): Promise<T>
 }
 
 /**
- * Runs each method by itself, on the pool. After a conflict, a statement or a whole transaction is repeated from its start.
+ * Runs each method alone, on the pool. After a conflict, runs the statement or the whole transaction again from its start.
  *
- * @param advise adds a text to the method's name and the code in errors
+ * @param advise returns the advice in errors, after the method's name and the error code
  */
 export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): Connection {
   const connection: Connection = {
@@ -49,7 +49,7 @@ export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): C
 
 interface InTransaction {
   readonly advise?: Advise | undefined
-  /** Throws if the transaction is over, because the statement would then run outside of it. */
+  /** Throws if the transaction has ended, because the statement would then run outside of the transaction. */
   readonly refuse?: () => void
   /** The errors inside the transaction, for its owner. */
   readonly failures?: Error[]
@@ -58,8 +58,9 @@ interface InTransaction {
 }
 
 /**
- * Runs methods inside a transaction, one after the other. InnoDB ends a transaction that lost a conflict, and a statement that was sent
- * already would then be kept. Nothing is repeated, because only the owner of the transaction can run it again.
+ * Runs methods inside a transaction, one after the other. If a transaction loses a conflict, InnoDB ends the transaction. A later statement
+ * that was already on its way would then be committed alone. After a conflict this connection does not repeat anything, because only the
+ * owner of the transaction can run the transaction again.
  */
 export function transactionConnection(
   db: Queryable,
@@ -93,12 +94,12 @@ interface Progress {
   isCommitting: boolean
 }
 
-/** How long a COMMIT may take after the deadline. After that it is unknown whether the work was kept. */
+/** How long a COMMIT may take after the deadline. After that time, we do not know whether the database committed the work. */
 const commitMs = 5_000
 
 /**
- * Rejects at the deadline, but first waits for a COMMIT that has begun. If committed work counted as lost, its mails and events would be
- * lost, and the person could not repeat a sign-up.
+ * Rejects at the deadline, but first waits for a COMMIT that has begun. Suppose that we rejected and the database still committed: then the
+ * mails and events of the work would be lost, and the person could not repeat a sign-up.
  */
 async function untilDeadline<T>(result: Promise<T>, deadlineMs: number, progress: Progress, abandon: () => void): Promise<T> {
   let isLate = false
@@ -127,7 +128,7 @@ async function newUnit<T>(
   let isOver = false
   const refuse = () => {
     // After any failure, the database may have ended the transaction.
-    if (isOver || failures.length > 0) throw new Error('The unit of work is over: a statement came too late')
+    if (isOver || failures.length > 0) throw new Error('The transaction has ended, and a statement came too late')
   }
   const refused: unknown[] = []
   const whole = async (trx: Knex.Transaction) => {
@@ -137,8 +138,8 @@ async function newUnit<T>(
       const connection = transactionConnection(trx, dialect, { advise, refuse, failures, begun })
       const result = await Promise.race([work(connection), whenAborted(abandoned)])
       const [unended] = begun.values()
-      if (unended) throw new Error(`A unit of work ended before its ${unended} did: wait for each verb`) // else half of the method could be kept
-      // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK. So a failure rejects even if `work` caught it.
+      if (unended) throw new Error(`The transaction ended before ${unended} did: await every method of the store`) // else the database could commit half of the method
+      // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK. So a failure rejects even if `work` caught the error.
       if (failures[0]) throw failures[0]
       if (refused.length > 0) throw translateDriverError('transaction', refused[0])
       if (abandoned.aborted) throw new ServiceUnavailableError()
@@ -161,7 +162,7 @@ function whenAborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-/** Lists `work` as running until it settles. It is removed from the list before its caller continues. */
+/** Lists `work` as running until `work` settles. Removes `work` from the list before the caller continues. */
 function kept<T>(begun: Map<Promise<unknown>, string> | undefined, verb: string, work: Promise<T>): Promise<T> {
   if (!begun) return work
   begun.set(work, verb)
@@ -192,7 +193,7 @@ async function repeatAfterConflict<T>(attempt: () => Promise<T>): Promise<T> {
       return await attempt()
     } catch (error) {
       if (attempts === ATTEMPTS || !isConflict(error)) throw error
-      await delay(10 * attempts * (1 + Math.random())) // random, so that the same two transactions do not collide again
+      await delay(10 * attempts * (1 + Math.random())) // a random delay, so that the two transactions do not collide again
     }
   }
 }

@@ -5,16 +5,17 @@ import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import type { Queryable } from './queryable'
 
-/** The knex instance that the host made. Layers above this one only pass it on. */
+/** The knex instance that the host made. Layers above the store only pass the instance on. */
 export type HostKnex = Knex
 
 /** The rows of `auth_counters`. Each method is one statement. Instants are milliseconds since 1970, by the caller's clock. */
 export interface CounterRows {
   /**
-   * Adds one to the count of the window that is open at `now`. If none is open, begins a window with a count of one that ends at `endsAt`.
+   * Adds one to the count of the window that is open at `now`. If no window is open, begins a window with a count of one. The new window
+   * ends at `endsAt`.
    */
   countUp(key: string, endsAt: number, now: number): Promise<Counted>
-  /** Subtracts one, never below zero. In an ended window this has no effect, because the next window begins at one. */
+  /** Subtracts one from the count, but never goes below zero. An ended window does not matter, because the next window begins at one. */
   countDown(key: string): Promise<void>
   remove(key: string): Promise<void>
   /** Deletes windows that ended before `instant`, at most `most` of them. */
@@ -76,13 +77,13 @@ async function countUpReturning(db: Queryable, key: string, endsAt: number, now:
   return { count: Number(row.counted), secondsLeft: secondsBetween(now, Number(row.ends)) }
 }
 
-/** The seconds left take 25 bits, which is over a year. With a count below 2^27, the sum is exact as a JavaScript number. */
+/** The remaining seconds take 25 bits, which is over a year. If the count is below 2^27, a JavaScript number holds the sum exactly. */
 const YEAR = 2 ** 25
 const topCount = 2 ** 27 - 1
 
 /**
- * Counts in MySQL, which has no RETURNING. LAST_INSERT_ID(n) in an UPDATE returns one integer with the response, so the count and the
- * seconds left are packed into one number. The number is 0 if the row was inserted.
+ * Counts in MySQL, which has no RETURNING. LAST_INSERT_ID(n) in an UPDATE returns one integer with the response. So this function packs the
+ * count and the remaining seconds into one number. If the statement inserted the row, the number is 0.
  */
 async function countUpPacked(db: Queryable, key: string, endsAt: number, now: number): Promise<Counted> {
   const secondsLeft = 'least(ceil((?? - ?) / 1000), ?)'
@@ -102,7 +103,7 @@ async function countUpPacked(db: Queryable, key: string, endsAt: number, now: nu
   return { count: Math.floor(answer / YEAR), secondsLeft: answer % YEAR }
 }
 
-/** Repeats the condition on `ends_at` outside of the subquery. So a window that began again under the same key is not deleted. */
+/** Repeats the condition on `ends_at` outside of the subquery. So a new window with an old key stays. */
 function removeEnded(db: Queryable, { name }: Dialect, instant: number, most: number): PromiseLike<number> {
   const ended = db(TABLE).where(ENDS_AT, '<', instant)
   if (name === 'mysql') return deleteUpTo(db, ended, most)

@@ -1,6 +1,6 @@
 import type { Queryable } from './queryable'
 
-/** Returns the name as the database has it, because a host's knex may convert names between snake_case and camelCase. */
+/** Returns the name in the database. A host's knex may convert names between snake_case and camelCase. */
 export function databaseName(knex: Queryable, name: string): string {
   return knex
     .raw('??', [name])

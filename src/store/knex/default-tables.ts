@@ -17,24 +17,27 @@ export interface Tables {
   readonly emailLogins: Table<EmailLoginRecord>
 }
 
-/** Your own tables, mapped field by field. `false`: you have no such table. */
+/** Your own tables, mapped field by field. `false`: you do not have the table. */
 export interface HostTables {
   /** The accounts. Default table: `auth_users`. */
   users?: UsersTableOptions
   /** Mailed links. Default table: `auth_user_tokens`. */
   userTokens?: TableOptions<UserTokenRecord>
   /**
-   * The links of accounts to providers. Default table: `auth_identities`. `false`: you have no such table, and there is no social
-   * login.
+   * The links of accounts to providers. Default table: `auth_identities`. `false`: you do not have the table, and your service has no
+   * social login.
    */
   identities?: TableOptions<IdentityRecord> | false
-  /** Recovery codes of the second factor. Default table: `auth_recovery_codes`. `false`: you have no such table. */
+  /** Recovery codes of the second factor. Default table: `auth_recovery_codes`. `false`: you do not have the table. */
   recoveryCodes?: TableOptions<RecoveryCodeRecord> | false
-  /** Passkeys. Default table: `auth_passkeys`. `false`: you have no such table, and there are no passkeys. */
+  /** Passkeys. Default table: `auth_passkeys`. `false`: you do not have the table, and your service has no passkeys. */
   passkeys?: TableOptions<PasskeyRecord> | false
-  /** One row per session. Default table: `auth_sessions`. `false`: stateless refresh tokens, and no server-side sessions. */
+  /**
+   * One row per session. Default table: `auth_sessions`. `false`: refresh tokens are stateless, and your service has no server-side
+   * sessions.
+   */
   sessions?: TableOptions<SessionRecord> | false
-  /** Links and codes of login by email. Default table: `auth_email_logins`. `false`: you have no such table, and there is no login by email. */
+  /** Links and codes of login by email. Default table: `auth_email_logins`. `false`: you do not have the table, and no login by email. */
   emailLogins?: TableOptions<EmailLoginRecord> | false
 }
 
@@ -77,7 +80,7 @@ function checkHostTables(tables: HostTables): void {
 
 function refreshTokensAreGone(options: unknown): string {
   const fix = options === false ? 'say `sessions: false`' : 'map your table as `sessions`'
-  return `refreshTokens is no longer an option, because one table holds every session; ${fix} (docs/upgrading.md).`
+  return `refreshTokens is no longer an option, because one table contains all sessions; ${fix} (docs/upgrading.md).`
 }
 
 /** The tables that `createAuthTables` makes: the column, kind and maximum length of each field. */
@@ -93,7 +96,7 @@ const usersTable: TableDefinition<OwnUserFields> = {
     totpLastStep: () => null,
     emailVerifiedAt: () => null,
     activatedAt: () => null,
-    passwordSetAt: ({ createdAt }) => createdAt ?? null, // without the column, the password counts as set
+    passwordSetAt: ({ createdAt }) => createdAt ?? null, // without the column, doorward assumes that the person set the password
   },
   fields: {
     id: field('id', 'id'),

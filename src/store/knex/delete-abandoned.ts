@@ -5,10 +5,10 @@ import type { HostTables, Tables } from './default-tables'
 import { holdUser } from './hold-user'
 import type { Queryable } from './queryable'
 
-/** Error codes of the three databases for a row that another table refers to. */
+/** The error codes of the three databases if another table refers to the row. */
 const heldByForeignKey = /^(23503|ER_ROW_IS_REFERENCED(_2)?|SQLITE_CONSTRAINT_(FOREIGNKEY|TRIGGER))$/
 
-/** Deletes each account in its own transaction, so that an account that a table of the host refers to does not keep the others. */
+/** Deletes each account in its own transaction. If a host's table refers to one account, the other accounts are still deleted. */
 export async function deleteAbandoned(
   connection: Connection,
   tables: Tables,
@@ -63,7 +63,7 @@ async function removeOrLeave(
   }
 }
 
-/** Locks the user's row and checks again, because the owner may have activated the account or signed up again meanwhile. */
+/** Locks the user's row and checks the account again, because the owner may have activated it or signed up again meanwhile. */
 async function remove(connection: Connection, tables: Tables, hostTables: HostTables, id: string, before: Date): Promise<boolean> {
   const { users, identities, userTokens, recoveryCodes, sessions } = tables
   const verb = 'users.deleteAbandoned'

@@ -7,8 +7,8 @@ import type { Table } from './table'
 type Narrow = (query: Knex.QueryBuilder) => Knex.QueryBuilder
 
 /**
- * Deletes expired rows by one statement, along the index on `end`. The condition is repeated outside of the subquery, so that a row whose
- * `end` was extended meanwhile stays.
+ * Deletes expired rows by one statement, along the index on `end`. The statement repeats the condition outside of the subquery. So a row
+ * stays if another request moved its `end` to a later time.
  */
 export function deleteExpired<R extends { id: string }>(
   connection: Connection,

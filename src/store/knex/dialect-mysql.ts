@@ -4,8 +4,8 @@ import { readMysqlTable } from './check/read-mysql'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 
-// A cast instead of the operator BINARY, which MySQL has deprecated. The text is first converted to utf8mb4, because the host may use
-// another character set.
+// Uses a cast, because MySQL has deprecated the operator BINARY. First converts the text to utf8mb4, because the host may use another
+// character set.
 const BYTES_OF_COLUMN = 'cast(convert(:column: using utf8mb4) as binary)'
 const BYTES_OF_VALUE = 'cast(convert(:value using utf8mb4) as binary)'
 
@@ -20,7 +20,7 @@ export const mysql: Dialect = {
   // mysql2 requests CLIENT_FOUND_ROWS, but the host may have switched that off.
   countsMatchedRows: false,
   exactText: null,
-  // DATETIME, not TIMESTAMP: no conversion by the session's time zone, and no end in 2038.
+  // DATETIME, because a TIMESTAMP ends in 2038, and the session's time zone changes its values.
   types: { id: 'varchar(36)', bigint: 'signed', text: 'longtext', boolean: 'boolean', instant: 'datetime(3)' },
   // As text, because the driver would write local time by its option `timezone`.
   instantToColumn: (instant) => instant.toISOString().slice(0, -1).replace('T', ' '),
@@ -35,7 +35,7 @@ export const mysql: Dialect = {
   withSchemaLock,
   tableOptions,
   columnType,
-  mayUse: async (db, table) => (await readMysqlTable(db, table)).kind !== 'missing', // the catalogue hides what the connection may not use
+  mayUse: async (db, table) => (await readMysqlTable(db, table)).kind !== 'missing', // the catalogue hides tables that the connection may not use
   readTable: readMysqlTable,
   indexesInTable: true,
   buildsIndexesConcurrently: false,
@@ -55,10 +55,10 @@ export const mysql: Dialect = {
     column: BYTES_OF_COLUMN,
     value: BYTES_OF_VALUE,
     contains: `locate(${BYTES_OF_VALUE}, ${BYTES_OF_COLUMN}) > 0`,
-    // An index serves LIKE. In a collation that ignores case, LIKE matches more than the other condition.
+    // LIKE can use an index. In a collation that ignores case, LIKE matches too many rows, so `locate` checks the bytes.
     startswith: `:column: like :prefix escape '|' and locate(${BYTES_OF_VALUE}, ${BYTES_OF_COLUMN}) = 1`,
     endswith: `right(${BYTES_OF_COLUMN}, length(${BYTES_OF_VALUE})) = ${BYTES_OF_VALUE}`,
-    // No collation folds only ASCII letters, and lower() does not change bytes.
+    // A pattern, because every collation that ignores case also folds other letters than ASCII, and lower() does not change bytes.
     icontains: 'convert(:column: using utf8mb4) collate utf8mb4_bin regexp :value',
     foldedValue: asciiFoldingPattern,
   },
@@ -75,8 +75,8 @@ function patternOf(character: string): string {
   return code < 128 ? `\\x{${code.toString(16)}}` : character
 }
 
-// One lock for each database. Its name has fewer than the allowed 64 characters. A transaction cannot hold the lock, because CREATE TABLE
-// commits.
+// The name of the lock, one for each database. A name may have 64 characters. The connection holds the lock, because CREATE TABLE commits
+// the transaction.
 const LOCK_NAME = "concat('doorward.', md5(coalesce(database(), '')))"
 
 async function withSchemaLock(db: Queryable, work: () => Promise<void>): Promise<void> {
@@ -90,8 +90,8 @@ async function withSchemaLock(db: Queryable, work: () => Promise<void>): Promise
 }
 
 /**
- * Returns the table options, with a collation that compares byte for byte and without padding. In any other collation 'AbC', 'abc' and 'AbC
- * ' would be one subject. MariaDB (10.2) and MySQL (8.0.17) have one such collation each, under different names.
+ * Returns the table options, with a collation that compares byte for byte and without padding. Every other collation treats some of 'AbC',
+ * 'abc' and 'AbC ' as equal, so two people could share a subject. MariaDB (10.2) and MySQL (8.0.17) name this collation differently.
  */
 async function tableOptions(db: Queryable): Promise<string> {
   const wanted = ['utf8mb4_nopad_bin', 'utf8mb4_0900_bin']

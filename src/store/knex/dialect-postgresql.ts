@@ -12,10 +12,10 @@ export const postgresql: Dialect = {
   least: 'least',
   rowLocks: true,
   countsMatchedRows: true,
-  // The cast makes it a comparison of text, also for a column of type citext.
+  // With the cast, PostgreSQL compares texts, also for a column of type citext.
   exactText: '?? = cast(? as text) collate "C"',
   types: { id: 'uuid', bigint: 'bigint', text: 'text', boolean: 'boolean', instant: 'timestamptz(3)' },
-  // As text in UTC. The driver would write local time with an offset, which is wrong if the two disagree.
+  // As text in UTC. The driver would write local time with an offset. The instant is wrong if the time and the offset disagree.
   instantToColumn: (instant) => instant.toISOString(),
   instantExpression: null,
   integerKeyExpression: null,
@@ -26,8 +26,8 @@ export const postgresql: Dialect = {
   afterBegin: [],
   beforeCommit: [],
   async withSchemaLock(db, work) {
-    // The host's lock_timeout is meant for rows. Here we wait for the other process, so the timeout is off. The lock's number is arbitrary,
-    // but must be the same in every version of this library.
+    // The host's lock_timeout is meant for rows. Here we wait for another process, so we turn the timeout off. The lock's number is
+    // arbitrary, but must never change between versions of this library.
     const [usual] = rowsOf(await db.raw("select current_setting('lock_timeout') as usual, set_config('lock_timeout', '0', true)"))
     await db.raw('select pg_advisory_xact_lock(7303917261)')
     await db.raw("select set_config('lock_timeout', ?, true)", [String(usual?.['usual'])])
@@ -72,7 +72,7 @@ export const postgresql: Dialect = {
     column: 'cast(:column: as text) collate "C"',
     value: 'cast(:value as text)',
     contains: 'strpos(cast(:column: as text) collate "C", :value) > 0',
-    // An index serves the range. The range matches more than the other condition if the value ends in U+10FFFF.
+    // The range can use an index. If the value ends in U+10FFFF, the range matches too many rows, so another condition follows.
     startswith:
       'cast(:column: as text) collate "C" >= :value and (cast(:after as text) is null or cast(:column: as text) collate "C" < :after) and strpos(cast(:column: as text) collate "C", :value) = 1',
     endswith: 'right(cast(:column: as text) collate "C", length(cast(:value as text))) = cast(:value as text)',
@@ -82,8 +82,8 @@ export const postgresql: Dialect = {
 }
 
 /**
- * Inserts the rows from one JSON value. With thousands of placeholders, Knex and the driver would need ten times as long as the database.
- * PostgreSQL converts the JSON values to the types of the columns.
+ * Inserts the rows from one JSON value. PostgreSQL converts the JSON values to the types of the columns. If the statement had thousands of
+ * placeholders, Knex and the driver would need ten times as long as the database.
  */
 async function insertFree(db: Queryable, table: string, rows: readonly Row[], column: string): Promise<string[]> {
   const names = Object.keys(rows[0] ?? {})

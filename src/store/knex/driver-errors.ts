@@ -4,8 +4,8 @@ import { DuplicateRecordError } from '../auth-store'
 import { type Place, placeOf } from './named-place'
 
 /**
- * Translates a driver's error into one that may leave this folder. Drivers put bound values (addresses, hashes) into messages, and knex
- * adds the whole statement. So only the code of the original error is kept.
+ * Translates a driver's error into an error that may leave this folder. Drivers put bound values (addresses, hashes) into messages, and
+ * knex adds the whole statement. So the new error has only the code of the driver's error.
  */
 export function translateDriverError(verb: string, error: unknown, advise: Advise = adviseDefaultTables): Error {
   if (error instanceof AppError || error instanceof ConfigurationError || error instanceof DuplicateRecordError) return error
@@ -27,20 +27,20 @@ function adviseDefaultTables(_verb: string, { problem, table }: Place): string {
   return isMissing ? `${table === null ? '' : `: ${problem} of ${table}`}; run createAuthTables() or the migrations` : ''
 }
 
-/** Returns true if the transaction lost a conflict with another one, and may succeed when it runs again. */
+/** Returns true if the transaction lost a conflict with another transaction. Such a transaction may succeed when it runs again. */
 export function isConflict(error: unknown): boolean {
   return error instanceof ServiceUnavailableError && error.cause instanceof DriverError && isConflictCode(error.cause.code)
 }
 
 /**
- * Returns true if the column's character set cannot represent the text it was compared with, so that no row can contain it. Examples are
- * MariaDB's `ascii`, `latin1` and `utf8mb3`, and a PostgreSQL database that is not UTF8.
+ * Returns true if a statement compared a column with a text that the column's character set cannot represent. Then no row can contain the
+ * text. Examples are MariaDB's `ascii`, `latin1` and `utf8mb3`, and a PostgreSQL database that is not UTF8.
  */
 export function isUnwritableText(error: unknown): boolean {
   return error instanceof DriverError && /^(ER_CANT_AGGREGATE_2COLLATIONS|22P05)$/.test(error.code)
 }
 
-/** Why a table cannot be read. `other`: nothing is known that would stop the store from working. */
+/** Why the check cannot read a table. `other`: the reason is unknown, and the store may still work. */
 export interface Trouble {
   readonly kind: 'missing table' | 'no database' | 'refused login' | 'unreachable' | 'other'
   readonly code: string
@@ -57,8 +57,8 @@ export function troubleOf(error: unknown): Trouble {
 }
 
 /**
- * Replaces the driver's own error. That error is never kept as `cause`, because `console.error` prints every `cause`. The message is ours,
- * and safe to log.
+ * Replaces the driver's error. doorward writes the message, so logs may contain it. The driver's error is not the `cause`, because
+ * `console.error` prints every `cause`.
  */
 class DriverError extends Error {
   override readonly name = 'DriverError'
@@ -79,16 +79,16 @@ const DUPLICATE: ReadonlySet<string> = new Set([
   'SQLITE_CONSTRAINT_ROWID',
 ])
 
-/** True in SQLite if the host began a transaction by its own statement on the connection. We must not end it. */
+/** Returns true if the host began a transaction on SQLite by its own statement. We must not end the host's transaction. */
 function isInHostTransaction(code: string, error: unknown): boolean {
   return code === 'SQLITE_ERROR' && error instanceof Error && error.message.endsWith('cannot start a transaction within a transaction')
 }
 
-// Serialization failure and deadlock (PostgreSQL); 1213 and, with innodb_snapshot_isolation, 1020 (MariaDB); a file that changed since the
-// transaction read it (SQLite).
+// PostgreSQL: serialization failure and deadlock. MariaDB: deadlock (1213), and with innodb_snapshot_isolation a changed row (1020).
+// SQLite: the file changed after the transaction read it.
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'SQLITE_BUSY_SNAPSHOT'])
 
-/** After these errors InnoDB has rolled back the whole transaction, and later statements on the connection are outside of it. */
+/** After these errors InnoDB has rolled back the whole transaction. Later statements on the connection run outside of the transaction. */
 export const rolledBack: ReadonlySet<unknown> = new Set(['ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'ER_LOCK_TABLE_FULL'])
 
 function isConflictCode(code: string): boolean {
@@ -96,8 +96,8 @@ function isConflictCode(code: string): boolean {
 }
 
 /**
- * Codes of a database that cannot be reached: sockets, a full pool, a server that shuts down or has no free connection, a file that cannot
- * be opened.
+ * Codes of a database that the store cannot reach: socket errors, a full pool, a server that shuts down or has no free connection, a file
+ * that cannot be opened.
  */
 const UNREACHABLE = [
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET|ENOENT|EACCES)/,
@@ -110,9 +110,9 @@ const UNREACHABLE = [
 // Sockets and name resolution, and knex's full pool.
 // PostgreSQL: classes 08 (connection), 28 and 3D (login refused), 53 (resources) and 57P (shutdown); cancelled, read-only, missing
 // privilege.
-// A lock that did not come within the database's own timeout, because a second wait would only take longer. A SQLite file that cannot be
+// A lock that the database did not give within its own timeout, because a second wait would only take longer. A SQLite file that cannot be
 // used.
-// MariaDB: it refuses the login or the table, shuts down, has no connections or disk left, is read-only, or ended a slow query.
+// MariaDB: the server refuses the login or the table, shuts down, has no connections or disk left, is read-only, or ended a slow query.
 const OUTAGES = [
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET)/,
   /^(KnexTimeoutError|PROTOCOL_CONNECTION_LOST)$/,
@@ -123,14 +123,14 @@ const OUTAGES = [
   /^ER_(CON_COUNT_ERROR|TOO_MANY_USER_CONNECTIONS|USER_LIMIT_REACHED|OUT_OF_RESOURCES|DISK_FULL|RECORD_FILE_FULL)$/,
   /^ER_(READ_ONLY_MODE|OPTION_PREVENTS_STATEMENT|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)$/,
   /^ER_(QUERY_INTERRUPTED|QUERY_TIMEOUT|CLIENT_INTERACTION_TIMEOUT|ABORTING_CONNECTION|NEW_ABORTING_CONNECTION|NET_(?!PACKET)\w+)$/,
-  /^ERRNO_(1927|1969)$/, // connection killed and statement timeout, names that mysql2 does not know
+  /^ERRNO_(1927|1969)$/, // connection killed (1927) and statement timeout (1969): mysql2 has no names for these numbers
 ]
 
 function isOutage(code: string): boolean {
   return OUTAGES.some((pattern) => pattern.test(code))
 }
 
-// pg, mysql2 and the pool report these without a code. Knex puts the statement before the message, so the pattern matches the end.
+// Errors that pg, mysql2 and the pool report without a code. Knex puts the statement before the message, so the pattern matches the end.
 const LOST =
   /(?:Connection terminated(?: unexpectedly| due to connection timeout)?|connection error and is not queryable|Client was closed and is not queryable|timeout exceeded when trying to connect|timeout expired|Query read timeout|Can't add new command when connection is in closed state|Unable to acquire a connection|The database connection is not open|^aborted)$/
 
@@ -138,7 +138,7 @@ function isLostConnection(error: unknown): boolean {
   return error instanceof Error && !('code' in error) && LOST.test(error.message)
 }
 
-// Returns the driver's code, which is a short word. Other values are never repeated.
+// Returns the driver's code if it is a short word. Other values could contain a secret.
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const { code, errno } = error as { code?: unknown; errno?: unknown } // drivers add them, Error does not declare them

@@ -73,7 +73,7 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
       return rows.map(emailLogins.toRecord).filter((login) => login.email === email)
     },
 
-    // Includes expired rows, because they are still open to a process whose clock is behind.
+    // Includes expired rows, because a process with a late clock still accepts them.
     async consumeAllForEmail(email, at) {
       if (!emailLogins.match({ email })) return 0
       const changes = emailLogins.toRow({ usedAt: at })

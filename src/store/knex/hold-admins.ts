@@ -5,8 +5,8 @@ import type { Row } from './table'
 import type { UsersTable } from './users-table'
 
 /**
- * Locks the active administrators and returns their rows. It finds them first, and then locks them by their keys, always in the same
- * order. A locking read of the whole table would wait for every login. The conditions are checked again on the locked rows.
+ * Locks the active administrators and returns their rows. First finds the administrators without a lock, because a locking read of the
+ * whole table would wait for every login. Then locks the found rows in the order of their keys, and checks the conditions again.
  */
 export async function holdAdmins(db: Queryable, dialect: Dialect, users: UsersTable): Promise<Row[]> {
   const { role } = users

@@ -4,8 +4,8 @@ import type { Queryable } from './queryable'
 import type { Row, Table } from './table'
 
 /**
- * Reads the user that matches `wanted`, and locks the row until the transaction ends. In a database without row locks, an UPDATE that
- * changes nothing locks the row (SQLite: the file). A transaction that starts with it never has to turn a read lock into a write lock.
+ * Reads the user that matches `wanted`, and locks the row until the transaction ends. SQLite has no row locks: there an UPDATE that changes
+ * no value locks the file. So the transaction never has to turn a read lock into a write lock.
  */
 export async function holdUser(db: Queryable, dialect: Dialect, users: Table<UserRecord>, wanted: Partial<UserRecord>): Promise<Row[]> {
   const query = db(users.name).where(users.where(wanted))

@@ -8,9 +8,9 @@ import { isName } from './table-options'
 export interface HostFieldOptions {
   /** The name of the column. */
   column: string
-  /** True: sign-up and `PATCH /me` never write it; your code may. Default false. */
+  /** True: only your code writes the field. Sign-up and `PATCH /me` never write it. Default false. */
   readOnly?: boolean
-  /** True: user records on the server contain it, and no response does. Default false. */
+  /** True: user records on the server contain the field, but responses omit it. Default false. */
   private?: boolean
   /** Reads 0 and 1 as false and true, because SQLite and MariaDB have no boolean type. Default: the driver's value. */
   type?: 'boolean'
@@ -26,8 +26,8 @@ export interface BoundHostFields {
   readonly selection: readonly string[]
   read(row: Row): HostFields
   /**
-   * Returns the columns for INSERT and SET. @throws ValidationError for a value that no column can hold, and for a field that does not
-   * exist
+   * Returns the columns for INSERT and SET.
+   * @throws ValidationError for a value that no column can hold, and for a field that does not exist
    */
   toRow(fields: HostFields): Values
   /** Returns the values in the form of a row of `selection`. */
@@ -75,7 +75,7 @@ function boundField(name: string, { column, type }: HostFieldOptions, index: num
   return { name, column, alias: `usersown${letters(index)}`, isBoolean: type === 'boolean' }
 }
 
-/** Returns lower-case letters, because the name mappers of a host (snake_case <-> camelCase) keep only those unchanged. */
+/** Returns a name of lower-case letters. A host's name mapper (snake_case <-> camelCase) changes other names. */
 function letters(index: number): string {
   const rest = Math.floor(index / 26)
   return (rest > 0 ? letters(rest - 1) : '') + String.fromCharCode(97 + (index % 26))
@@ -86,8 +86,8 @@ function readValue({ isBoolean }: BoundField, value: unknown): unknown {
 }
 
 /**
- * Returns true if the value may be stored in a host's column. Objects and lists are refused, because a MySQL driver builds SQL from them
- * (`a = 1`). Text with NUL or lone surrogates is refused too, because databases store it differently.
+ * Returns true if the store may write the value into a host's column. Returns false for objects and lists, because a MySQL driver turns
+ * an object into SQL (`a = 1`). Returns false for text with NUL or lone surrogates, because databases store such text differently.
  */
 export function isSingleValue(value: unknown): boolean {
   if (value === null || typeof value === 'bigint') return true
@@ -95,19 +95,19 @@ export function isSingleValue(value: unknown): boolean {
   return typeof value === 'boolean' || canHold('text', value) || canHold('native', value)
 }
 
-/** Rejects a column that two fields use. @throws ConfigurationError */
+/** @throws ConfigurationError if two fields use one column */
 function refuseSharedColumns(fields: readonly BoundField[], mapped: ReadonlyMap<string, string>): void {
   const owners = new Map(mapped)
   for (const { name, column } of fields) {
     const owner = owners.get(column.toLowerCase())
-    if (owner) throw refusal(`.${name}: the column ${column} is mapped already, to ${owner}; a column belongs to one field.`)
+    if (owner) throw refusal(`.${name}: the column ${column} is already the column of ${owner}; a column can have only one field.`)
     owners.set(column.toLowerCase(), `fields.${name}`)
   }
 }
 
 const KEYS = ['column', 'readOnly', 'private', 'type']
 
-/** Names that the body of a sign-up, a record or every JavaScript object already has. */
+/** Names that a field cannot have: the body of a sign-up, a user record or every JavaScript object uses them already. */
 const TAKEN: ReadonlySet<string> = new Set(['password', 'fields', 'token', ...Object.getOwnPropertyNames(Object.prototype)])
 
 /**

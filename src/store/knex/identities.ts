@@ -15,7 +15,7 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
       if (!identities.match({ provider, subject })) return null
       const link = { provider, subject }
       const rows = await connection.statement('identities.findWithUser', (db) => linkWithUser(db, dialect, tables, link))
-      // Compared again: 'AbC', 'abc' and 'AbC ' are three subjects, but a host's collation may treat them as equal.
+      // Compares the subject again: 'AbC', 'abc' and 'AbC ' are three subjects, but a host's collation may treat these texts as equal.
       const found = rows.map((row) => ({ identity: identities.toRecord(row), user: joinedUser(row) }))
       const isAsked = ({ identity, user }: IdentityWithUser) =>
         identity.provider === provider && identity.subject === subject && (user === null || identity.userId === user.id)
@@ -62,8 +62,8 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
   }
 
   /**
-   * For SQLite, where the first write locks the file, so what it saw stays true. The user's row is written even if it has no column for the
-   * login time.
+   * Records the login in SQLite. The first write locks the file, so the rows stay as the first write found them. Writes the user's row even
+   * if the table has no column for the login time.
    */
   async function stampUserThenIdentity(db: Queryable, login: Login): Promise<Row[]> {
     const rows = await dialect.run(db, stampUser(db, tables, login))
@@ -72,8 +72,8 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
   }
 
   /**
-   * Locks the user first, as every other method does: STRAIGHT_JOIN reads, and so locks, in the written order. Then both rows are current,
-   * and stay unchanged until the transaction ends.
+   * Locks the user's row first, then the identity's row, because every method of the store locks the user first. STRAIGHT_JOIN reads and
+   * locks the tables in the written order. Then both rows are current, and stay unchanged until the transaction ends.
    */
   async function holdThenStamp(db: Queryable, userId: string, link: object, at: Date): Promise<Row[]> {
     const both = () =>
@@ -132,10 +132,10 @@ const stampIdentity = compiledFor<Login>((db, tables) => {
 })
 
 /**
- * One statement in three parts, in order, because each takes its rows from the one before: lock the user, update the identity, update the
- * user. A lock or an update that had to wait checks its row again (EvalPlanQual, PostgreSQL manual 13.2.1). If the user was deactivated or
- * the link was deleted meanwhile, that part finds no row, and neither do the later ones. Only rows of joined tables are used, because a
- * sub-select would still see the old rows.
+ * One statement in three parts: lock the user, update the identity, update the user. The parts run in this order, because each part uses
+ * the rows of the previous part. If a part had to wait for a lock, PostgreSQL checks the row again (EvalPlanQual, PostgreSQL manual
+ * 13.2.1). If the user was deactivated or the link was deleted meanwhile, the part finds no row. Then the later parts find no row. The
+ * conditions use only rows of joined tables, because a sub-select would still see the old rows.
  */
 const stampBoth = compiledFor<Login>((db, tables) => {
   const { users, identities } = tables
@@ -151,7 +151,7 @@ const stampBoth = compiledFor<Login>((db, tables) => {
     identities.value('lastLoginAt', login.at),
     identities.column('id'),
   ])
-  // A table without the column is written too, because the UPDATE locks the row.
+  // Writes the row even if the table has no `lastLoginAt`, because the UPDATE locks the row.
   const stamp = users.fields.has('lastLoginAt')
     ? db.raw('?? = ?', [users.bareColumn('lastLoginAt'), users.value('lastLoginAt', login.at)])
     : db.raw('?? = ??', [users.bareColumn('isActive'), users.column('isActive')])

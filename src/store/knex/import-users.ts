@@ -9,21 +9,21 @@ import type { Queryable, Row } from './queryable'
 import type { Values } from './table'
 import type { UsersTable } from './users-table'
 
-/** An account that comes from elsewhere. `id`: the key it had there; absent: it gets a new one. */
+/** An account from another service. `id` is its key in the other service. If `id` is absent, the account gets a new key. */
 export interface ImportedUser {
   readonly id?: string
   readonly user: NewUser
 }
 
-/** Many accounts at once. `Ready`: an account as it is inserted. */
+/** Inserts many accounts at once. `Ready` is an account in the form for the INSERT. */
 export interface UserImport<Ready extends { readonly email: string }> {
   /** @throws ValidationError for a value that no column can hold */
   ready(imported: ImportedUser): Ready
-  /** Which of these addresses an account has, compared as at a login. */
+  /** Returns the addresses that already have an account. Compares the addresses as a login does. */
   taken(emails: readonly string[]): Promise<ReadonlySet<string>>
   /**
-   * Inserts all or none: those whose address nobody has, by one statement. Returns their addresses.
-   * @throws DuplicateRecordError where another unique rule refuses one
+   * Inserts the accounts that have a new address, by one statement. Returns the addresses of the inserted accounts.
+   * @throws DuplicateRecordError if another unique rule refuses an account; then no account is inserted
    */
   insertMissing(users: readonly Ready[]): Promise<ReadonlySet<string>>
 }
@@ -33,7 +33,7 @@ interface ReadyRow {
   readonly row: Values
 }
 
-/** Null: the store is an adapter of the host's. */
+/** Returns the import of a knex store. Null: the store is an adapter of the host. */
 export function userImportOf(store: AuthStore): UserImport<ReadyRow> | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
@@ -58,7 +58,7 @@ function emailOf({ email }: ReadyRow): string {
   return email
 }
 
-/** JSON can say it; an expression of Knex's is none. */
+/** Returns true if JSON can represent every value of the row. JSON cannot represent an expression of Knex. */
 function isPlain({ row }: ReadyRow): boolean {
   return Object.values(row).every((value) => value === null || ['string', 'number', 'boolean'].includes(typeof value))
 }
@@ -68,7 +68,10 @@ interface FreeInsert {
   readonly insertFree: NonNullable<Dialect['insertFree']>
 }
 
-/** What was left out has an address that is taken, or breaks another unique rule: that is an error here, as in a plain INSERT. */
+/**
+ * Inserts the rows by one statement. The database skips a row if its address is taken, or if another unique rule refuses the row. In the
+ * second case this function throws, because a plain INSERT would fail too.
+ */
 async function insertAtOnce(db: Queryable, { users, insertFree }: FreeInsert, ready: readonly ReadyRow[]): Promise<ReadonlySet<string>> {
   const inserted = new Set<string>()
   const column = users.bareColumn('email')
@@ -90,7 +93,7 @@ async function taken(db: Queryable, users: UsersTable, emails: readonly string[]
   const rows: Row[] = await db(users.name)
     .whereIn(users.column('email'), values)
     .select([...users.select(['email'])])
-  // A host's collation may call more texts equal than a login does; only the very text counts, and `has` asks for that.
+  // A host's collation may return an address that only looks equal. The caller looks its own text up in this set, byte for byte.
   return new Set(rows.map((row) => users.read(row, 'email')))
 }
 
@@ -101,11 +104,11 @@ function newRow(users: UsersTable, { id, user }: ImportedUser): Values {
   return Object.assign(row, { [users.bareColumn('id')]: users.value('id', id) })
 }
 
-/** `insertDefaults` of a host may give a column to some rows alone, and the database its default to the others. */
+/** Groups the rows by their columns. A host's `insertDefaults` may fill a column in some rows, and leave other rows to the default. */
 function withOneSetOfColumns(ready: readonly ReadyRow[]): Values[][] {
   const sets: { readonly names: readonly string[]; readonly rows: Values[] }[] = []
   for (const { row } of ready) {
-    const names = Object.keys(row) // they are made in one order
+    const names = Object.keys(row) // `completeRow` adds the columns in one order
     const same = sets.find((set) => set.names.length === names.length && set.names.every((name, place) => name === names[place]))
     if (same) same.rows.push(row)
     else sets.push({ names, rows: [row] })

@@ -4,7 +4,7 @@ import type { Queryable } from './queryable'
 import type { Row, Table, Values } from './table'
 import type { UsersTable } from './users-table'
 
-/** Inserts one row. Returns the record as a later read would return it, with its key. */
+/** Inserts one row. Returns the record with its key, as a later read would return the record. */
 export async function insertRecord<R extends { id: string }>(
   connection: Connection,
   verb: string,
@@ -16,7 +16,7 @@ export async function insertRecord<R extends { id: string }>(
   return table.asStored({ ...values, id } as R) // the two parts of R
 }
 
-/** Inserts a user. If the host has fields, the row is read back, because the database may have filled some of them. */
+/** Inserts a user. If the host has fields, reads the row again, because the database may have filled some fields. */
 export async function insertUser(connection: Connection, users: UsersTable, user: NewUser, origin: UserOrigin): Promise<UserRecord> {
   const row = users.newUserRow(user, origin)
   const { returning } = connection.dialect

@@ -19,14 +19,14 @@ import type { TableOptions } from './table-options'
 import { userTokensStore } from './user-tokens'
 import { usersStore } from './users'
 
-/** Each table may be one of yours. A table that is not given is the default table. */
+/** Each table may be a table of yours. If you do not name a table, the store uses the default table. */
 export interface KnexStoreOptions extends HostTables {
   /** Your own knex instance, for PostgreSQL (`pg`), MariaDB (`mysql2`) or SQLite (`better-sqlite3`). */
   knex: Knex
   /**
-   * On PostgreSQL, the most frequent statements are prepared once per connection. Set it to false if a pooler in transaction mode does not
-   * support prepared statements (PgBouncer before 1.21). Without the setting, the store notices this at the first failure and logs one
-   * warning. Default true.
+   * On PostgreSQL, the store prepares its most frequent statements once per connection. Set `preparedStatements` to false if your pooler in
+   * transaction mode does not support prepared statements (PgBouncer before 1.21). If you leave it true, the store stops preparing
+   * statements at the first failure, and logs one warning. Default true.
    */
   preparedStatements?: boolean
 }
@@ -42,8 +42,8 @@ interface CompleteOptions extends KnexStoreOptions {
 
 export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit' | 'check'>> {
   /**
-   * Returns the same store inside your transaction, which you commit or roll back. After a conflict nothing is repeated there. Begin the
-   * transaction at READ COMMITTED, which is the default of PostgreSQL, but not of MariaDB.
+   * Returns the store inside your transaction. You commit the transaction or roll it back. After a conflict the store does not repeat
+   * anything in your transaction. Begin the transaction at READ COMMITTED. PostgreSQL does this by default, but MariaDB does not.
    */
   using(trx: Knex.Transaction): Required<Omit<AuthStore, 'check'>>
 }
@@ -54,7 +54,7 @@ export interface PartialKnexStore extends AuthStore {
 }
 
 /**
- * Returns a store on the default tables (`createAuthTables` or `migrationSource` makes them), or on your own tables.
+ * Returns a store on the default tables, or on your own tables. `createAuthTables` and `migrationSource` make the default tables.
  *
  * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`, and for table options that are unknown or
  * wrong
@@ -99,7 +99,7 @@ export type HostTransaction = Knex.Transaction
 
 const transactions = new WeakMap<AuthStore, Queryable>()
 
-/** Returns the knex transaction of a store that this module made. Null: it works on the pool, or is an adapter of the host. */
+/** Returns the knex transaction of a store that this module made. Null: the store works on the pool, or is an adapter of the host. */
 export function transactionOf(store: AuthStore): HostTransaction | null {
   return (transactions.get(store) as HostTransaction | undefined) ?? null // a connection inside a transaction has one
 }
@@ -109,12 +109,12 @@ export function isKnexStore(store: AuthStore): boolean {
   return ours.has(store)
 }
 
-/** SQLite's driver waits for a lock on the only thread, which the lock's holder needs to continue. */
+/** Logs a warning, because SQLite's driver waits for a lock on the only thread. The connection that has the lock needs this thread too. */
 function warnOfSeveralWriters({ client }: Knex, { name }: Dialect): void {
   const { config }: Knex.Client = client
   if (name === 'sqlite' && (config.pool?.max ?? 1) > 1)
     client.logger.warn(
-      'doorward: give knex `pool: { min: 1, max: 1 }` for SQLite: with more connections two transactions at once stop the whole process for up to five seconds.',
+      'doorward: give knex `pool: { min: 1, max: 1 }` for SQLite. With more connections, two transactions at once stop the whole process for up to five seconds.',
     )
 }
 
@@ -128,7 +128,7 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     ...(hostTables.sessions !== false && { sessions: sessionsStore(connection, tables) }),
     ...(hostTables.emailLogins !== false && { emailLogins: emailLoginsStore(connection, tables) }),
     ...(afterCommit && { afterCommit }),
-    // Inside a transaction, `unit` passes the same connection, so the work joins on this same store.
+    // Inside a transaction, `unit` passes this connection again, so the work joins the transaction with this store.
     transaction: (work, options) =>
       connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables, hostTables)), options),
   }

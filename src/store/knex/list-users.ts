@@ -8,10 +8,10 @@ import type { Row, Selected, Table } from './table'
 import type { UsersTable } from './users-table'
 import { whereFilter } from './where-filter'
 
-/** Lower-case letters only, as in all aliases. */
+/** Lower-case letters only, because a host's name mapper changes other names. */
 const AGE = 'usersage'
 
-/** Lists users by (created_at, id). The next page begins where a page ended, so the database does not read rows that were already shown. */
+/** Lists users by (created_at, id). A page begins after the last row of the previous page, so the database reads no row twice. */
 export async function listUsers(connection: Connection, users: UsersTable, { filters, after, limit }: UserListing): Promise<UserPage> {
   const last = after === null ? null : positionOf(users, after)
   const { dialect } = connection
@@ -32,7 +32,7 @@ export async function listUsers(connection: Connection, users: UsersTable, { fil
   return { users: shown.map(users.toRecord).filter(isAsked), next: end && found.length > limit ? asText(users, end) : null }
 }
 
-/** Reads the rows of the ids. Omits a row that was deleted meanwhile. */
+/** Reads the rows that have the found ids. Omits a row that was deleted meanwhile. */
 async function wholeRows(connection: Connection, users: UsersTable, whole: readonly Selected[], found: readonly Row[]): Promise<Row[]> {
   if (found.length === 0) return []
   const ids = found.map((row) => users.value('id', users.read(row, 'id')) as Knex.Value) // an id is never null
@@ -51,8 +51,8 @@ function byAge(users: UsersTable, query: Knex.QueryBuilder): Knex.QueryBuilder {
 }
 
 /**
- * The position where a page ended. The instant is as the column stores it. A Date could be less exact, and the row would appear again
- * on the next page.
+ * The position where a page ended. Contains the instant with every digit that the column stores. A Date has only milliseconds, so the
+ * last row of a page could appear again on the next page.
  */
 interface Position {
   createdAt: string | number
@@ -76,7 +76,7 @@ function parsed(after: string): unknown[] {
     const value: unknown = JSON.parse(after)
     return Array.isArray(value) ? value : []
   } catch {
-    return [] // `positionOf` refuses it, like every text that is not a position
+    return [] // `positionOf` refuses the empty list, like every text that is not a position
   }
 }
 

@@ -7,17 +7,17 @@ import { addedIndexes, conditionOf, createAuthTables, narrowedColumns, ownTables
 import { VERSIONS } from './schema-versions'
 import type { Version } from './version'
 
-/** A version of the schema. Its state is read from the tables themselves, so it does not matter how they were made. */
+/** A version of the schema. doorward reads the state from the tables themselves, because a host can make the tables in several ways. */
 export interface MigrationState {
   readonly name: string
   readonly state: 'done' | 'pending'
 }
 
-/** Brings the tables behind a store up to date. */
+/** Updates the tables of a store to the newest version. */
 export interface Migrations {
   status(): Promise<MigrationState[]>
   /**
-   * Makes what is missing, and records every version in knex's migrations table of this name.
+   * Makes the missing tables, columns and indexes. Records every version in knex's migrations table `table`.
    * @returns the versions that were pending
    */
   up(table: string): Promise<string[]>
@@ -49,7 +49,7 @@ export function migrationsOf(store: AuthStore): Migrations | null {
   }
 }
 
-/** Records the names of the versions in knex's table. The tables are already made then. */
+/** Only records the names of the versions in knex's migrations table, because the tables exist already. */
 const recordsAlone: Knex.MigrationSource<Version> = {
   getMigrations: async () => [...VERSIONS],
   getMigrationName: ({ name }) => name,
@@ -76,7 +76,9 @@ async function sqlOf({ knex, dialect, hostTables }: CheckedTables, version: Vers
     ({ name, table, columns, where }) => `create index ${name} on ${table} (${columns})${conditionOf(where)}`,
   )
   const moves =
-    version.move && hostTables[version.move.record] === undefined ? [`-- ${version.name} also moves rows, which \`migrate up\` does`] : []
+    version.move && hostTables[version.move.record] === undefined
+      ? [`-- ${version.name} also moves rows. Only \`migrate up\` moves the rows`]
+      : []
   const narrowed = narrowedColumns(version, hostTables, dialect).map(
     ({ table, column, characters }) => `alter table ${table} modify ${column} varchar(${characters})`,
   )

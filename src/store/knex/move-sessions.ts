@@ -3,7 +3,7 @@ import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 import type { Move, UsersKey } from './version'
 
-/** Holds server-side sessions while they move from the old `auth_sessions` to the new table of the same name. */
+/** The table that contains the server-side sessions during the move. The old and the new table are both named `auth_sessions`. */
 const waiting = 'auth_sessions_moving'
 
 const cookieColumns = ['id', 'user_id', 'session_hash', 'amr', 'ip', 'user_agent', 'created_at', 'last_seen_at', 'expires_at']
@@ -13,9 +13,9 @@ const refreshTokenColumns = [
 ]
 
 /**
- * Moves two tables into one: each valid refresh token and each live server-side session becomes a row of the new `auth_sessions`. So nobody
- * is signed out. Processes of an earlier version must be stopped before. Only tables with exactly the old columns are moved, and no row is
- * dropped before it is copied.
+ * Moves two tables into one: each valid refresh token and each live server-side session becomes a row of the new `auth_sessions`. So every
+ * person stays signed in. Stop the processes of an earlier version before the move. The move accepts only tables with exactly the old
+ * columns. The move copies a row before it drops the row.
  */
 export const moveSessions: Move = {
   record: 'sessions',
@@ -27,7 +27,7 @@ export const moveSessions: Move = {
     if (columns.size === 0 || columns.has('token_hash')) return
     if (!(await isOld(db, 'auth_sessions', cookieColumns))) throw notOurs('auth_sessions')
     if (dialect.name === 'mysql' && (await columnsOf(db, waiting)).size === 0) {
-      await db.raw(`rename table auth_sessions to ${waiting}`) // MariaDB commits at CREATE TABLE, so the move must be one step
+      await db.raw(`rename table auth_sessions to ${waiting}`) // one step, because MariaDB commits at CREATE TABLE
       return
     }
     const listed = cookieColumns.join(', ')
@@ -53,8 +53,8 @@ export const moveSessions: Move = {
 }
 
 /**
- * Returns true if it is our table of release 0.1.0, and false for another table of that name.
- * @throws ConfigurationError if it has our columns and others
+ * Returns true if the table is our table of release 0.1.0, and false for another table of this name.
+ * @throws ConfigurationError if the table has our columns and further columns
  */
 async function isOld(db: Queryable, table: string, ours: readonly string[]): Promise<boolean> {
   const columns = await columnsOf(db, table)
@@ -70,8 +70,8 @@ function notOurs(table: string): ConfigurationError {
 }
 
 /**
- * Returns the columns of the table in the schema where our tables are made, not of one that a search path finds elsewhere. Undoes a host's
- * name mapping.
+ * Returns the columns of the table, in the names of the database. Reads only the schema in which we make our tables, because a search path
+ * may find another table elsewhere.
  */
 async function columnsOf(db: Queryable, table: string): Promise<ReadonlySet<string>> {
   const found = Object.keys(await db(table).columnInfo())
@@ -83,7 +83,7 @@ const columns =
 
 const maxDays = 30
 
-/** Old server-side sessions had no absolute expiry. The moved ones get one. */
+/** Moves the server-side sessions. The old sessions had no absolute expiry, so each moved session gets an absolute expiry. */
 async function moveCookies(db: Queryable, dialect: Dialect, users: UsersKey, now: Date): Promise<void> {
   const { instant } = dialect.types
   const end = dialect.instantToColumn(new Date(now.getTime() + maxDays * 86_400_000))
@@ -99,8 +99,8 @@ async function moveCookies(db: Queryable, dialect: Dialect, users: UsersKey, now
 }
 
 /**
- * Each family of refresh tokens becomes one session that began with its first token. If a family has several valid tokens, only one is
- * kept.
+ * Moves the refresh tokens. All old tokens with the same `family_id` become one session, which began when its first token was made. If
+ * several tokens of a session are valid, the move keeps only one of them.
  */
 async function moveRefreshTokens(db: Queryable, dialect: Dialect, users: UsersKey, now: Date): Promise<void> {
   const at = dialect.instantToColumn(now)

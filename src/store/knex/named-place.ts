@@ -1,14 +1,14 @@
 /** The driver's information about where a statement failed. */
 export interface Place {
   readonly problem: 'missing table' | 'missing column' | 'null' | 'too long' | null
-  /** The names as the database has them. Null: the driver does not say. */
+  /** The names of the table and the column in the database. Null: the driver does not say. */
   readonly table: string | null
   readonly column: string | null
 }
 
 /**
- * Reads the names in the driver's error. Knex puts the statement and its values before the message. So each pattern matches the end, and
- * accepts only characters of names.
+ * Reads the names of the table and the column from the driver's error. Knex puts the statement and its values before the message. So each
+ * pattern matches the end of the text, and accepts only characters of names.
  */
 export function placeOf(code: string, error: unknown): Place {
   if (!(error instanceof Error)) return nowhere
@@ -41,7 +41,7 @@ const patterns: readonly (readonly [RegExp, RegExp, NonNullable<Place['problem']
   [/^SQLITE_CONSTRAINT_NOTNULL$/, new RegExp(` - NOT NULL constraint failed: ${part('path')}$`), 'null'],
 ]
 
-/** The problem by the error's code, for errors that carry the table and column as properties (PostgreSQL), or without names. */
+/** The problem for each error code. The driver of PostgreSQL adds table and column as properties of the error. */
 const problems: ReadonlyMap<string, NonNullable<Place['problem']>> = new Map([
   ['42P01', 'missing table'],
   ['42703', 'missing column'],

@@ -18,7 +18,7 @@ export function passkeysStore(connection: Connection, tables: Tables): PasskeySt
     async findWithUser(credentialId) {
       if (!passkeys.match({ credentialId })) return null
       const rows = await connection.statement('passkeys.findWithUser', (db) => passkeyWithUser(db, dialect, tables, { credentialId }))
-      // Compared again: upper and lower case differ in base64url, but a host's collation may treat them as equal.
+      // Compares the id again: base64url distinguishes upper and lower case, but a host's collation may treat two ids as equal.
       const found = rows.map((row) => ({ passkey: passkeys.toRecord(row), user: joinedUser(row) }))
       const isAsked = ({ passkey, user }: PasskeyWithUser) =>
         passkey.credentialId === credentialId && (user === null || passkey.userId === user.id)
@@ -72,7 +72,7 @@ export function passkeysStore(connection: Connection, tables: Tables): PasskeySt
     return isGone ? null : users.toRecord(row)
   }
 
-  /** Locks the user first, as every other method does. What is read after that stays true until the transaction ends. */
+  /** Locks the user first, because every method of the store does so. Then the rows stay unchanged until the transaction ends. */
   async function inTurn(db: Queryable, use: PasskeyUse, spent: Values): Promise<Row[]> {
     const held = await holdUser(db, dialect, users, { id: use.userId, isActive: true })
     if (held.length === 0) return []
@@ -104,9 +104,9 @@ const passkeyWithUser = compiledSelect<{ credentialId: string }>(['credentialId'
 )
 
 /**
- * One statement in four parts: lock the user, write the counter, insert the token `spent`, update the user. Each part takes its rows from
- * the one before. A part that had to wait checks its row again (EvalPlanQual, PostgreSQL manual 13.2.1). If the user was deactivated, or
- * the passkey was removed or used meanwhile, that part finds no row, and neither do the later ones.
+ * One statement in four parts: lock the user, write the counter, insert the token `spent`, update the user. Each part uses the rows of the
+ * previous part. If a part had to wait for a lock, PostgreSQL checks the row again (EvalPlanQual, PostgreSQL manual 13.2.1). If the user
+ * was deactivated, or the passkey was removed or used meanwhile, the part finds no row. Then the later parts find no row.
  */
 function asOneStatement(db: Queryable, { users, passkeys, userTokens }: Tables, use: PasskeyUse, spent: Values): Statement {
   const held = db(users.name)
@@ -124,7 +124,7 @@ function asOneStatement(db: Queryable, { users, passkeys, userTokens }: Tables, 
     ...token.map(([column]) => column),
     ...token.map(([, value]) => value),
   ])
-  // A table without the column is written too, because the UPDATE locks the row.
+  // Writes the row even if the table has no `lastLoginAt`, because the UPDATE locks the row.
   const [column, value] = users.fields.has('lastLoginAt')
     ? [users.bareColumn('lastLoginAt'), users.value('lastLoginAt', use.at)]
     : [users.bareColumn('isActive'), db.ref(users.column('isActive'))]

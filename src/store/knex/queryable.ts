@@ -10,7 +10,7 @@ export type Row = Record<string, unknown>
 /** A statement to send: its text for `knex.raw`, and the values of its placeholders. */
 export interface Statement {
   /**
-   * The name of the prepared statement (a hash of the SQL), for statements that are sent often. The same SQL has the same name in every
+   * The name of the prepared statement (a hash of the SQL), for statements that the store sends often. Equal SQL has an equal name in every
    * process and version.
    */
   readonly name?: string

@@ -11,8 +11,9 @@ type Seen = Pick<UserRecord, 'id' | 'hashedPassword'>
 type Stamp = Pick<UserRecord, 'lastLoginAt'> & Partial<Pick<UserRecord, 'hashedPassword'>>
 
 /**
- * Sets the last login of an active user whose hash has not changed. It waits for a concurrent change of the row and then checks the
- * changed row: by an UPDATE (EvalPlanQual, PostgreSQL manual 13.2.1) or by a locking read (InnoDB).
+ * Sets the last login of a user, if the user is active and the hash has not changed. If another transaction changes the row, this function
+ * waits and then checks the changed row. PostgreSQL checks the row in the UPDATE (EvalPlanQual, PostgreSQL manual 13.2.1). InnoDB checks
+ * the row in a locking read.
  */
 export async function recordLogin(connection: Connection, tables: Tables, seen: Seen, stamp: Stamp): Promise<UserRecord | null> {
   const { users } = tables
@@ -39,7 +40,7 @@ function stampInOneStatement(db: Queryable, users: Table<UserRecord>, seen: Seen
     .returning([...users.selection])
 }
 
-/** The statement of nearly every login, which keeps the hash. */
+/** The statement of a login that keeps the hash, as nearly every login does. */
 const stampTime = compiledFor<Seen & Stamp>((db, { users }) =>
   stampInOneStatement(db, users, slotsOf<Seen>(['id', 'hashedPassword']), slotsOf<Pick<Stamp, 'lastLoginAt'>>(['lastLoginAt'])),
 )

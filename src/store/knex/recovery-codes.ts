@@ -10,7 +10,7 @@ export function recoveryCodesStore(connection: Connection, { users, recoveryCode
       const owner = users.match({ id: userId })
       if (!old || !owner) return
       await connection.together('recoveryCodes.replaceForUser', async (db) => {
-        // Without this lock, two simultaneous replacements would each delete the old set, and both new sets would stay.
+        // Without this lock, two calls at once would each delete the old set, and both new sets would stay.
         if (connection.dialect.rowLocks) await db(users.name).where(owner).select(users.column('id')).forUpdate()
         await db(recoveryCodes.name).where(old).delete()
         if (rows.length > 0) await db(recoveryCodes.name).insert(rows)

@@ -11,7 +11,7 @@ import { isName } from './table-options'
 export interface RoleColumnOptions {
   /** The name of the column. */
   column: string
-  /** The value of an administrator, compared byte for byte. */
+  /** The value of an administrator. doorward compares it byte for byte. */
   admin: string
   /** The value for a new account, and for a person who stops being an administrator. */
   others: string
@@ -21,9 +21,12 @@ export interface RoleColumnOptions {
 export interface RoleColumn {
   readonly column: string
   isAdmin(row: Row): boolean
-  /** Returns the value for INSERT, which is also the value in a row that was read. */
+  /** Returns the role for INSERT, and for a record in the form of a row (`asRow`). */
   roleOf(isAdmin: boolean): string
-  /** Returns the value for SET. A role that is neither of the two stays, unless the person becomes an administrator. */
+  /**
+   * Returns the value for SET. If `isAdmin` is true, the value is the role `admin`. If `isAdmin` is false, only the role `admin` changes
+   * (to `others`), and every other role stays.
+   */
   change(isAdmin: boolean): Knex.Value | Selected
   where(query: Knex.QueryBuilder, isAdmin: boolean): Knex.QueryBuilder
   whereFilter(query: Knex.QueryBuilder, filter: UserFilter): void

@@ -9,8 +9,9 @@ import type { Row } from './table'
 const answered = ['id', 'userId', 'amr', 'authenticatedAt', 'isPersistent', 'expiresAt'] as const satisfies readonly (keyof SessionRecord)[]
 
 /**
- * Replaces the token of a session by one guarded UPDATE, so that of several simultaneous callers one wins. A revocation writes the same
- * row. So one of the two waits for the other, and then checks the changed row. The user's row need not be locked.
+ * Replaces the token of a session by one guarded UPDATE. If several callers rotate one token at once, one caller wins. A revocation writes
+ * the session's row too. So a rotation waits for a revocation that began earlier, and then checks the changed row. The store does not need
+ * to lock the user's row.
  */
 export async function rotateSession(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { sessions } = tables
@@ -39,7 +40,7 @@ function rotatedFrom(row: Row, { sessions, users }: Tables): Rotated {
 
 type Build = ReturnType<typeof compiledFor<Rotation>>
 
-/** The function for the smaller of two values has a different name in PostgreSQL and SQLite. */
+/** PostgreSQL and SQLite have different names for the function that returns the smaller of two values. */
 const updateOf: Readonly<Record<'least' | 'min', Build>> = { least: updateBy('least'), min: updateBy('min') }
 
 function updateBy(least: 'least' | 'min'): Build {
@@ -60,8 +61,8 @@ function updateBy(least: 'least' | 'min'): Build {
 }
 
 /**
- * Rotates in MariaDB, whose UPDATE returns no rows. A SELECT first reads the data for the response, and then the guarded UPDATE decides. The
- * UPDATE finds the row by its key. Found by the token, two rotations at once could deadlock on a gap in the index of the tokens.
+ * Rotates in MariaDB, because its UPDATE returns no rows. A SELECT first reads the data for the response. Then the guarded UPDATE decides.
+ * The UPDATE finds the row by its key. If the UPDATE used the token, two rotations at once could deadlock on a gap in the token's index.
  */
 async function readThenRotate(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { sessions } = tables

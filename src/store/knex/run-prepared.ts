@@ -3,7 +3,7 @@ import type { Queryable, Row, Statement } from './queryable'
 
 /** The prepared statements for the client of a host's knex. */
 interface Preparing {
-  /** True when this client must not use named prepared statements: the host turned them off, or a pooler lost one. */
+  /** True if this client must not use named prepared statements: the host turned them off, or a pooler lost a statement. */
   isOff: boolean
   readonly names: Set<string>
 }
@@ -11,19 +11,19 @@ interface Preparing {
 const preparing = new WeakMap<object, Preparing>()
 
 /**
- * A connection keeps its prepared statements until it closes. A store has about ten of them, but a host with a store for each tenant may
- * have very many.
+ * The maximum number of prepared statements. A connection keeps them until it closes. A store has about ten prepared statements, but a host
+ * with a store for each tenant may have very many.
  */
 const mostNames = 200
 
-/** Turns prepared statements off, for a host whose pooler gives each statement another connection. */
+/** Turns prepared statements off. A host needs this if its connection pooler runs each statement on another connection. */
 export function neverPrepare(knex: Knex): void {
   preparingOf(knex).isOff = true
 }
 
 /**
- * Sends a statement under its name, so that PostgreSQL parses and plans it once per connection. Parsing and planning take as long as
- * running it. In a transaction it is sent without a name, because a refused statement would end the host's transaction.
+ * Sends a statement under its name, so that PostgreSQL parses and plans the statement once per connection. Parsing and planning take as
+ * long as running the statement. In a transaction the statement has no name, because an error of the name would end the host's transaction.
  */
 export async function runPrepared(db: Queryable, { name, sql, bindings }: Statement): Promise<Row[]> {
   const plainly = async () => rowsOf(await db.raw(sql, bindings))
@@ -34,7 +34,7 @@ export async function runPrepared(db: Queryable, { name, sql, bindings }: Statem
     const reason = reasons.get(codeOf(error))
     if (!reason) throw error
     const rows = await plainly()
-    stopPreparing(db, reason) // only this success shows that the name caused the error
+    stopPreparing(db, reason) // the statement succeeded without its name, so the name caused the error
     return rows
   }
 }
@@ -62,13 +62,13 @@ function stopPreparing(db: Queryable, reason: string): void {
   const known = preparingOf(db)
   if (known.isOff) return
   known.isOff = true
-  db.client.logger.warn(`doorward: ${reason} From now on this process prepares none; see docs/store.md.`)
+  db.client.logger.warn(`doorward: ${reason} From now on this process prepares no statements; see docs/store.md.`)
 }
 
 const lost =
-  'a prepared statement was lost on its way to PostgreSQL (a pooler in transaction mode?); if it is one, set `preparedStatements: false` of createKnexStore().'
+  'a prepared statement was lost between doorward and PostgreSQL. If a pooler in transaction mode is between them, set `preparedStatements: false` in createKnexStore().'
 
-/** The codes by which PostgreSQL says that it did not run a statement because of its name (PostgreSQL manual, appendix A). */
+/** The error codes of a statement that PostgreSQL did not run because of its name (PostgreSQL manual, appendix A). */
 const reasons: ReadonlyMap<unknown, string> = new Map([
   ['26000', lost], // the connection does not know the name
   ['42P05', lost], // the connection has another statement of this name

@@ -89,7 +89,7 @@ export const VERSIONS: readonly Version[] = [
         constraints: (users) => [ofUser(users)],
         indexes: [
           { name: 'auth_refresh_tokens_user', columns: 'user_id' },
-          // One index for a token and its successor, because each row costs a write to every index.
+          // One index finds a token and its successor, because every index makes each INSERT slower.
           { name: 'auth_refresh_tokens_family', columns: 'family_id, parent_id' },
           { name: 'auth_refresh_tokens_expiry', columns: 'family_expires_at' },
         ],
@@ -134,7 +134,7 @@ export const VERSIONS: readonly Version[] = [
       {
         name: 'auth_counters',
         record: null,
-        // Milliseconds since 1970 by the application's clock, on every database, because they are compared only with that clock.
+        // `ends_at`: milliseconds since 1970 by the application's clock, because the store compares it only with this clock.
         columns: () => ['counter_key varchar(255) not null primary key', 'count integer not null', 'ends_at bigint not null'],
         constraints: () => [],
         indexes: [{ name: 'auth_counters_end', columns: 'ends_at' }],
@@ -144,7 +144,7 @@ export const VERSIONS: readonly Version[] = [
   {
     name: 'doorward_0003_users_by_age',
     tables: [],
-    // Serves the lists of users, page by page.
+    // For the pages of the list of users.
     indexes: [{ table: 'auth_users', record: 'users', name: 'auth_users_created', columns: 'created_at, id' }],
   },
   {
@@ -153,7 +153,7 @@ export const VERSIONS: readonly Version[] = [
       {
         name: 'auth_audit_log',
         record: null,
-        // No foreign key, so that the log keeps the events of an account that was deleted.
+        // No foreign key, so that the log keeps the events of a deleted account.
         columns: ({ id, text, instant }) => [
           `id ${id} not null primary key`,
           'name varchar(64) not null',
@@ -210,17 +210,17 @@ export const VERSIONS: readonly Version[] = [
     tables: [],
     // A name has at most 120 characters. A `longtext` cannot be part of an index.
     narrowed: [{ ...onUsers, column: 'name', from: 'longtext', characters: 255 }],
-    // Serve the filters of the admin list with a million users.
+    // For the filters of the admin list, with a million users.
     indexes: [
       { ...onUsers, name: 'auth_users_admins', columns: 'created_at, id', where: 'is_admin', on: ['postgresql'] },
       { ...onUsers, name: 'auth_users_admins', columns: 'is_admin, created_at, id', on: ['sqlite', 'mysql'] },
-      // The same expression as in `TextConditions`, so that the comparisons and `startswith` can use it.
+      // The expression of `TextConditions`, so that the comparisons and `startswith` can use the index.
       { ...onUsers, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
-      // Contains every column that a filter can use, so that only matching rows are read. PostgreSQL reads the whole table equally fast.
-      // There, an index on a column that each login writes would make every login slower.
+      // Contains every column that a filter can use, so that SQLite reads only matching rows. PostgreSQL needs no such index, because it
+      // reads the whole table equally fast. An index on a column that each login writes would make every login slower there.
       { ...onUsers, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
-      // InnoDB stores rows in the order of their random keys, so reading them one by one in the order of the list takes a minute. There is
-      // one index for each text, because one with both would not fit into a buffer pool of 128 MiB.
+      // InnoDB stores rows in the order of their random keys. So it takes a minute to read all rows in the order of the list. Each text has
+      // its own index, because an index with both texts would not fit into a buffer pool of 128 MiB.
       { ...onUsers, name: 'auth_users_list', columns: listed, on: ['mysql'] },
       { ...onUsers, name: 'auth_users_list_email', columns: 'created_at, id, email', on: ['mysql'] },
       { ...onUsers, name: 'auth_users_list_name', columns: 'created_at, id, name', on: ['mysql'] },

@@ -12,11 +12,11 @@ import { VERSIONS } from './schema-versions'
 import type { AddedIndex, NarrowedColumn, TableSchema, UsersKey, Version } from './version'
 
 /**
- * Makes the default tables that are missing, and updates those of an earlier version. It is idempotent, and safe when several processes
- * start at once. On PostgreSQL, an index on a table that has rows is built CONCURRENTLY unless `knex` is a transaction.
+ * Makes the missing default tables, and updates the default tables of an earlier version. You can call it again at any time, also from
+ * several processes at once. On PostgreSQL, an index on a table with rows is built CONCURRENTLY, except if `knex` is a transaction.
  *
- * @param hostTables the table options of `createKnexStore`. A table that is named there is yours and is not changed. The other tables refer
- * to the key of your users table, whatever its type. Your users table must exist already.
+ * @param hostTables the table options of `createKnexStore`. If you name a table there, the table is yours and is not changed. The default
+ * tables refer to the key of your users table, whatever its type. Your users table must exist already.
  * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */
 export async function createAuthTables(knex: Knex, hostTables: HostTables = {}): Promise<void> {
@@ -33,8 +33,8 @@ export async function createAuthTables(knex: Knex, hostTables: HostTables = {}):
 }
 
 /**
- * Runs the work of a version. SQLite has no schema lock and needs a transaction only for a move, because its other statements can be
- * repeated.
+ * Runs the work of a version. SQLite has no schema lock. On SQLite only a move needs a transaction, because the other statements can run
+ * again after an interruption.
  */
 function perform(connection: Connection, version: Version, work: (db: Queryable) => Promise<void>): Promise<void> {
   const { withSchemaLock } = connection.dialect
@@ -42,7 +42,7 @@ function perform(connection: Connection, version: Version, work: (db: Queryable)
   return version.move ? connection.together('createAuthTables', work) : connection.statement('createAuthTables', work)
 }
 
-/** Returns the version without tables that a later version replaces, because they need not be made first. */
+/** Returns the version without the tables that a later version replaces, because a new database does not need these tables. */
 export function withoutReplaced(version: Version): Version {
   const later = VERSIONS.slice(VERSIONS.indexOf(version) + 1)
   const replaced = new Set(later.flatMap(({ move }) => move?.replaces ?? []))
@@ -50,8 +50,8 @@ export function withoutReplaced(version: Version): Version {
 }
 
 /**
- * Returns the same tables as versioned knex migrations, for a host that maps some of them. `migrationSourceFor({ users: … })` takes the
- * table options of `createKnexStore`. Use a migrations table of its own, because knex expects to find every migration that it once ran:
+ * Returns the default tables as versioned knex migrations, for a host that has some tables of its own. `migrationSourceFor({ users: … })`
+ * takes the table options of `createKnexStore`. Use a separate migrations table, because knex expects to find every migration that it ran:
  * `knex.migrate.latest({ migrationSource, tableName: 'auth_migrations' })`.
  */
 export function migrationSourceFor(hostTables: HostTables = {}): Knex.MigrationSource<unknown> {
@@ -80,7 +80,7 @@ async function up(knex: Knex, version: Version, hostTables: HostTables): Promise
   for (const index of addedIndexes(version, hostTables, dialect)) await buildIndex(knex, dialect, index)
 }
 
-/** Undoes a version. Tables that a move replaced are made again, but empty, so their sessions have ended. */
+/** Undoes a version. Makes the tables that a move replaced again, but without rows, so every session has ended. */
 async function down(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
   const dialect = dialectOf(knex)
   for (const index of addedIndexes(version, hostTables, dialect)) await dropIndex(knex, dialect, index)
@@ -135,7 +135,7 @@ export async function usersOf(db: Queryable, dialect: Dialect, { users }: HostTa
   const { kind } = await dialect.readTable(db, databaseName(db, name))
   const problem =
     kind === 'missing'
-      ? `there is no table ${name} yet, so nothing can refer to ${name}.${key}; create your own users table first, or name it in \`users.table\``
+      ? `there is no table ${name} yet, so the other tables cannot refer to ${name}.${key}; create your own users table first, or name it in \`users.table\``
       : `the table ${name} has no column ${key}; name its key in \`users.columns.id\``
   throw new ConfigurationError(`createAuthTables(): ${problem}.`)
 }
@@ -160,7 +160,7 @@ export function statements(
   ]
 }
 
-/** Builds the index while others write to a table with rows, if the database can do that and no transaction is open. */
+/** Builds the index. If the table has rows, other clients can write to it meanwhile: on PostgreSQL, and if no transaction is open. */
 async function addIndex(connection: Connection, index: AddedIndex, { isInTransaction }: { isInTransaction: boolean }): Promise<void> {
   const { dialect } = connection
   const isConcurrent = await connection.statement('createAuthTables', (db) => canBuildConcurrently(db, dialect, index, isInTransaction))
@@ -178,15 +178,15 @@ async function buildIndex(db: Queryable, dialect: Dialect, index: AddedIndex): P
   const { name, table, columns, where } = index
   if (await dialect.hasIndex(db, table, name)) return
   if (await canBuildConcurrently(db, dialect, index, db.isTransaction === true)) return buildConcurrently(db, dialect, index)
-  const ifMissing = dialect.indexesInTable ? '' : 'if not exists ' // MySQL does not support it, and has a lock
+  const ifMissing = dialect.indexesInTable ? '' : 'if not exists ' // MySQL does not support `if not exists`, but has the schema lock
   await db.raw(`create index ${ifMissing}${name} on ${table} (${columns})${conditionOf(where)}`)
 }
 
 const mostBuilds = 5
 
 /**
- * Builds the index CONCURRENTLY. If two processes build one index at once, they block each other, and the database ends one of them. That
- * one checks again a moment later.
+ * Builds the index CONCURRENTLY. If two processes build one index at once, the processes block each other, and the database ends one build.
+ * The process of that build checks again a moment later.
  */
 async function buildConcurrently(db: Queryable, dialect: Dialect, { name, table, columns, where }: AddedIndex): Promise<void> {
   for (let builds = 1; !(await dialect.hasIndex(db, table, name)); builds++) {

@@ -15,12 +15,12 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
   const { dialect } = connection
 
   /**
-   * Revokes sessions, also expired ones. By the clock of another server, or of a request that began earlier, such a session may still be
-   * live.
+   * Revokes live and expired sessions. A server with a late clock may still treat an expired session as live. A request that began before
+   * the expiry may do so too.
    */
   const revoke = (verb: string, condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder, at: Date) =>
     connection.statement<number>(verb, (db) =>
-      // Sets `expiresAt` too, because the purge finds ended sessions by it.
+      // Sets `expiresAt` too, because `purgeExpired` finds ended sessions by `expiresAt`.
       condition(db(sessions.name).where(sessions.where({ revokedAt: null }))).update(sessions.toRow({ revokedAt: at, expiresAt: at })),
     )
 
@@ -47,7 +47,7 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
       const [row] = await connection.statement<Row[]>('sessions.lock', (db) => {
         const query = alive(db(sessions.name).where(where), tables, at)
         if (dialect.rowLocks) return query.select([...sessions.selection]).forUpdate()
-        // Without row locks, a write that changes nothing locks the row.
+        // SQLite has no row locks. An UPDATE that changes no value locks the file.
         const column = sessions.bareColumn('generation')
         return query.update({ [column]: db.ref(column) }).returning([...sessions.selection])
       })

@@ -13,7 +13,7 @@ interface NamedTable {
   readonly columns: ReadonlyMap<string, MappedColumn>
 }
 
-/** Returns the advice for errors of the store: which table and column failed, and for a host's table the option that maps it. */
+/** Returns the advice for errors of the store: which table and column failed. For a host's table, also names the option that maps it. */
 export function adviceOn(knex: Queryable, tables: Tables, hostTables: HostTables): Advise {
   const all = Object.entries(tables).map(
     ([record, table]): NamedTable => ({
@@ -31,19 +31,19 @@ export function adviceOn(knex: Queryable, tables: Tables, hostTables: HostTables
   }
 }
 
-/** MariaDB adds the name of the database; PostgreSQL leaves the schema out. */
+/** Compares names of tables. MariaDB's error adds the name of the database. PostgreSQL's error omits the schema. */
 function isNamed(name: string, told: string | null): boolean {
   return told !== null && (told === name || told.endsWith(`.${name}`) || name.endsWith(`.${told}`))
 }
 
 interface NamedColumn {
   readonly name: string
-  /** Undefined: a column of the host. */
+  /** Undefined: the column belongs to the host. */
   readonly field: string | undefined
 }
 
 function columnIn(knex: Queryable, { record, columns }: NamedTable, verb: string, { problem, column }: Place): NamedColumn | null {
-  // PostgreSQL does not say which value was too long, but a login writes only one text.
+  // PostgreSQL does not say which value was too long. A login writes only one text, so that text was too long.
   const only =
     verb === 'users.recordLogin' && record === 'users' && problem === 'too long' ? columns.get('hashedPassword')?.name : undefined
   const name = column ?? (only === undefined ? null : databaseName(knex, only))
@@ -59,9 +59,9 @@ const sentences: Readonly<Record<NonNullable<Place['problem']>, (table: NamedTab
   'missing column': ({ record, name, isMapped }, column) => {
     const what = column ? `the table ${name} has no column ${column.name}` : `a column of ${name} is missing`
     if (!isMapped) return `${what}; ${ours}`
-    return `${what}; add it, or name yours in \`${record}.columns${column?.field ? `.${column.field}` : ''}\` of createKnexStore()`
+    return `${what}; add the column, or name your column in \`${record}.columns${column?.field ? `.${column.field}` : ''}\` of createKnexStore()`
   },
   null: ({ record, name }, column) =>
-    `${column ? `${name}.${column.name}` : `a column of ${name}`} must not be null and nothing fills it; return a value from \`${record}.insertDefaults\` of createKnexStore()`,
+    `${column ? `${name}.${column.name}` : `a column of ${name}`} is NOT NULL and nothing fills it; return a value from \`${record}.insertDefaults\` of createKnexStore()`,
   'too long': ({ name }, column) => `a value is too long for ${column ? `${name}.${column.name}` : `a column of ${name}`}; make it wider`,
 }

@@ -2,43 +2,43 @@ import { ConfigurationError } from '../../errors'
 import { seeTroubleshooting } from '../../troubleshooting'
 
 /**
- * Which of your columns holds which field of doorward. `false`: you have no such column, for the fields that docs/store.md lists as
- * optional.
+ * Which of your columns holds which field of doorward. `false`: you have no column for the field. Only fields that docs/store.md lists as
+ * optional can be `false`.
  */
 export type ColumnMap<R> = { readonly [Field in keyof R]?: string | false }
 
-/** A table of your own. Options that are not given are as in the default table. */
+/** A table of your own. The default of each option is as in the default table. */
 export interface TableOptions<R> {
   /** The table's name, optionally with its schema: `app.people`. */
   table?: string
-  /** Field of doorward -> your column. `false`: you have no such column, for the fields that docs/store.md lists as optional. */
+  /** Field of doorward -> your column. `false`: you have no column for the field. docs/store.md lists the fields that can be `false`. */
   columns?: ColumnMap<R>
-  /** The type of the key, 'uuid' by default. The database makes integer keys. doorward makes the others, as UUID v4. */
+  /** The type of the key. Default 'uuid'. The database makes integer keys. doorward makes UUID keys and text keys, as UUID v4. */
   ids?: 'uuid' | 'integer' | 'text'
-  /** Columns of your own that need a value in a new row. A key that it returns is used instead of a UUID. */
+  /** Returns values of your own columns for a new row. If the values contain the key, doorward uses this key instead of a UUID. */
   insertDefaults?: () => Record<string, unknown>
   /**
-   * How instants are stored. 'native' is the default: `timestamptz` on PostgreSQL, DATETIME in UTC on MariaDB, milliseconds on SQLite. The
-   * others are milliseconds since 1970 as an integer, and ISO 8601 text in UTC with milliseconds.
+   * How the table stores instants. Default 'native': `timestamptz` on PostgreSQL, DATETIME in UTC on MariaDB, milliseconds on SQLite.
+   * 'epoch_ms': milliseconds since 1970, as an integer. 'iso': ISO 8601 text in UTC, with milliseconds.
    */
   instants?: 'native' | 'epoch_ms' | 'iso'
 }
 
 const KEYS: ReadonlySet<string> = new Set(['table', 'columns', 'ids', 'insertDefaults', 'instants'])
 
-/** The facts about a table that its options are checked against. */
+/** The facts that the check of the options needs. */
 export interface MappableTable {
   readonly fields: object
   /** The fields for which a host may have no column. */
   readonly optional: object
-  /** True: the caller makes the key, so the database cannot make it. */
+  /** True: the caller makes the key, so `ids` cannot be 'integer'. */
   readonly keyIsGiven?: boolean
 }
 
 /**
  * Checks the options of a table.
  *
- * @param more other options of this table, which are checked elsewhere
+ * @param more further options of this table, which another function checks
  * @throws ConfigurationError with a message that names the option
  */
 export function checkTableOptions(name: string, options: unknown, definition: MappableTable, more: readonly string[] = []): void {
@@ -80,7 +80,7 @@ function checkColumn(path: string, field: string, column: unknown, { fields }: M
   if (column !== false && (!isName(column) || column.includes('.'))) throw refusal(path, ` must be the name of a column, or false.`)
 }
 
-// knex gives these a meaning in a name: an alias, every column, or a placeholder.
+// Knex gives some texts in a name a meaning: an alias, every column, or a placeholder.
 export function isName(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && !/\sas\s|[*?]|\0/i.test(value)
 }

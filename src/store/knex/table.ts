@@ -13,16 +13,16 @@ export type FieldKind = 'id' | 'userId' | 'text' | 'integer' | 'boolean' | 'inst
 export interface Field {
   readonly column: string
   readonly kind: FieldKind
-  /** For texts, in characters. SQLite itself accepts every length. */
+  /** The maximum length of a text, in characters. SQLite itself accepts every length. */
   readonly maxLength?: number
 }
 
 export interface TableDefinition<R> {
   readonly table: string
-  /** Prefix of the aliases by which SELECT returns the fields, so that the aliases of two tables never collide. */
+  /** The prefix of all aliases in SELECT, so that the aliases of two tables never collide. */
   readonly prefix: string
   readonly fields: { readonly [F in keyof R]: Field }
-  /** The fields for which a host may have no column, with the values they then have. */
+  /** The fields that a host's table may lack. Each function returns the field's value if the column does not exist. */
   readonly optional: { readonly [F in keyof R]?: (record: Partial<R>) => R[F] }
   readonly keyIsGiven?: boolean
 }
@@ -32,7 +32,7 @@ export type Values = Record<string, Knex.Value | null>
 /** The items that SELECT and RETURNING accept. */
 export type Selected = string | Knex.Raw
 
-/** The table of a record: the only place that turns fields into columns and converts values. */
+/** The table of a record. Only this code maps fields to columns and converts their values. */
 export interface Table<R> {
   readonly name: string
   /** The fields that have a column. */
@@ -42,7 +42,7 @@ export interface Table<R> {
   readonly columns: ReadonlyMap<keyof R, MappedColumn>
   /** True if the database makes the key of a new row. */
   readonly databaseMakesKeys: boolean
-  /** True if new rows have columns of the host, which may differ from row to row. */
+  /** True if `insertDefaults` adds the host's own columns to new rows. Two rows may have different columns. */
   readonly hostFillsColumns: boolean
   /** Every field under its alias, for SELECT and RETURNING. */
   readonly selection: readonly Selected[]
@@ -53,40 +53,41 @@ export interface Table<R> {
   /** Returns the name under which `selection` returns the field. */
   alias(field: keyof R): string
   value<F extends keyof R>(field: F, value: R[F]): Knex.Value | null
-  /** Returns conditions for WHERE. Null if no row can hold such a value, so that no statement is needed. */
+  /** Returns conditions for WHERE. Returns null if a column cannot hold its value: then no row can match, and no statement is needed. */
   match(wanted: Partial<R>): Values | null
-  /** Like `match`, for values that the columns can hold. Never returns null, because a missing condition would match every row. */
+  /** Returns conditions for WHERE, like `match`. If a column cannot hold its value, throws: a missing condition would match every row. */
   where(wanted: Partial<R>): Values
-  /** Adds the same conditions to a query, byte for byte even if a host's collation is not (`Dialect.exactText`). */
+  /** Adds the conditions of `where` to a query. Texts compare byte for byte, whatever the collation of the column (`Dialect.exactText`). */
   whereExactly(query: Knex.QueryBuilder, wanted: Partial<R>): Knex.QueryBuilder
   /**
-   * Returns the columns for INSERT and SET, without fields that have no column. @throws ValidationError for a value that a column cannot
-   * hold
+   * Returns the columns for INSERT and SET. Omits fields that have no column.
+   * @throws ValidationError for a value that a column cannot hold
    */
   toRow(values: Partial<R>): Values
-  /** Returns a whole row for INSERT, with the host's own columns, and with the key unless the database makes it. */
+  /** Returns a whole row for INSERT, with the host's own columns. Contains the key, except if the database makes the keys. */
   newRow(values: Partial<R>): Values
-  /** Returns a whole row from columns. A column in `given` overrides one in `own`, which are the host's columns. */
+  /** Returns a whole row. `own` contains the host's own columns. If `given` and `own` have a column in common, `given` wins. */
   completeRow(given: Values, own: Record<string, unknown> | undefined, id?: unknown): Values
   /** Like `selection`, for some fields. */
   select(fields: readonly (keyof R)[]): readonly Selected[]
-  /** Selects an instant under `alias`, as exactly as the column stores it, in a form that WHERE accepts. */
+  /** Selects an instant under `alias`, with every digit that the column stores, in a form that WHERE accepts. */
   selectExactly(field: keyof R, alias: string): Selected
   read<F extends keyof R>(row: Row, field: F): R[F]
   toRecord(row: Row): R
   /** Returns the values in the form of a row of `selection`. */
   asRow(values: Partial<R>): Row
-  /** Returns the record as a later read would return it: without fields that have no column, and cut to the width of the columns. */
+  /** Returns the record as a later read would return the record: fields without a column get their default, and long texts are cut. */
   asStored(record: R): R
-  /** Records that the database's column is narrower than ours. Longer values are then cut, or rejected by `toRow`. */
+  /** Tells this table that the host's column is narrower than ours. `toRow` then cuts longer values, or rejects them. */
   narrow(field: keyof R, width: Width): void
   /** Returns the values, cut to the widths that `narrow` recorded. */
   fit<Values extends Partial<R>>(values: Values): Values
 }
 
 export interface Width {
-  /** The width in characters. */
+  /** In characters. */
   readonly length: number
+  /** True: `fit` cuts a longer value. False: `toRow` rejects a longer value. */
   readonly isCut: boolean
 }
 
@@ -116,7 +117,7 @@ export function bindTable<R extends { id: string }>(
   const columns: ReadonlyMap<keyof R, MappedColumn> = columnsOf(definition, options, userIds)
   const selected = new Map([...columns].map(([field, column]) => [field, selectedColumn(column, name, alias(prefix, String(field)))]))
 
-  // Every record of every request is read here, so values that are the same for all rows are computed once.
+  // Every request reads records here, so this code computes values that are equal for all rows only once.
   const readers = [...columns].map(([field, { kind }]) => ({ field: String(field), as: alias(prefix, String(field)), kind }))
   const missing = names.filter((field) => !columns.has(field))
   const widths = new Map<keyof R, Width>()
@@ -148,7 +149,7 @@ export function bindTable<R extends { id: string }>(
       const conditions: Values = {}
       let count = 0
       for (const [field, value] of Object.entries(wanted)) {
-        // An undefined value, which a JavaScript host may pass, must not drop the condition, because then every row would match.
+        // A JavaScript host may pass an undefined value. Without its condition every row would match.
         if (value === undefined) return null
         const { name: column, kind, maxLength } = columnOf(field as keyof R) // Object.entries widens the keys
         if (!canHold(kind, value, maxLength)) return null
@@ -175,7 +176,7 @@ export function bindTable<R extends { id: string }>(
       const row: Values = {}
       const bad: string[] = []
       const fitting = table.fit(values)
-      // No list of pairs: an import comes here with a million rows.
+      // A loop without a list of pairs, because an import calls this function a million times.
       for (const field of Object.keys(fitting) as (keyof R & string)[]) {
         const value = fitting[field]
         const column = columns.get(field)
@@ -189,7 +190,7 @@ export function bindTable<R extends { id: string }>(
     },
     newRow: ({ id, ...values }) => table.completeRow(table.toRow(values as unknown as Partial<R>), options.insertDefaults?.(), id), // all of R but the key
     completeRow(given, own, id) {
-      // Object.assign, because V8 makes a new hidden class for every row of an object spread, which is slow for a million rows.
+      // Uses Object.assign. With an object spread, V8 makes a new hidden class for every row, which is slow for a million rows.
       const rest: Values = Object.assign({}, own && withoutOurs(own as Values, given), given) // the host's values, which knex checks
       if (table.databaseMakesKeys) return rest
       const key = id ?? own?.[table.bareColumn('id')] ?? randomUUID()
@@ -223,8 +224,8 @@ export function bindTable<R extends { id: string }>(
   return table
 
   /**
-   * Removes the host's values for columns that we write, in every spelling. EMAIL and email are one column to a database, and SQLite uses
-   * the first value.
+   * Removes the host's values for columns that we write. Ignores the case of the names, because EMAIL and email are one column to a
+   * database. If an INSERT names a column twice, SQLite uses the first value.
    */
   function withoutOurs(own: Values, given: Values): Values {
     const mapped = [...columns].flatMap(([field, column]) => (field === 'id' ? [] : [column.name]))
@@ -239,7 +240,7 @@ export function bindTable<R extends { id: string }>(
   }
 }
 
-/** Returns the existing columns, by field. @throws ConfigurationError when two fields share one */
+/** Returns the existing columns, by field. @throws ConfigurationError if two fields use one column */
 function columnsOf<R>(
   { fields }: TableDefinition<R>,
   options: TableOptions<R>,
@@ -282,7 +283,7 @@ function keyKind(ids: Binding['userIds']): ColumnKind {
   return ids === 'integer' ? 'integer key' : 'text key'
 }
 
-// Lower-case letters only, because the name mappers of a host (snake_case <-> camelCase) keep such a name unchanged.
+// Lower-case letters only, because a host's name mapper (snake_case <-> camelCase) changes other names.
 function alias(prefix: string, field: string): string {
   return `${prefix}${field}`.toLowerCase()
 }

@@ -2,11 +2,11 @@ import type { Knex } from 'knex'
 import type { Dialect } from './dialect'
 import { translateDriverError } from './driver-errors'
 
-/** How long a connection may stay silent before it is closed. */
+/** How long a connection may stay silent before the store closes the connection. */
 const answerMs = 1_000
 
 /**
- * Runs `work` in a new transaction on a connection of the host's pool. Commits if it succeeds, and rolls back if it fails.
+ * Runs `work` in a new transaction on a connection of the host's pool. Commits if `work` succeeds, and rolls back if `work` fails.
  *
  * @param isWaiting called when `work` failed: returns true if the connection may still wait for the database
  * @throws the error of `work`; a translated driver error if the database refused to begin or to commit
@@ -44,10 +44,13 @@ export async function inTransaction<T>(
   }
 }
 
-/** Closes a connection that does not answer, because ROLLBACK would hang too. Knex closes a connection on which a statement timed out. */
+/**
+ * Closes a connection that does not answer, because ROLLBACK would hang too. Sends a statement with a timeout: if the statement times
+ * out, Knex closes the connection.
+ */
 async function dropUnlessAnswering(trx: Knex.Transaction): Promise<void> {
   await trx
     .raw('select 1')
     .timeout(answerMs)
-    .catch(() => undefined) // PostgreSQL refuses every statement in a failed transaction, which is an answer too
+    .catch(() => undefined) // PostgreSQL refuses every statement in a failed transaction. A refusal is an answer too.
 }

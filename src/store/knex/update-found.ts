@@ -1,7 +1,7 @@
 import type { Connection } from './connection'
 import type { Table, Values } from './table'
 
-/** Updates a row and returns true if a row matched `where`, even if the update changed no value. */
+/** Updates the row that matches `where`. Returns true if such a row exists, even if the update changed no value. */
 export async function updateFound<R extends { id: string }>(
   connection: Connection,
   verb: string,

@@ -4,8 +4,9 @@ import type { Queryable } from './queryable'
 import type { Row, Selected, Table } from './table'
 
 /**
- * Changes the rows that match `condition` and returns their new values. If the change ends the condition, exactly one of several
- * simultaneous callers gets a row. Takes one statement, or two without RETURNING, for `Connection.guarded`.
+ * Changes the rows that match `condition` and returns their new values. After the change the rows should no longer match `condition`. Then
+ * exactly one of several simultaneous callers gets a row. Sends one statement. If the database has no RETURNING, sends two statements, so
+ * call it in `Connection.guarded`.
  */
 export async function updateReturning<R extends { id: string }>(
   db: Queryable,
@@ -22,8 +23,8 @@ export async function updateReturning<R extends { id: string }>(
 }
 
 /**
- * Does the same without RETURNING. A locking read waits for the row's lock and sees the new values (InnoDB, at every isolation level). The
- * row then stays unchanged until the transaction ends.
+ * Changes rows in a database without RETURNING. A locking read waits for the row's lock and sees the new values (InnoDB, at every isolation
+ * level). Then the row stays unchanged until the transaction ends.
  */
 async function lockThenUpdate<R extends { id: string }>(
   db: Queryable,

@@ -11,7 +11,10 @@ const abandonedAfterMs = 7 * 86_400_000
 const centuryMs = 36_525 * 86_400_000
 
 export function userTokensStore(connection: Connection, { users, userTokens }: Tables): UserTokenStore {
-  /** Keeps a used activation token away from `deleteExpired`, if no column shows that the account was once active. */
+  /**
+   * Returns an `expiresAt` in the far future for a used activation token, so that `deleteExpired` never deletes the token. Only tables
+   * without `activatedAt` need it, because the token then shows that the account was activated.
+   */
   const kept = (purpose: UserTokenPurpose, at: Date) =>
     purpose === 'ACTIVATION' && !users.fields.has('activatedAt') ? { expiresAt: new Date(at.getTime() + centuryMs) } : {}
 
@@ -43,7 +46,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
       return token?.tokenHash === tokenHash && token.purpose === purpose ? token : null
     },
 
-    // Includes expired tokens, because they are still open to a process whose clock is behind.
+    // Includes expired tokens, because a process with a late clock still accepts them.
     async consumeAllForUser(userId, at, purpose) {
       const open = userTokens.match({ userId, usedAt: null })
       if (!open) return 0
@@ -92,7 +95,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
       ),
   }
 
-  /** Matches activation tokens that `users.deleteAbandoned` still needs, to see when a pending account was abandoned. */
+  /** Matches activation tokens that `users.deleteAbandoned` still needs: their expiry shows when a pending account was abandoned. */
   function recentActivation(before: Date): (query: Knex.QueryBuilder) => void {
     const since = new Date(before.getTime() - abandonedAfterMs)
     return (query) =>
@@ -102,7 +105,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
         .where(userTokens.column('expiresAt'), '>', userTokens.value('expiresAt', since))
   }
 
-  /** Matches used activation tokens, which show that the account was once active if no column does. */
+  /** Matches used activation tokens. Without the column `activatedAt`, only these tokens show that an account was activated. */
   function redeemedActivation(query: Knex.QueryBuilder): void {
     query
       .where(userTokens.where({ purpose: 'ACTIVATION' }))

@@ -7,9 +7,9 @@ import { type ColumnMap, checkTableOptions, type TableOptions } from './table-op
 /** The fields of a user that belong to doorward. */
 export type OwnUserFields = Omit<UserRecord, 'fields'>
 
-/** The account that is inserted, as `insertDefaults` of the users table gets it. */
+/** The argument of `insertDefaults` of the users table: the new account. */
 export interface InsertedUser {
-  /** `command`: by your own call of `store.users.insert()`, or by a command line. */
+  /** `command`: your own call of `store.users.insert()` or a command line inserts the user. */
   readonly by: UserOrigin['by']
   /** Lower-cased. */
   readonly email: string
@@ -19,22 +19,23 @@ export interface InsertedUser {
 }
 
 /**
- * Which of your columns holds which field of a user. `false`: you have no such column, for the fields that docs/store.md lists as optional.
+ * Which of your columns holds which field of a user. `false`: you have no column for the field. Only fields that docs/store.md lists as
+ * optional can be `false`.
  */
 export interface UserColumnMap extends Omit<ColumnMap<OwnUserFields>, 'isAdmin'> {
-  /** A column of booleans, a text column of roles, or `false`: there are no administrators. */
+  /** A boolean column, or a text column of roles. `false`: your service has no administrators. */
   readonly isAdmin?: string | false | RoleColumnOptions
 }
 
-/** A users table of your own. Options that are not given are as in the default table. */
+/** A users table of your own. The default of each option is as in the default table. */
 export interface UsersTableOptions extends Omit<TableOptions<OwnUserFields>, 'columns' | 'insertDefaults'> {
-  /** Field of doorward -> your column. `false`: you have no such column, for the fields that docs/store.md lists as optional. */
+  /** Field of doorward -> your column. `false`: you have no column for the field. docs/store.md lists the fields that can be `false`. */
   columns?: UserColumnMap
-  /** Fields of your own. Sign-up and `PATCH /me` write them, and every user record has them under `fields`. */
+  /** Fields of your own. Sign-up and `PATCH /me` write these fields. Every user record contains them under `fields`. */
   fields?: HostFieldMap
   /**
-   * Columns of your own that need a value in a new row. A key that it returns is used instead of a UUID. Values that the person entered
-   * override these.
+   * Returns values of your own columns for a new row. If the values contain the key, doorward uses this key instead of a UUID. Values that
+   * the person entered override the returned values.
    */
   insertDefaults?: (user: InsertedUser) => Record<string, unknown>
 }
@@ -58,13 +59,13 @@ export function bindUsersTable(definition: TableDefinition<OwnUserFields>, optio
   const changes = (values: Partial<UserRecord>, toRole: (isAdmin: boolean) => unknown): Values => {
     const { fields, isAdmin } = values
     return Object.assign(
-      base.toRow(role ? withoutAdmin(values) : values), // which has no column for `fields`
+      base.toRow(role ? withoutAdmin(values) : values), // `base` has no column for `fields`
       role && isAdmin !== undefined && { [role.column]: toRole(isAdmin) }, // text, or an expression
       host && fields && host.toRow(fields),
     )
   }
   return {
-    ...(base as Table<UserRecord>), // nothing asks it for the column of `fields`, which has no single one
+    ...(base as Table<UserRecord>), // `fields` has several columns, so no code asks `base` for a single column of `fields`
     role,
     hostFields: host,
     hostFillsColumns: insertDefaults !== undefined,
@@ -105,7 +106,7 @@ function columnOwners(table: Table<OwnUserFields>): Map<string, string> {
 
 /** Checks the options of the users table. @throws ConfigurationError with a message that names the option */
 export function checkUsersOptions(options: unknown, definition: TableDefinition<OwnUserFields>): void {
-  const { fields, ...rest } = Object(options) as UsersTableOptions // whatever was passed
+  const { fields, ...rest } = Object(options) as UsersTableOptions // `options` may be any value
   const isAdmin: unknown = rest.columns?.isAdmin
   checkHostFields(fields, Object.keys(definition.fields))
   if (isRole(isAdmin)) checkRoleColumn(isAdmin)

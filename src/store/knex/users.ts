@@ -40,7 +40,7 @@ export function usersStore(connection: Connection, tables: Tables, hostTables: H
 
     findByEmail: (email) =>
       read('users.findByEmail', { email }).catch((error: unknown) => {
-        if (isUnwritableText(error)) return null // people enter any text into a login form
+        if (isUnwritableText(error)) return null // a person can enter any text into a login form
         throw error
       }),
 

@@ -2,7 +2,7 @@ import type { HostTables } from './default-tables'
 import type { ColumnTypes, Dialect } from './dialect'
 import type { Queryable } from './queryable'
 
-/** A step of the schema. It never changes after its release: a later step alters what it made. */
+/** A version of the schema. A released version never changes: a later version alters the tables of an earlier version. */
 export interface Version {
   readonly name: string
   readonly tables: readonly TableSchema[]
@@ -26,7 +26,7 @@ export interface Move {
   finish(db: Queryable, dialect: Dialect, users: UsersKey, now: Date): Promise<void>
 }
 
-/** A text column that gets a maximum width, on databases where it has the type `from`. Longer values are cut. */
+/** A text column that gets a maximum width, on databases where the column has the type `from`. The migration cuts longer values. */
 export interface NarrowedColumn {
   readonly table: string
   /** As in `TableSchema`. */
@@ -54,7 +54,7 @@ export interface IndexSchema {
 
 export interface TableSchema {
   readonly name: string
-  /** The record in the table, by the name of its option. Null: the table has no option, so it is always ours. */
+  /** The option of `createKnexStore` that maps the table. Null: no option maps the table, so the table is always ours. */
   readonly record: keyof HostTables | null
   columns(types: ColumnTypes, usersKey: string): readonly string[]
   /** Returns the lines after the columns, because MySQL ignores `references` next to a column. */

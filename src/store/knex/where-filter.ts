@@ -25,7 +25,7 @@ export function whereFilter(query: Knex.QueryBuilder, users: UsersTable, dialect
       break
     case 'not_in':
       query.whereNotNull(users.column(field))
-      // Grouped, because SQLite limits the depth of nested conditions, and several long lists would otherwise be nested in each other.
+      // Groups the conditions, because SQLite limits the depth of nested conditions. Without groups, several long lists would be nested.
       query.where((none) => {
         for (const value of filter.value) compare(none, 'ne', value)
       })
@@ -81,7 +81,7 @@ function whereFound(query: Knex.QueryBuilder, users: Table<UserRecord>, dialect:
   }
 }
 
-/** Returns the first text after all texts that begin with this one, by code points. Null: there is no simple one. */
+/** Returns the first text (by code points) after all texts that begin with `text`. Null: no simple text exists. */
 function textAfter(text: string): string | null {
   const characters = [...text]
   const last = characters.pop()?.codePointAt(0)
@@ -91,8 +91,8 @@ function textAfter(text: string): string | null {
 }
 
 /**
- * Returns false if the column cannot hold the value (a key of another form, NUL). PostgreSQL would fail at such a value, while others find
- * no row.
+ * Returns false if the column cannot hold the value, for example a key of another form or a text with NUL. PostgreSQL would fail at such a
+ * value. The other databases would find no row.
  */
 function canBe(users: Table<UserRecord>, field: FilterableUserField, value: UserFilterValue): boolean {
   return users.match({ [field]: value }) !== null

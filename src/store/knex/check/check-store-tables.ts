@@ -24,8 +24,8 @@ export interface CheckedTables {
 }
 
 /**
- * Compares the tables with what the store writes, by one query of the catalogue for each table and two probes. Afterwards `tables` keeps
- * values within the widths that were found.
+ * Compares the tables with the values that the store writes. Sends one query of the catalogue for each table, and two queries of the rows.
+ * Afterwards `tables` keeps values within the widths of the columns.
  */
 export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds): Promise<TableFinding[]> {
   try {

@@ -3,10 +3,10 @@ import type { ColumnTypes } from '../dialect'
 import { VERSIONS } from '../schema-versions'
 import type { TableSchema } from '../version'
 
-/** A table as `createAuthTables` makes it, with its own column names. */
+/** A default table of `createAuthTables`, with the default column names. */
 export interface ExpectedTable {
   readonly columns: ReadonlyMap<string, ExpectedColumn>
-  /** Unique rules, with the keys. */
+  /** The columns of each unique rule. Includes the primary key. */
   readonly unique: readonly (readonly string[])[]
   readonly indexes: readonly (readonly string[])[]
   readonly refersToUsers: boolean
@@ -17,12 +17,12 @@ export interface ExpectedColumn {
   readonly isNotNull: boolean
 }
 
-/** Reads the expected table from the CREATE TABLE statements, so that the two can never differ. */
+/** Reads the expected table from the CREATE TABLE statements, so that the check and the statements never differ. */
 export function expectedTable(record: keyof HostTables, types: ColumnTypes): ExpectedTable {
   const schema = lastSchema(record)
   const lines = schema.columns(types, types.id).map(readLine)
   const constraints = schema.constraints('users')
-  // Indexes for only some databases make filters faster. A host's users table works without them, and docs/admin.md lists them.
+  // Omits indexes for only some databases. These indexes make filters faster, but a host's users table works without them (docs/admin.md).
   const added = VERSIONS.flatMap(({ indexes = [] }) => indexes).filter(({ table, on }) => table === schema.name && on === undefined)
   return {
     columns: new Map(lines.map(({ name, type, isNotNull }) => [name, { type, isNotNull }])),

@@ -5,7 +5,7 @@ import type { HostTables } from '../default-tables'
 import type { Queryable } from '../queryable'
 import { finding, type Subject, spelling } from './subject'
 
-/** The host's own columns, as its options name them. Names are those of the database. */
+/** The host's own columns, from its options. The names are the names in the database. */
 export interface HostColumns {
   /** Columns that `insertDefaults` fills. Null: unknown. */
   readonly defaults: readonly string[] | null
@@ -39,10 +39,10 @@ function defaultsOf(hostTables: HostTables, record: Subject['record']): unknown 
   return options === false ? undefined : options?.insertDefaults?.()
 }
 
-/** Finds columns that the options name, but the table lacks. */
+/** Finds columns that the options name but the table lacks. */
 export function missingHostColumns(subject: Subject, { defaults, fields }: HostColumns): TableFinding[] {
   const known = new Set(subject.facts.columns.map(({ name }) => spelling(subject.dialect, name)))
-  // Values of `insertDefaults` for a column of ours, in any spelling, are never sent.
+  // The store never sends values of `insertDefaults` for a column of ours, whatever the case of the name.
   const ours = new Set(subject.columns.map(({ name }) => name.toLowerCase()))
   const named = [
     ...fields.map(({ field, column }) => ({ column, option: `users.fields.${field}` })),

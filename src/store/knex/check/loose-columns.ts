@@ -7,7 +7,7 @@ import { type CheckedColumn, finding, type Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 import type { TableNeeds } from './table-needs'
 
-/** Fields by which rows are looked up, whose column should compare byte for byte. */
+/** The fields by which the store finds rows. Their columns should compare byte for byte. */
 const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
   users: ['id', 'email'],
   identities: ['userId', 'provider', 'subject'],
@@ -19,7 +19,8 @@ const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
 }
 
 /**
- * Finds columns whose collation treats different texts as equal. Rows are compared again in code, so nobody can sign in as another person.
+ * Finds columns whose collation treats different texts as equal. The store compares the rows again in code, so a loose collation never lets
+ * a person sign in as another person.
  */
 export function looseColumns(subject: Subject, needs: TableNeeds): TableFinding[] {
   return subject.columns.flatMap((column) => {
@@ -32,12 +33,12 @@ export function looseColumns(subject: Subject, needs: TableNeeds): TableFinding[
 
 function loose(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): TableFinding {
   const { field, name } = column
-  const message = `The collation of ${subject.table}.${name} may take different texts for equal (letter case, accents or trailing blanks). Rows are compared again byte for byte, but give the column a binary collation. ${seeTroubleshooting('a-collation-is-not-byte-exact')}`
+  const message = `The collation of ${subject.table}.${name} may treat different texts as equal (letter case, accents or trailing blanks). doorward compares the rows again byte for byte, so nobody gets another account. Still, give the column a binary collation. ${seeTroubleshooting('a-collation-is-not-byte-exact')}`
   const isKey = field === 'id' || field === 'userId' // the two columns of a foreign key must change together, by hand
   return finding(subject, name, { what: 'collation', level: 'warning', message, sql: isKey ? null : exact(subject, column, facts, needs) })
 }
 
-/** Repeats the wanted width, because this statement runs after the one about the width and would undo it. */
+/** Repeats the wanted width. This statement runs after the statement that changes the width, and would otherwise undo that change. */
 function exact(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): string | null {
   const wide = textTypeOf(subject, column, facts, needs)
   if (subject.dialect.name === 'mysql') return changeType(subject, facts, `${wide} ${nopad(facts)}`)

@@ -3,7 +3,7 @@ import { quoted, quotedPath } from './quote'
 import type { Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 
-/** The functions of this file return statements for a person to run. Null: the database has no such statement. */
+/** Every function of this file returns a statement that a person can run. Null: the database has no statement for the change. */
 export function addColumn(subject: Subject, column: string, definition: string): string {
   return `alter table ${table(subject)} add column ${name(subject, column)} ${definition}`
 }
@@ -66,7 +66,7 @@ function mark({ name }: Dialect): '"' | '`' {
   return name === 'mysql' ? '`' : '"'
 }
 
-/** A default has the old type, so it is dropped first and set again afterwards. */
+/** Drops the default first, because the default has the old type. Sets the default again afterwards. */
 function alterType(
   subject: Subject,
   { name: column, fallback, isFilled }: ColumnFacts,
@@ -80,7 +80,7 @@ function alterType(
   return `alter table ${table(subject)} ${steps.join(', ')}`
 }
 
-/** MODIFY drops every attribute of the column that it does not repeat. */
+/** Repeats every attribute of the column, because MODIFY drops the attributes that it does not name. */
 function modify(
   subject: Subject,
   { name: column, family, charset, fallback, extra }: ColumnFacts,
@@ -97,7 +97,7 @@ function modify(
   return `alter table ${table(subject)} modify column ${name(subject, column)} ${[type, ...parts].join(' ')}`
 }
 
-/** SQLite expects the schema before the index's name, not before the table's. */
+/** Returns the name of the index. SQLite expects the schema before the index's name, and no schema before the table's name. */
 function indexName({ table, dialect }: Subject, columns: readonly string[], unique: string): string {
   const [last = '', schema] = table.split('.').reverse()
   const index = [last, ...columns, unique ? 'unique' : 'index'].join('_')

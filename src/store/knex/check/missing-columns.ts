@@ -3,7 +3,7 @@ import type { TableFinding } from '../../auth-store'
 import { addColumn } from './mend'
 import { type CheckedColumn, finding, type Subject } from './subject'
 
-/** Finds columns that every statement names, but the table lacks. */
+/** Finds columns that every statement names but the table lacks. */
 export function missingColumns(subject: Subject): TableFinding[] {
   return subject.columns.flatMap((column) => (column.facts ? [] : [missing(subject, column)]))
 }
@@ -11,14 +11,14 @@ export function missingColumns(subject: Subject): TableFinding[] {
 function missing(subject: Subject, column: CheckedColumn): TableFinding {
   const { record, table, isMapped } = subject
   const fix = isMapped
-    ? `Add it, or name yours in \`${record}.columns.${column.field}\` of createKnexStore()`
-    : 'Add it; createAuthTables() and the migrations leave a table alone that is there'
+    ? `Add the column, or name your column in \`${record}.columns.${column.field}\` of createKnexStore()`
+    : 'Add the column; createAuthTables() and the migrations do not change an existing table'
   const message = `The table ${table} has no column ${column.name}, so every statement on it fails. ${fix}. ${seeTroubleshooting('a-column-is-missing')}`
   const definition = definitionOf(subject, column)
   return finding(subject, column.name, { level: 'error', message, sql: definition && addColumn(subject, column.name, definition) })
 }
 
-/** Returns the column's definition. Null: no value would be correct for existing rows. */
+/** Returns the column's definition. Null: the existing rows need a value, and no value would be correct. */
 function definitionOf(subject: Subject, column: CheckedColumn): string | null {
   const type = typeOf(column)
   if (!column.isNotNull) return type
@@ -31,7 +31,7 @@ function typeOf({ kind, type }: CheckedColumn): string {
   return kind === 'iso' ? 'varchar(24)' : type
 }
 
-/** Returns the value for existing rows. An existing account is active, and nobody knows a password for it. */
+/** Returns the value for existing rows. An existing account becomes active, with a hash that no password matches. */
 function valueFor({ dialect, record }: Subject, { field, kind }: CheckedColumn): string | null {
   const isPostgresql = dialect.name === 'postgresql'
   if (kind === 'boolean') {

@@ -4,7 +4,7 @@ import { addForeignKey, addIndex, addUniqueRule } from './mend'
 import { type CheckedColumn, columnsNamed, finding, type Subject, spelling } from './subject'
 import type { IndexFacts } from './table-facts'
 
-/** Finds unique rules that the table lacks. They decide between simultaneous requests. */
+/** Finds unique rules that the table lacks. If two requests insert one value at once, only a unique rule stops the second request. */
 export function missingUniqueRules(subject: Subject): TableFinding[] {
   return subject.expected.unique.flatMap((rule) => {
     const columns = columnsNamed(subject, rule)
@@ -22,9 +22,9 @@ function missingUniqueRule(subject: Subject, rule: string, columns: readonly Che
   const names = columns.map(({ name }) => name)
   const isPartial = serving.length > 0
   const lack = isPartial
-    ? `has a unique index that leaves rows out, so two of them can have the same`
+    ? `has a unique index that does not contain every row, so two rows can have the same`
     : `has no unique rule, so two requests at once can store the same twice`
-  const message = `${subject.table} (${names.join(', ')}) ${lack}. Add a unique index; where rows share a value already, decide by hand which stays. ${seeTroubleshooting('a-unique-rule-is-missing')}`
+  const message = `${subject.table} (${names.join(', ')}) ${lack}. Add a unique index. If two rows have the same value already, decide by hand which row stays. ${seeTroubleshooting('a-unique-rule-is-missing')}`
   const level = isVital && !isPartial ? 'error' : 'warning'
   return [finding(subject, names, { what: 'unique', level, message, sql: addUniqueRule(subject, names) })]
 }
@@ -42,7 +42,7 @@ function isKey({ dialect, facts }: Subject, key: IndexFacts['keys'][number], col
   return (!isLowered || column.field === 'email') && same(generated ?? key.column)
 }
 
-/** Finds missing indexes, by which rows are looked up, listed and purged. */
+/** Finds missing indexes. The store needs the indexes to find, list and purge rows. */
 export function missingIndexes(subject: Subject): TableFinding[] {
   const { facts, record, columns } = subject
   const isListed = record !== 'users' || columns.some(({ field }) => field === 'isAdmin') // only administrators see a list
@@ -53,12 +53,12 @@ export function missingIndexes(subject: Subject): TableFinding[] {
     if (!wanted || !first) return []
     if (facts.indexes.some(({ isPartial, keys }) => !isPartial && keys[0] && isKey(subject, keys[0], first))) return []
     const names = wanted.map(({ name }) => name)
-    const message = `${subject.table} has no index that begins with ${first.name}, so looking rows up by it reads the whole table. ${seeTroubleshooting('an-index-is-missing')}`
+    const message = `${subject.table} has no index that begins with ${first.name}, so each search by this column reads the whole table. ${seeTroubleshooting('an-index-is-missing')}`
     return [finding(subject, first.name, { what: 'index', level: 'warning', message, sql: addIndex(subject, names) })]
   })
 }
 
-/** Finds a missing foreign key to the users table, without which the rows of a deleted account stay. */
+/** Finds a missing foreign key to the users table. Without the foreign key, the rows of a deleted account stay. */
 export function missingForeignKeys(subject: Subject, users: Subject): TableFinding[] {
   const userId = subject.columns.find(({ field }) => field === 'userId')
   const key = users.columns.find(({ field }) => field === 'id')

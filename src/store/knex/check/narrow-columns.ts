@@ -6,7 +6,7 @@ import { type CheckedColumn, finding, type Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 import type { TableNeeds } from './table-needs'
 
-/** A column that is narrower than the longest value we may write. Such a value is cut or refused, so it is no fault. */
+/** A column that is narrower than the longest value. The store cuts or refuses a longer value, so the column is not a fault. */
 export interface NarrowColumn {
   readonly field: string
   readonly length: number
@@ -47,7 +47,7 @@ function narrow(subject: Subject, column: CheckedColumn, needs: TableNeeds): Tab
   })
 }
 
-/** Returns the type that a text column should have. It is wider if the column is too narrow. */
+/** Returns the type that a text column should have. If the column is too narrow, the type is wider. */
 export function textTypeOf(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): string {
   const length = lackedLength(subject, column, needs)
   return length === null ? facts.type : wideType(column, length)
@@ -58,7 +58,7 @@ function wideType({ kind, type }: CheckedColumn, length: number): string {
   return kind === 'iso' ? 'varchar(24)' : type
 }
 
-/** Returns the length in characters that the column needs. Null: it is wide enough. */
+/** Returns the length in characters that the column needs. Null: the column is wide enough. */
 function lackedLength(subject: Subject, column: CheckedColumn, needs: TableNeeds): number | null {
   const length = lengthOf(subject, column, needs)
   const isNarrow = length !== null && typeof column.facts?.length === 'number' && column.facts.length < length
@@ -67,7 +67,7 @@ function lackedLength(subject: Subject, column: CheckedColumn, needs: TableNeeds
 
 function tooSmall(subject: Subject, column: CheckedColumn): TableFinding {
   const type = column.kind === 'epoch_ms' ? 'bigint' : 'integer'
-  const message = `${subject.table}.${column.name} is ${column.facts?.type} and too small for the numbers we write, so writing them fails. Make it ${type}. ${seeTroubleshooting('a-column-is-too-narrow')}`
+  const message = `${subject.table}.${column.name} is ${column.facts?.type} which is too small for the numbers that doorward writes, so writing them fails. Change the column to ${type}. ${seeTroubleshooting('a-column-is-too-narrow')}`
   return finding(subject, column.name, {
     what: 'width',
     level: 'error',
@@ -81,7 +81,7 @@ function bytesOf({ kind }: CheckedColumn): number | null {
   return kind === 'integer' ? 4 : null
 }
 
-/** Returns how a value that does not fit is handled. Null: writing it is an error of the database. */
+/** Returns what the store does with a value that is too long. Null: the store sends the value, and the database fails. */
 function useOf(record: keyof HostTables, field: string): 'cut' | 'refused with 422' | null {
   if (field === 'email' || field === 'payload') return 'refused with 422'
   const isCut = (record === 'users' && field === 'name') || ['name', 'picture', 'ip', 'userAgent'].includes(field)
@@ -90,13 +90,13 @@ function useOf(record: keyof HostTables, field: string): 'cut' | 'refused with 4
 
 const longestPurpose = 'EMAIL_VERIFICATION' satisfies UserTokenPurpose
 const longestKind = 'session' satisfies SessionKind
-/** The longest registration key of a provider, by the check at boot. */
+/** The longest registration key of a provider that the check at boot allows. */
 const longestProvider = 50
 
-/** The longest `return_to`, by the check of that parameter. */
+/** The longest `return_to` that the check of the parameter allows. */
 const longestReturnTo = 1_024
 
-/** Returns the length in characters. Null: unknown, or no limit. */
+/** Returns the length of the longest value, in characters. Null: unknown, or no limit. */
 function lengthOf({ record }: Subject, { field, kind, maxLength }: CheckedColumn, needs: TableNeeds): number | null {
   if (kind === 'uuid') return 36
   if (kind === 'text key') return (record === 'sessions' || record === 'emailLogins') && field === 'id' ? 36 : null // a key of the host may have any length

@@ -9,12 +9,12 @@ import { columnOf, finding, type Subject } from './subject'
 import type { TableNeeds } from './table-needs'
 
 const probeMs = 2_000
-/** The count stops at this number. */
+/** The query stops counting at this number. */
 const most = 1_000
-/** SQLite has no timeout for a statement and blocks the process while one runs, so at most this many rows are read. */
+/** The maximum number of rows to read in SQLite. SQLite has no timeout for a statement, and blocks the process while a statement runs. */
 const sqliteRows = 100_000
 
-/** Finds faults that only the rows show. A probe that fails or takes too long finds nothing. */
+/** Finds faults that only the rows show. If a query fails or takes too long, its fault is not reported. */
 export async function probeUsers(knex: Knex, users: Subject, needs: TableNeeds): Promise<TableFinding[]> {
   const found = [await quietly(() => upperCaseAddresses(knex, users))]
   if (needs.linksByVerifiedEmail) found.push(await quietly(() => unverifiedAddresses(knex, users)))
@@ -25,11 +25,11 @@ async function quietly(probe: () => Promise<TableFinding | null>): Promise<Table
   try {
     return await inTime(probe(), probeMs + 500, () => new Error('The probe is late'))
   } catch {
-    return null // silent by design: the tables work, and a look at the rows is only an extra
+    return null // silent by design, because the tables work without this extra check of the rows
   }
 }
 
-/** Finds addresses with upper-case letters. We look addresses up in lower case, so their owners cannot sign in. */
+/** Finds addresses with upper-case letters. The store finds addresses in lower case, so the owners of these addresses cannot sign in. */
 async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFinding | null> {
   const email = columnOf(users, 'email')
   if (!email?.facts) return null
@@ -43,27 +43,30 @@ async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFind
   )
   if (count === 0) return null
   const many = count === most ? '1,000 or more addresses have' : count === 1 ? '1 address has' : `${count} addresses have`
-  const message = `${many} upper-case letters in ${users.table}.${email.name}. We look addresses up in lower case, so their owners cannot sign in, and others can register the same address. Lower-case them; where two rows collide, decide by hand. ${seeTroubleshooting('addresses-with-upper-case-letters')}`
+  const message = `${many} upper-case letters in ${users.table}.${email.name}. doorward searches addresses in lower case, so the owners cannot sign in, and other people can register the same address. Change the addresses to lower case. If two rows then have one address, decide by hand. ${seeTroubleshooting('addresses-with-upper-case-letters')}`
   const sql = `update ${table(users)} set ${column} = ${lowered(users, column)} where ${condition}`
   return finding(users, email.name, { what: 'lower-case', level: 'warning', message, sql })
 }
 
-/** Compares byte for byte, in every collation. */
+/** Returns a condition that compares byte for byte, in every collation. */
 function differs({ dialect }: Subject, column: string): string {
   if (dialect.name === 'postgresql') return `cast(${column} as text) collate "C" ~ '[A-Z]'`
   if (dialect.name === 'sqlite') return `${column} collate binary <> lower(${column})`
   return `cast(${column} as binary) <> cast(lower(${column}) as binary)`
 }
 
-/** Lowers only A to Z, as we do. lower() of PostgreSQL could turn another letter into one of these, and so one address into another. */
+/**
+ * Returns an expression that lowers only A to Z, as our code does. lower() of PostgreSQL changes other letters too, and could turn one
+ * address into another address.
+ */
 function lowered({ dialect }: Subject, column: string): string {
   if (dialect.name !== 'postgresql') return `lower(${column})`
   return `translate(cast(${column} as text), 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')`
 }
 
 /**
- * Finds a users table without any verified address. Linking removes the password of an account whose address is unverified, so in an
- * imported table of every account.
+ * Finds a users table without any verified address, for example after an import. If an account has an unverified address, linking a
+ * provider removes the password of the account. In such a table, that would happen to every account.
  */
 async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFinding | null> {
   const verified = columnOf(users, 'emailVerifiedAt')
@@ -77,11 +80,11 @@ async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFin
     `select case when exists (${any}) and not exists (${any} where ${column} is not null) then 1 else 0 end as found`,
   )
   if (count === 0) return null
-  const message = `No address in ${users.table} is verified (${verified.name} is null in every row), and oauthLinkByVerifiedEmail takes the password off such an account when a provider verifies its address. If your service verified these addresses, set ${verified.name} in the rows concerned. ${seeTroubleshooting('linking-over-unverified-addresses')}`
+  const message = `No address in ${users.table} is verified (${verified.name} is null in every row), and oauthLinkByVerifiedEmail removes the password of such an account when a provider verifies its address. If your service verified these addresses, set ${verified.name} in the rows concerned. ${seeTroubleshooting('linking-over-unverified-addresses')}`
   return finding(users, verified.name, { what: 'unverified', level: 'warning', message })
 }
 
-/** Sends a statement with a timeout of two seconds, and returns the number it finds. */
+/** Sends a statement with a timeout of two seconds, and returns the number from its result. */
 async function ask(knex: Knex, { dialect }: Subject, statement: string): Promise<number> {
   if (dialect.name === 'sqlite') return numberIn(await knex.raw(statement))
   if (dialect.name === 'mysql') return numberIn((await knex.raw(await limited(knex, statement)))[0])
@@ -91,7 +94,7 @@ async function ask(knex: Knex, { dialect }: Subject, statement: string): Promise
   })
 }
 
-/** Adds the timeout, for which MariaDB and MySQL have different syntax. */
+/** Adds the timeout to the statement. MariaDB and MySQL have different syntax for the timeout. */
 async function limited(knex: Knex, statement: string): Promise<string> {
   const [found] = await knex.queryBuilder().select({ version: knex.raw('version()') })
   const isMariadb = /mariadb/i.test(String(found?.version))

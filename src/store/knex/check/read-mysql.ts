@@ -1,7 +1,7 @@
 import type { Queryable } from '../queryable'
 import { type ColumnFacts, type IndexFacts, noFacts, type TableFacts, type TypeFamily } from './table-facts'
 
-// Each alias has only lower-case letters, because the name mappers of a host keep such a name unchanged.
+// Each alias has only lower-case letters, because a host's name mapper changes other names.
 const query = `
 select 'table' as part, table_type as name, @@sql_mode as a, '' as b, '' as c, '' as d, '' as e, '' as f, '' as g, '' as h
   from information_schema.tables where table_schema = :schema and table_name = :table
@@ -25,7 +25,8 @@ type Found = Readonly<Record<(typeof fields)[number], string | null>>
 export async function readMysqlTable(db: Queryable, path: string): Promise<TableFacts> {
   const [table = '', schema] = path.split('.').reverse()
   const found = db.raw(`(${query}) as facts`, { table, schema: schema ?? db.raw('database()') })
-  // Built as a query, because the driver answers raw SQL with more than a list of rows. A host's `postProcessResponse` could misread that.
+  // Built by the query builder, because the driver answers raw SQL with more than a list of rows. A host's `postProcessResponse` could
+  // misread such an answer.
   const rows: Found[] = await db.queryBuilder().select(fields).from(found)
   const of = (part: string) => rows.filter((row) => row.part === part)
   const [kind] = of('table')
@@ -56,11 +57,11 @@ function columnFacts(
     bytes: bytes.get(base ?? '') ?? null,
     isPadded: false, // blanks are removed when a row is read
     isNotNull: nullable === 'NO',
-    isFilled: isFilled || !isStrict, // if strict mode is off, the server makes up a value
+    isFilled: isFilled || !isStrict, // if strict mode is off, the server inserts a default value of its own
     fallback,
     isGenerated,
     lowerOf: /^(?:lower|lcase)\(`([^`]+)`\)$/i.exec(expression ?? '')?.[1] ?? null,
-    // Other binary collations still treat a text with trailing blanks as equal.
+    // Other binary collations ignore trailing blanks, so they still treat different texts as equal.
     looseness: charset === null || /_(nopad|0900)_bin$/.test(charset) ? 'none' : 'any',
     charset: charset ?? '',
     extra: (extra ?? '').replace(/DEFAULT_GENERATED/i, '').trim(),

@@ -121,7 +121,7 @@ function indexKey(text: string): IndexKey {
   return column === null ? { column: plainName(text), isLowered: false } : { column, isLowered: true }
 }
 
-/** Returns the column in `lower(email)`, `lower((email)::text)` and similar expressions. */
+/** Returns the name of the column in `lower(email)`, `lower((email)::text)` and similar expressions. */
 function lowered(text: string): string | null {
   const [, inside] = /^lower\((.*)\)$/.exec(text) ?? []
   return inside === undefined ? null : plainName(inside.replace(/::[a-z ]+$/, '').replace(/^\((.*)\)$/, '$1'))

@@ -54,10 +54,10 @@ function columnFacts({ name, a, b: notNull, c: place, d: hidden, e }: Found, tab
     name: name ?? '',
     type: type || 'no type',
     family: familyOf(type, table.b === 1),
-    length: null, // for VARCHAR(60), only the affinity counts
+    length: null, // SQLite ignores the length in VARCHAR(60)
     bytes: null,
     isPadded: false,
-    isNotNull: notNull === 1 || Number(place) > 0, // a row with a null key is never found
+    isNotNull: notNull === 1 || Number(place) > 0, // a key counts as NOT NULL, because the store never finds a row with a null key
     isFilled: isRowId || isGenerated || (e !== null && !/^null$/i.test(e)),
     fallback: e,
     isGenerated,
@@ -68,7 +68,7 @@ function columnFacts({ name, a, b: notNull, c: place, d: hidden, e }: Found, tab
   }
 }
 
-/** Returns the affinity, by the rules in their order (SQLite, Datatypes, section 3.1). */
+/** Returns the type by the rules of column affinity, in the order of the rules (SQLite, Datatypes, section 3.1). */
 function familyOf(type: string, isStrict: boolean): TypeFamily {
   if (/int/i.test(type)) return 'integer'
   if (/char|clob|text/i.test(type)) return 'text'
@@ -76,14 +76,14 @@ function familyOf(type: string, isStrict: boolean): TypeFamily {
   return type === '' || (isStrict && /^any$/i.test(type)) ? 'untyped' : 'number'
 }
 
-/** Reads the collation from the text of CREATE TABLE, because nothing else shows it. */
+/** Reads the collation from the text of CREATE TABLE, because no pragma shows the collation of a column. */
 function loosenessOf(column: string, sql: string): ColumnFacts['looseness'] {
   const name = `["\`[]?${column.replace(/\W/g, '\\$&')}["\`\\]]?`
   const [, collation] = new RegExp(`[(,\\s]${name}\\s[^,]*collate\\s+["\`]?(nocase|rtrim)`, 'i').exec(sql) ?? []
   return collation === undefined ? 'none' : 'any'
 }
 
-/** Returns the primary key as an index, because SQLite lists no index for a row id. */
+/** Returns the primary key as an index, because SQLite lists no index if the primary key is the row id. */
 function primaryKey(columns: readonly Found[]): IndexFacts[] {
   const keys = columns.filter(({ c }) => Number(c) > 0).sort((one, other) => Number(one.c) - Number(other.c))
   return keys.length === 0 ? [] : [{ isUnique: true, isPartial: false, keys: keys.map(({ name }) => ({ column: name, isLowered: false })) }]

@@ -5,16 +5,16 @@ import { quotedPath } from './quote'
 import { noFacts, type TableFacts } from './table-facts'
 
 /**
- * Reads the facts about a table from the catalogue. If the catalogue does not know it, tries the table itself.
+ * Reads the facts about a table from the catalogue. If the catalogue does not know the table, tries to read the table itself.
  *
- * @throws the driver's error if the database cannot be used at all
+ * @throws the driver's error if the store cannot use the database at all
  */
 export async function readTable(knex: Knex, dialect: Dialect, table: string): Promise<TableFacts> {
   const facts = await orUnreadable(() => dialect.readTable(knex, table))
   return facts.kind === 'missing' ? orUnreadable(() => confirmMissing(knex, dialect, table)) : facts
 }
 
-/** Checks whether the table exists, because a role may use a table that the catalogue hides from it. */
+/** Checks whether the table exists. A database role may use a table even if the catalogue hides the table from the role. */
 async function confirmMissing(knex: Knex, dialect: Dialect, table: string): Promise<TableFacts> {
   await knex.raw(`select 1 from ${quotedPath(table, dialect.name === 'mysql' ? '`' : '"')} where 1 = 0`)
   return noFacts('unreadable')

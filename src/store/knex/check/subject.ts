@@ -8,12 +8,12 @@ import type { MappedColumn } from '../table'
 import { type ExpectedColumn, type ExpectedTable, expectedTable } from './expected-table'
 import type { ColumnFacts, TableFacts } from './table-facts'
 
-/** A table under check: its expected state, and the facts from the database. Names are those of the database. */
+/** A table under check: its expected state, and the facts from the database. The names are the names in the database. */
 export interface Subject {
   /** The name of the table's option. */
   readonly record: keyof HostTables
   readonly table: string
-  /** True: the host's options map it. False: it is one of ours. */
+  /** True: the host's options map the table. False: the table is a default table. */
   readonly isMapped: boolean
   readonly dialect: Dialect
   readonly columns: readonly CheckedColumn[]
@@ -32,7 +32,7 @@ export interface CheckedColumn extends ExpectedColumn {
   readonly facts: ColumnFacts | undefined
 }
 
-/** The part of `Table` that these checks need, for every record. */
+/** The part of `Table` that the checks need, for every record. */
 export interface AnyTable {
   readonly name: string
   readonly columns: ReadonlyMap<string, MappedColumn>
@@ -57,7 +57,7 @@ export function subjectOf(
   return { record, table: databaseName(db, table.name), isMapped, dialect, columns, expected, facts }
 }
 
-/** Only PostgreSQL distinguishes `Email` from `email` in quoted names, and Knex quotes every name. */
+/** Returns a name to compare. Knex quotes every name, and only PostgreSQL distinguishes `Email` from `email` in quoted names. */
 export function spelling({ name }: Dialect, column: string): string {
   return name === 'postgresql' ? column : column.toLowerCase()
 }
@@ -66,7 +66,7 @@ export function columnOf({ columns }: Subject, field: string): CheckedColumn | u
   return columns.find((column) => column.field === field)
 }
 
-/** Returns the table's columns for our default names. Null if one is not mapped or does not exist. */
+/** Returns the table's columns for our default names. Null if a column is not mapped or does not exist. */
 export function columnsNamed({ columns }: Subject, defaultNames: readonly string[]): CheckedColumn[] | null {
   const found = defaultNames.flatMap((name) => columns.find(({ defaultName, facts }) => defaultName === name && facts) ?? [])
   return found.length === defaultNames.length ? found : null

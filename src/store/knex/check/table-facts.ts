@@ -1,6 +1,6 @@
-/** The facts in the database's catalogue about one table. */
+/** What the database's catalogue says about one table. */
 export interface TableFacts {
-  /** `unreadable`: the catalogue has no information, or the name does not belong to a table. */
+  /** `unreadable`: the catalogue has no information about the name, or the name does not belong to a table. */
   readonly kind: 'table' | 'view' | 'missing' | 'unreadable'
   readonly columns: readonly ColumnFacts[]
   readonly indexes: readonly IndexFacts[]
@@ -9,8 +9,8 @@ export interface TableFacts {
 }
 
 /**
- * A type by the values it can hold. `zoneless`: date and time without a zone, in a database that also has a type with a zone. `other`: not
- * checked.
+ * The kind of values that a type can hold. `zoneless`: date and time without a zone, in a database that also has a type with a zone.
+ * `other`: the check does not know the type.
  */
 export type TypeFamily =
   | 'text'
@@ -27,39 +27,39 @@ export type TypeFamily =
 
 export interface ColumnFacts {
   readonly name: string
-  /** The type as in CREATE TABLE. */
+  /** The type in the syntax of CREATE TABLE. */
   readonly type: string
   readonly family: TypeFamily
-  /** For texts, in characters. Null: no limit. */
+  /** The maximum length of a text, in characters. Null: no limit. */
   readonly length: number | null
-  /** The size of an integer. */
+  /** The size of an integer, in bytes. */
   readonly bytes: number | null
   /** True if the database pads the text with blanks up to `length`. */
   readonly isPadded: boolean
   readonly isNotNull: boolean
-  /** True if the database has a value when an INSERT names none. */
+  /** True if the database fills the column when an INSERT does not name the column. */
   readonly isFilled: boolean
   /** The expression of the default. Null: none. */
   readonly fallback: string | null
-  /** True if it is computed from other columns, so it cannot be written. */
+  /** True if the database computes the column from other columns, so that the store cannot write the column. */
   readonly isGenerated: boolean
   /** The name of x, if the column is generated as `lower(x)`. */
   readonly lowerOf: string | null
-  /** Whether it compares byte for byte. `case`: only upper and lower case are equal. `any`: other texts may be equal too. */
+  /** `none`: the column compares byte for byte. `case`: upper and lower case are equal. `any`: other texts may be equal too. */
   readonly looseness: 'none' | 'case' | 'any'
-  /** MySQL: the character set with its collation, and extras. A change of the column must repeat both. */
+  /** MySQL: the character set, its collation, and further attributes. A statement that changes the column must repeat all of them. */
   readonly charset: string
   readonly extra: string
 }
 
 export interface IndexFacts {
   readonly isUnique: boolean
-  /** True if the index leaves some rows out. */
+  /** True if the index does not contain every row. */
   readonly isPartial: boolean
   readonly keys: readonly IndexKey[]
 }
 
-/** A key of an index. `column` is null for an expression that is not analysed. */
+/** A key of an index. If the key is an expression that the check does not know, `column` is null. */
 export interface IndexKey {
   readonly column: string | null
   readonly isLowered: boolean

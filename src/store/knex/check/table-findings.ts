@@ -6,20 +6,20 @@ import { finding, type Subject } from './subject'
 export function missingTable(subject: Subject): TableFinding {
   const { record, table, isMapped } = subject
   const fix = isMapped
-    ? `Name yours in \`${record}.table\` of createKnexStore(), with its schema if it is in one (\`app.people\`)`
+    ? `Name your table in \`${record}.table\` of createKnexStore(), with its schema if it is in one (\`app.people\`)`
     : `Run createAuthTables() or the migrations, or describe a table of yours as \`${record}\` in createKnexStore()`
   const message = `There is no table ${table}, or this role may not see it. ${fix}. ${seeTroubleshooting('a-table-is-missing')}`
   return finding(subject, null, { level: 'error', message })
 }
 
-/** Reports a view, which has no unique rules. Only the host knows the tables behind it. */
+/** Reports a view. A view has no unique rules, and only the host knows the tables behind the view. */
 export function viewInstead(subject: Subject): TableFinding {
-  const message = `${subject.table} is no table but a view or the like, so nobody looked at its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
+  const message = `${subject.table} is not a table, but for example a view, so doorward did not check its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
   return finding(subject, null, { what: 'view', level: 'warning', message })
 }
 
 export function unreadable(subject: Subject): TableFinding {
-  const message = `The catalogue of the database says nothing about ${subject.table}, so nobody looked at its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
+  const message = `The catalogue of the database says nothing about ${subject.table}, so doorward did not check its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
   return finding(subject, null, { what: 'unreadable', level: 'warning', message })
 }
 
@@ -39,7 +39,7 @@ export function unusableDatabase(error: unknown): TableFinding {
     level: 'error',
     table: '',
     column: null,
-    message: `${message} (${code}). It is asked again. ${seeTroubleshooting('the-database-cannot-be-used')}`,
+    message: `${message} (${code}). doorward will try again. ${seeTroubleshooting('the-database-cannot-be-used')}`,
     sql: null,
   }
 }

@@ -1,12 +1,12 @@
-/** The needs of the enabled features: what they write into the tables. */
+/** What the enabled features write into the tables. */
 export interface TableNeeds {
   /** The number of characters of a password hash. Null: unknown. */
   readonly hashLength: number | null
-  /** The number of characters of a stored TOTP secret. Null: there is no second factor. */
+  /** The number of characters of a stored TOTP secret. Null: the second factor is off. */
   readonly secretLength: number | null
   /** The keys of the registered providers. Null: unknown. */
   readonly providers: readonly string[] | null
-  /** True if accounts are also made without a sign-up, so nobody entered the host's fields. */
+  /** True if accounts also begin without a sign-up, for example by a provider. No person enters the host's fields of such an account. */
   readonly makesAccountsOtherwise: boolean
   readonly recoveryCodes: boolean
   readonly passkeys: boolean

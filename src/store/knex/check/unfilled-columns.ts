@@ -26,7 +26,7 @@ function columnsOfTheHost(subject: Subject, { defaults, fields }: HostColumns, n
 }
 
 function filledBySignupOnly(subject: Subject, column: string, field: string): TableFinding {
-  const message = `${subject.table}.${column} is NOT NULL, and only a signup fills it (\`users.fields.${field}\`), so no account can be made by a provider. Return a value for it from \`users.insertDefaults\` of createKnexStore() as well, or give the column a default. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
+  const message = `${subject.table}.${column} is NOT NULL, and only a sign-up fills it (\`users.fields.${field}\`), so a login by a provider cannot create an account. Return a value for it from \`users.insertDefaults\` of createKnexStore() as well, or give the column a default. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
   return finding(subject, column, { level: 'error', message })
 }
 
@@ -37,11 +37,11 @@ function unfilled(subject: Subject, column: string): TableFinding {
 }
 
 function unknownDefaults(subject: Subject): TableFinding {
-  const message = `\`${subject.record}.insertDefaults\` threw when it was called for the check, so nobody looked for NOT NULL columns of ${subject.table} that stay empty. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
+  const message = `\`${subject.record}.insertDefaults\` threw an error during the check, so doorward could not check ${subject.table} for NOT NULL columns that stay empty. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
   return finding(subject, null, { what: 'insertDefaults', level: 'warning', message })
 }
 
-/** Fields that are null in only some rows. */
+/** The fields that are null in some rows, but not in all rows. */
 const SOMETIMES_NULL: ReadonlySet<string> = new Set([
   'name',
   'passwordSetAt',
@@ -54,7 +54,7 @@ const SOMETIMES_NULL: ReadonlySet<string> = new Set([
   'picture',
 ])
 
-/** Finds columns of ours that are NOT NULL, although a new row may have null there. */
+/** Finds columns of ours that are NOT NULL, although the store may write null into the column. */
 function nulledColumns(subject: Subject): TableFinding[] {
   return subject.columns.flatMap((column) => {
     const { facts, isNotNull } = column
@@ -64,7 +64,7 @@ function nulledColumns(subject: Subject): TableFinding[] {
 
 function nulled(subject: Subject, { field, name }: CheckedColumn, facts: ColumnFacts): TableFinding {
   const isAlways = !SOMETIMES_NULL.has(field)
-  const message = `${subject.table}.${name} is NOT NULL, and we write null into it ${isAlways ? 'in every new row, so every INSERT fails' : 'where we do not know the value, so that INSERT fails'}. Let it be null. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
+  const message = `${subject.table}.${name} is NOT NULL, and doorward writes null into it ${isAlways ? 'in every new row, so every INSERT fails' : 'if the value is unknown, so such an INSERT fails'}. Allow null in the column. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
   return finding(subject, name, { what: 'not-null', level: isAlways ? 'error' : 'warning', message, sql: dropNotNull(subject, facts) })
 }
 
