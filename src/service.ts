@@ -149,8 +149,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   logIn(input: LoginInput & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
-   * Activates an account. If the result has `passwordRequired`, the activation removed the password of the sign-up. Nothing showed that the
-   * owner had signed up.
+   * Activates an account. If the result has `passwordRequired`, the activation removed the password of the sign-up,
+   * because no evidence showed that the owner of the address had signed up.
    */
   activate(token: string, options?: ProofOfPresence & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Mails an activation link and returns the link. Returns null if no account with this address waits for its activation. */

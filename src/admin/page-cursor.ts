@@ -14,7 +14,7 @@ export function sealCursor(key: KeyObject, filters: readonly UserFilter[], posit
 
 /**
  * Returns the position of a cursor.
- * @throws ValidationError for a cursor that doorward did not issue, and for a cursor of other filters
+ * @throws ValidationError for a cursor that doorward did not issue, and for a cursor that was issued for other filters
  */
 export function openCursor(keys: KeyList, filters: readonly UserFilter[], cursor: string): string {
   const position = Buffer.from(cursor.split('.', 1)[0] ?? '', 'base64url').toString()

@@ -25,8 +25,9 @@ export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typ
 }
 
 /**
- * Returns true for a code of an authenticator app that was set up more than 24 hours ago. Only the owner has such an app, so an undo link
- * cannot revert the change. A recovery code returns false, because an attacker may have created new recovery codes.
+ * Returns true for a code of an authenticator app that was set up at least 24 hours ago. Only the owner has such an app. So a change
+ * that this code confirms is final: no undo link can revert it. A recovery code returns false, because an attacker may have created new
+ * recovery codes.
  */
 export function isOldFactor(ctx: AuthContext, user: UserRecord, factor: Factor): boolean {
   return factor === 'totp' && hasMatureFactor(ctx, user)

@@ -27,7 +27,7 @@ const mostParentDomains = 2
 /** Proxies limit the size of response headers, often to 4 KiB. If there are more names, the next response expires the other names. */
 const mostLines = 40
 
-/** The expiries of each response, by the name of the cookie. */
+/** The Set-Cookie lines of each response that delete cookies. The key is the name of the cookie. */
 const expiries = new WeakMap<Response, Map<string, readonly string[]>>()
 
 /**

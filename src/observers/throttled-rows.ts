@@ -34,7 +34,7 @@ export function createThrottledRows(): ThrottledRows {
   const rest = new Map<string, Refusals>()
   let sweptAt = Number.NEGATIVE_INFINITY
 
-  /** Adds to the count of a code and route, without a key. */
+  /** Adds `count` to the total of this code and route. The total belongs to no key. */
   function keepCount({ code = null, route = null }: Payload, count: number): void {
     const name = JSON.stringify([code, route])
     const kept = rest.get(name) ?? { payload: { code, route, keyDigest: null }, endsAt: 0, unwritten: 0 }

@@ -243,7 +243,7 @@ export class OidcClient implements ProviderClient {
   async verifyIdToken(idToken: string, nonce: string | null): Promise<OAuthTokens> {
     const known = await this.#known()
     const { keySet, ...rules } = this.#rules(known)
-    // A client that accepts an empty issuer would accept every issuer.
+    // If the client accepts an empty issuer, its check of the issuer is useless.
     if (!keySet || this.clientId === '' || rules.acceptsIssuer('', {})) {
       throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
     }

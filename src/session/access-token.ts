@@ -15,7 +15,8 @@ export interface AccessTokenClaims extends Partial<ProfileClaims> {
   /** The methods that this session used (in the style of RFC 8176). */
   readonly amr: readonly AuthMethod[]
   /**
-   * When the person last showed a credential, in seconds since 1970. If the time is unknown, or the credential was too new to count, the
+   * When the person last showed a credential, in seconds since 1970. If the time is unknown, or the credential was added less than 24
+   * hours ago, the
    * value is 0. A refresh does not change this time. Absent with `accessTokenSessionClaims: false`.
    */
   readonly auth_time?: number
@@ -47,7 +48,7 @@ interface TokenSession {
   readonly amr: readonly AuthMethod[]
   /** Null: the store keeps no sessions. */
   readonly sessionId: string | null
-  /** When the person last showed a credential. Null: the time is unknown, or the credential was too new to count. */
+  /** When the person last showed a credential. Null: the time is unknown, or the credential was added less than 24 hours ago. */
   readonly authenticatedAt: Date | null
   /** The stored start of the session, or of its refresh. `iat` has this time. */
   readonly at: Date

@@ -139,8 +139,8 @@ async function stepMethodsOf(ctx: AuthContext, { id }: UserRecord): Promise<Pick
 }
 
 /**
- * Returns the user's row from the database. A later step compares a challenge with that row. A host's table may store less than the login
- * knows: whole seconds, or no such column.
+ * Returns the user's row from the database. A later step compares a challenge with that row. The host's table may store less than
+ * `user` contains. For example, a column may store only whole seconds, or may be missing.
  */
 export async function asStored(ctx: AuthContext, user: UserRecord): Promise<UserRecord> {
   return (await ctx.store.users.find(user.id)) ?? user

@@ -23,7 +23,7 @@ export interface IssuedRefreshToken {
 export interface StatelessSession {
   readonly userId: string
   readonly amr: readonly AuthMethod[]
-  /** When the person signed in. Null: the credential was too new to count. */
+  /** When the person signed in. Null: the credential was added less than 24 hours ago. */
   readonly authenticatedAt: Date | null
   /** The absolute end in seconds since 1970. A refresh does not change it. */
   readonly end: number

@@ -163,7 +163,7 @@ class ProviderStrategy extends OAuth2Strategy {
 
   override authorizationParams(options: AttemptSecrets & LoginHints & { isNewSignIn: boolean }): object {
     const pkce = this.client.pkce === false ? {} : { code_challenge: codeChallengeOf(options.codeVerifier), code_challenge_method: 'S256' }
-    // The provider asks for a new sign-in, and the id_token says when it was (OpenID Connect Core section 3.1.2.1).
+    // With these parameters the provider asks the person to sign in again. The id_token contains the time (OpenID Connect Core 3.1.2.1).
     const anew = options.isNewSignIn ? { prompt: 'login', max_age: '0' } : {}
     const hint = options.loginHint === null || this.client.loginHint !== true ? {} : { login_hint: options.loginHint }
     const byForm = this.client.responseMode === 'form_post' ? { response_mode: 'form_post' } : {}

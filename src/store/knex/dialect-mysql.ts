@@ -24,7 +24,7 @@ export const mysql: Dialect = {
   types: { id: 'varchar(36)', bigint: 'signed', text: 'longtext', boolean: 'boolean', instant: 'datetime(3)' },
   // As text, because the driver would write local time by its option `timezone`.
   instantToColumn: (instant) => instant.toISOString().slice(0, -1).replace('T', ' '),
-  // As text, because the driver would read it as local time, in which the hour of a clock change does not exist.
+  // As text, because the driver would read local time. When clocks go forward, one hour of local time does not exist.
   instantExpression: "date_format(??, '%Y-%m-%dT%H:%i:%s.%fZ')",
   integerKeyExpression: 'cast(?? as char)',
   run: async (db, { sql, bindings }) => (await db.raw(sql, bindings))[0],
