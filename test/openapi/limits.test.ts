@@ -40,34 +40,34 @@ function rowOf({ method, path, before = [], describes }: Route): string {
 
 const intro = `# Rate limits
 
-Which limit applies to a route, what it counts, and what a refusal does. Set limits with [\`throttle\`](configuration.md#throttle), and share them between
-processes with [counters](configuration.md#counters).
+This page says which limit applies to a route, what the limit counts, and what a refusal does. Set limits with
+[\`throttle\`](configuration.md#throttle). Share the counts between processes with [counters](configuration.md#counters).
 
 ## Kinds
 
 | Limit | Counts | By default | Refusal |
 |---|---|---|---|
-| route limit (\`throttle.routes\`) | requests of one client to one route; a \`/cookie\` route shares the limit of its counterpart | 60 in 60 s | 429 \`TOO_MANY_REQUESTS\`, before any expensive work |
-| \`throttle.login\` | failed logins; a successful login is not counted. [More](accounts.md#rate-limits) | per 900 s: 5 of one client for one address, 50 for one address, 100 of one client | 429 \`LOGIN_THROTTLED\`, before the password is compared |
+| route limit (\`throttle.routes\`) | requests of one client to one route; a \`/cookie\` route and the route without \`/cookie\` share one limit | 60 in 60 s | 429 \`TOO_MANY_REQUESTS\`, before any expensive work |
+| \`throttle.login\` | failed logins; a successful login does not count. [More](accounts.md#rate-limits) | per 900 s: 5 of one client for one address, 50 for one address, 100 of one client | 429 \`LOGIN_THROTTLED\`, before the password is compared |
 | \`throttle.signup\` | sign-ups of one client | [accounts](accounts.md#rate-limits) | 429 \`SIGNUP_THROTTLED\`, before the password is hashed |
 | \`throttle.links\` | requests for links: per address, per client, and per client and address | [accounts](accounts.md#rate-limits) | 429 \`TOO_MANY_REQUESTS\` |
-| \`throttle.mfa\` | wrong TOTP codes of one account, over all routes that accept one. Counted separately: wrong recovery codes, and refused [passkeys](passkeys.md#what-is-checked) after one first step of a login | 5 of each in 900 s | 429 \`MFA_THROTTLED\`, before the code is compared |
+| \`throttle.mfa\` | wrong TOTP codes of one account, over all routes that accept such codes. Counted separately: wrong recovery codes, and refused [passkeys](passkeys.md#what-is-checked) after one first step of a login | 5 of each in 900 s | 429 \`MFA_THROTTLED\`, before the code is compared |
 | twenty wrong codes | wrong codes of one account since the last correct one; off with \`throttle.mfa\`. [More](second-factor.md#rate-limits) | 20 | 429 \`MFA_THROTTLED\` for TOTP codes for 24 hours; recovery codes still work |
-| of a [known device](accounts.md#a-known-device) | failed logins, wrong TOTP codes, wrong recovery codes, requests for links, and mails of one device; each is off if the limit that it precedes is off | 10 logins, 5 codes of each kind and 5 links in 900 s; 5 mails an hour | none: the device then counts as an unknown client |
-| passwords | wrong passwords of a signed-in person, on all routes that ask for it: per session, and per account | 5 and 25 in 900 s | 429 \`TOO_MANY_REQUESTS\`, before the password is compared |
+| of a [known device](accounts.md#a-known-device) | failed logins, wrong TOTP codes, wrong recovery codes, requests for links, and mails of one device. Each of these limits comes before a general limit, and is off if the general limit is off | 10 logins, 5 codes of each kind and 5 links in 900 s; 5 mails an hour | none: the device then counts as an unknown client |
+| passwords | wrong passwords of a signed-in person, on all routes that ask for the password: per session, and per account | 5 and 25 in 900 s | 429 \`TOO_MANY_REQUESTS\`, before the password is compared |
 | changes | changes of one account that the owner can [undo](undo.md) | 10 in a day | 429 \`TOO_MANY_REQUESTS\` |
 | \`throttle.mail\` | mails to one address | [mail](mail.md#how-many-mails-one-address-gets) | none: the response is the same, and the mail is not sent |
 
-- A **client** is \`req.ip\`: an IPv4 address, or an IPv6 /64. All clients of one IPv6 /48 together have ten times the limit of one.
-- A **window** begins with the first attempt and is not extended. \`Retry-After\` and \`details.retry_after_seconds\` say when it ends.
+- A **client** is \`req.ip\`: an IPv4 address, or an IPv6 /64. All clients of one IPv6 /48 together have ten times the limit of one client.
+- A **window** begins with the first attempt and is not extended. \`Retry-After\` and \`details.retry_after_seconds\` say when the window ends.
 - Every refusal is the event [\`throttled\`](events.md), with a digest of what was counted. A refused request does not count.
-- Addresses are counted whether they have an account or not, so a refusal does not reveal who has one.
+- An address counts whether it has an account or not, so a refusal does not reveal who has an account.
 
 ## Routes
 
-Below the prefix, with every feature switched on. The limits of passwords, changes and mails apply in addition: to a route that asks for a password, makes
-a change that can be undone, or mails something. Past the route limit \`logout\` nothing is refused: the cookies are still cleared, the session of the request
-is still revoked, and the response is still 204.
+The table lists all routes below the prefix, with every feature switched on. The limits of passwords, changes and mails apply in addition, if a route
+asks for a password, makes a change that can be undone, or sends a mail. The route limit \`logout\` refuses nothing. Past this limit, a logout still
+clears the cookies, revokes the session of the request, and responds 204.
 
 | Route | Limits |
 |---|---|
