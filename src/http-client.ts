@@ -140,7 +140,7 @@ function refuseWhenBusyOrBroken(origin: OriginState, breaker: Breaker): void {
   if (!breaker || origin.openUntil === 0) return
   if (performance.now() < origin.openUntil)
     throw new HttpClientError('CIRCUIT_OPEN', 'The provider failed repeatedly, so doorward did not call it.')
-  // This call is the probe. Other calls fail as long as the probe may take.
+  // This call is the probe. Until the probe succeeds, other calls fail at once, at most until `openUntil`.
   origin.era += 1
   origin.openUntil = performance.now() + Math.max(breaker.resetAfterMs, MAX_TIMEOUT_MS)
 }

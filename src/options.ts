@@ -117,8 +117,8 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
      */
     links?: SubjectBudgetsInput
     /**
-     * Mails to an address. Default: 5 links an hour, 20 links a day and 20 notices a day. Another person can cause 1 mail a day. A single
-     * limit replaces the two limits of the links.
+     * Mails to an address. Default: 5 links an hour, 20 links a day, 20 notices a day, and 1 mail a day that another person causes.
+     * If you pass one limit instead of an object, this limit replaces the two limits of the links.
      */
     mail?: MailBudgetsInput
   }

@@ -20,7 +20,7 @@ export interface ShownFactor {
   sessionId?: string | undefined
 }
 
-/** The account and the session that show the factor. */
+/** The account of the person who shows the factor, and the session of the request. */
 export interface FactorOwner {
   readonly userId: string
   readonly session?: Pick<SessionRecord, 'id'> | null | undefined

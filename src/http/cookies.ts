@@ -9,8 +9,8 @@ const parseCookies = cookieParser()
  * Returns the value of a cookie. Returns null if the cookie is missing, empty or sent twice. If the request has the cookie twice, the
  * response expires both cookies.
  *
- * The function parses the header itself and does not change the host's `req.cookies`, because the host may use another parser. Only a
- * string counts, because cookie-parser converts `j:{…}` to an object.
+ * The host may parse `req.cookies` in another way. So the function parses the header itself, and does not change `req.cookies`.
+ * cookie-parser converts a value `j:{…}` to an object, and the function ignores such a value.
  */
 export function readCookie(site: CookieSite, req: Request, name: string): string | null {
   if (isDoubled(req, name)) {

@@ -514,9 +514,10 @@ export interface SessionStore {
   /** @throws DuplicateRecordError when the token's hash is taken */
   insert(session: SessionRecord): Promise<void>
   /**
-   * Inserts the session. Then the user has at most `most` live sessions of both kinds, with the new session. If there would be more,
-   * the method revokes the sessions that were unused longest (by `lastSeenAt`). Returns how many sessions it revoked. The time is
-   * the `createdAt` of the new session. Optional, for fewer round trips: without `insertWithin`, doorward calls `listForUser`,
+   * Inserts the session. Afterwards the user has at most `most` live sessions. Both kinds and the new session count. If there would
+   * be more, the method revokes the sessions that were unused longest (by `lastSeenAt`). Returns how many sessions it revoked. The
+   * `createdAt` of the new session counts as the current time. Optional, for fewer round trips: without `insertWithin`, doorward
+   * calls `listForUser`,
    * `revoke` and `insert`.
    * @throws DuplicateRecordError when the token's hash is taken
    */
