@@ -192,7 +192,7 @@ export interface Templates {
   mails?: MailTemplates
   /** Replaces our look of every page of the account area and of every page behind a link. */
   layout?: LayoutTemplate
-  /** A document or body by page. If a page is left out, doorward uses its own page. */
+  /** Your template for each page: a whole document, or only the body. If a page is left out, doorward uses its own page. */
   pages?: PageTemplates
 }
 

@@ -59,7 +59,10 @@ export interface Dialect {
   readonly buildsIndexesConcurrently: boolean
   /** Returns true if the table has a usable index of that name, or another process is building it now. */
   hasIndex(db: Queryable, table: string, index: string): Promise<boolean>
-  /** How SELECT reads an instant (`??`) with every digit that the column stores, in a form that WHERE accepts. Null: the column itself. */
+  /**
+   * The SQL expression that reads a timestamp with every digit that the column stores. `??` stands for the column. WHERE accepts the
+   * result. Null: SELECT reads the column itself.
+   */
   readonly exactInstantExpression: string | null
   /** True if a filtered list first selects the ids from an index alone, and then the rows of these ids. */
   readonly listsIdsFirst: boolean

@@ -117,7 +117,7 @@ export function bindTable<R extends { id: string }>(
   const columns: ReadonlyMap<keyof R, MappedColumn> = columnsOf(definition, options, userIds)
   const selected = new Map([...columns].map(([field, column]) => [field, selectedColumn(column, name, alias(prefix, String(field)))]))
 
-  // Every request reads records here, so this code computes values that are equal for all rows only once.
+  // Every request reads records here. So this code computes only once what is equal for all rows.
   const readers = [...columns].map(([field, { kind }]) => ({ field: String(field), as: alias(prefix, String(field)), kind }))
   const missing = names.filter((field) => !columns.has(field))
   const widths = new Map<keyof R, Width>()
