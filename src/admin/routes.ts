@@ -59,7 +59,7 @@ export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'PATCH',
       path: '/admin/users/:id',
       describes: {
-        summary: 'Change the name of an account, or make the account an administrator',
+        summary: 'Change the name of an account, or whether it is an administrator',
         answers: [oneUser(ctx.store.users)],
         refuses: [NotFoundError, ConflictError],
       },
@@ -99,7 +99,7 @@ interface Action {
 function actionsOf({ store }: AuthContext): Readonly<Record<string, Action>> {
   const passkeys = store.passkeys ? { fields: { passkeys: Joi.boolean().optional() } } : {}
   return {
-    deactivate: { summary: 'Deactivate an account, and revoke its sessions and mailed links', act: deactivate },
+    deactivate: { summary: 'Deactivate an account, and revoke its sessions and mailed links, except undo links', act: deactivate },
     activate: { summary: 'Activate an account', act: activateUser },
     'revoke-sessions': { summary: 'Revoke all sessions of an account', act: revokeSessions },
     'reset-mfa': { summary: 'Remove the second factor of an account', act: resetMfa, ...passkeys },

@@ -16,7 +16,7 @@ async function handshake({ options: { mailer } }: Patient): Promise<Result> {
     return null
   } catch (problem) {
     return error(
-      `The mail server refuses the connection: ${sentenceOf(problem)}`,
+      `The check of the mail server failed: ${sentenceOf(problem)}`,
       'No link to activate an account or to set a new password is delivered.',
       'Check host, port, user and password of the mailer, and that this machine can reach the server.',
     )

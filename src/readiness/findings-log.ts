@@ -36,7 +36,7 @@ export function findingsLog(logger: Logger, now: () => Date): FindingsLog {
       const keys = errors.map(({ key }) => key).join(', ')
       logger.error(
         { findings },
-        `doorward: every request gets 503, because the tables have errors: ${keys}. ${seeTroubleshooting('sign-in-is-not-available')}`,
+        `doorward: requests that need the store get 503, because the tables have errors: ${keys}. ${seeTroubleshooting('sign-in-is-not-available')}`,
       )
     },
   }

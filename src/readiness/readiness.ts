@@ -88,7 +88,7 @@ export function createReadiness({ check, logger, now }: Options): Readiness {
   async function awaitFirst(running: Promise<void>): Promise<void> {
     if (state.isLate || (await isDone(running, mostWaitMs - startedAt.milliseconds())) || state.isLate) return
     state.isLate = true
-    const said = `doorward: the check of the tables takes more than 5 seconds. Until it ends, doorward accepts requests. ${seeTroubleshooting('the-check-of-the-tables-is-slow')}`
+    const said = `doorward: the check of the tables takes more than 5 seconds. Until it ends, doorward accepts requests without the check. ${seeTroubleshooting('the-check-of-the-tables-is-slow')}`
     logger.warn({ seconds: mostWaitMs / 1_000 }, said)
   }
 

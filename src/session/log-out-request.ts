@@ -43,7 +43,8 @@ export const logoutAnswers: readonly Answer[] = [
   done,
   {
     status: 200,
-    description: 'With `provider_logout`: the URL where the browser logs out at the provider. Null if the provider has no such URL.',
+    description:
+      'With `provider_logout`: the URL where the browser logs out at the provider. Null if no provider opened the session, or if the provider has no such URL.',
     schema: shape('ProviderLogout', { logout_url: stringOrNull }),
   },
 ]

@@ -53,7 +53,7 @@ function inBody(settings: Settings): Answer {
   const { status, description, schema } = loginAnswer({ settings }, settings.tokenDelivery)
   return {
     status,
-    description: `${description} After a link: the identity. If the request has no session cookie of the person who began a link or a confirmation: a ticket.`,
+    description: `${description} After a link: the identity. If the request is not signed in, by cookies, to the session that began the link or confirmation: a ticket.`,
     schema: { oneOf: [schema, identitySchema, ...ticketSchemas] },
   }
 }

@@ -67,7 +67,7 @@ function lackedLength(subject: Subject, column: CheckedColumn, needs: TableNeeds
 
 function tooSmall(subject: Subject, column: CheckedColumn): TableFinding {
   const type = column.kind === 'epoch_ms' ? 'bigint' : 'integer'
-  const message = `${subject.table}.${column.name} is ${column.facts?.type} which is too small for the numbers that doorward writes, so writing them fails. Change the column to ${type}. ${seeTroubleshooting('a-column-is-too-narrow')}`
+  const message = `${subject.table}.${column.name} is ${column.facts?.type}, which is too small for the numbers that doorward writes, so writing them fails. Change the column to ${type}. ${seeTroubleshooting('a-column-is-too-narrow')}`
   return finding(subject, column.name, {
     what: 'width',
     level: 'error',

@@ -91,7 +91,7 @@ function keyFix({ field }: CheckedColumn, { family }: ColumnFacts, record: strin
   const ids = family === 'integer' || family === 'number' ? 'integer' : family === 'uuid' ? 'uuid' : family === 'text' ? 'text' : null
   const owner = field === 'userId' ? 'users' : record
   return ids && !(record === 'sessions' && ids === 'integer' && field === 'id')
-    ? `If the keys are of this kind, set \`${owner}: { ids: '${ids}' }\` in createKnexStore() and createAuthTables(). Otherwise change the column.`
+    ? `If the keys really are of the kind ${ids}, set \`${owner}: { ids: '${ids}' }\` in createKnexStore() and createAuthTables(). Otherwise change the column.`
     : 'Change the column to text or UUIDs.'
 }
 
