@@ -139,12 +139,12 @@ export const englishMails = {
   'mail.recovery_codes_regenerated.not_you': 'If it was not you, choose a new password right away and make new recovery codes.',
   'mail.account_taken_over.subject': 'Your account was secured',
   'mail.account_taken_over.lead':
-    'You have just confirmed that this email address is yours. Until then nobody had, so somebody else may have prepared the account. We removed what could have let them in.',
+    'You have just confirmed that this email address is yours. Before that, nobody had confirmed it, so another person may have set up this account. For your safety, we removed the things listed below.',
   'mail.account_taken_over.more':
-    'If you set any of it up yourself, you can sign in and set it up again. If you need a new password, ask for one with this address.',
+    'If you added any of these things yourself, sign in and add them again. If you need a new password, ask for one with this address.',
   'mail.account_taken_over.not_you':
     'If you did not confirm the address, ask for a new password right away: your mailbox may be in use by somebody else.',
-  'mail.account_taken_over.more_without_password': 'If you set any of it up yourself, you can sign in and set it up again.',
+  'mail.account_taken_over.more_without_password': 'If you added any of these things yourself, sign in and add them again.',
   'mail.account_taken_over.not_you_without_password':
     'If you did not confirm the address, secure this mailbox right away: somebody else may be using it.',
   'mail.recovery_code_used.subject': 'A recovery code was used',

@@ -140,7 +140,7 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.recovery_codes_regenerated.not_you': 'Se não foi você, troque a senha imediatamente e gere novos códigos de recuperação.',
   'mail.account_taken_over.subject': 'Sua conta foi protegida',
   'mail.account_taken_over.lead':
-    'Você acabou de confirmar que este endereço de e-mail é seu. Até então ninguém havia confirmado, e outra pessoa poderia ter preparado a conta. Removemos o que poderia dar acesso a ela.',
+    'Você acabou de confirmar que este endereço de e-mail é seu. Até então ninguém havia confirmado, e outra pessoa poderia ter preparado a conta. Por segurança, removemos o que está na lista abaixo.',
   'mail.account_taken_over.more':
     'Se algo disso era seu, entre na conta e configure de novo. Se precisar de uma nova senha, peça uma com este endereço.',
   'mail.account_taken_over.not_you':
