@@ -6,7 +6,8 @@ export function languageFault(languages: unknown): string | null {
   if (!isRecord(languages))
     return "Option languages must be an object of texts by language tag, for example { fr: { 'login.title': 'Connexion' } }."
   for (const [tag, words] of Object.entries(languages)) {
-    if (!isLanguageTag(tag)) return `Option languages: ${JSON.stringify(tag.slice(0, 64))} is no language tag such as 'fr' or 'pt-BR'.`
+    if (!isLanguageTag(tag))
+      return `Option languages: ${JSON.stringify(tag.slice(0, 64))} is not a language tag; use one such as 'fr' or 'pt-BR'.`
     if (!isRecord(words)) return `Option languages.${tag} must be an object of texts by key; the keys are those of the exported \`texts\`.`
     const fault = Object.entries(words).map(([key, text]) => textFault(tag, key, text))
     const [first] = fault.filter((found) => found !== null)
@@ -38,7 +39,7 @@ export function defaultLocaleFault(defaultLocale: string, languages: Languages =
 function textFault(tag: string, key: string, text: unknown): string | null {
   const english = texts['en-US']
   const name = `Option languages.${tag}[${JSON.stringify(key.slice(0, 64))}]`
-  if (!isTextKey(key)) return `${name} is no text of ours; the keys are those of the exported \`texts\`.`
+  if (!isTextKey(key)) return `${name} is not a text key; the keys are those of the exported \`texts\`.`
   if (typeof text !== 'string' || text.trim() === '') return `${name} must be a text that is not empty.`
   const known = placeholdersOf(english[key])
   const unknown = placeholdersOf(text).find((placeholder) => !known.includes(placeholder))

@@ -47,7 +47,7 @@ test('a deactivated person with tokens: every login is refused, and the running 
   const login = await post(host, '/login', { email, password })
   expect([login.status, login.body.code]).toEqual([401, 'UNAUTHORIZED'])
   const byPage = await signInByPage(host.browser(), { email, password })
-  expect([byPage.status, problemOf(byPage.text)]).toEqual([400, 'The email address or the password is not right.'])
+  expect([byPage.status, problemOf(byPage.text)]).toEqual([400, 'The email address or the password is not correct.'])
 
   const visitor = host.browser()
   const { callbackQuery } = await startLogin(host, visitor, { profile: { sub: subject } })

@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium)('the demo in Chromium', { timeout: 60_000 }, () =>
     await page.getByLabel('Email address').fill('ines@example.com')
     await page.getByLabel('Password', { exact: true }).fill('nine green bicycles uphill')
     await press(page, 'Create the account')
-    await page.getByRole('heading', { name: 'Look into your mailbox' }).waitFor()
+    await page.getByRole('heading', { name: 'Check your email' }).waitFor()
     const { url } = await newestLink(inChromium.demo, 'activate')
     await page.goto(url)
     await press(page, 'Activate account')

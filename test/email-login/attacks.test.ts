@@ -49,7 +49,7 @@ describe('attacks on login by email', () => {
     const { token, code } = await ask(host, owner.email, { browser: his, body: { return_to: '/transfer?to=him' } })
 
     const page = await hers.get(`/auth/email-login/${token}`)
-    expect([page.status, page.text.includes(owner.email), page.text.includes('It was asked for in another browser')]).toEqual([
+    expect([page.status, page.text.includes(owner.email), page.text.includes('This was requested in another browser')]).toEqual([
       200,
       true,
       true,

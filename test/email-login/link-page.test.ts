@@ -77,7 +77,7 @@ describe('the page behind the link of a login by email', () => {
     for (const link of [token, 'A'.repeat(43)]) {
       expect((await browser.get(`/auth/email-login/${link}`)).status).toBe(400)
       const answer = await press(browser, link)
-      expect([answer.status, answer.text.includes('not valid any more')]).toEqual([400, true])
+      expect([answer.status, answer.text.includes('no longer valid')]).toEqual([400, true])
     }
   })
 

@@ -44,7 +44,7 @@ describe('a limit', () => {
     expect(budgetOf(refused)).toEqual(['60', '0', '43', '43'])
     expect([refused.status, refused.body]).toEqual([
       429,
-      { detail: 'Requisições demais. Aguarde.', code: 'TOO_MANY_REQUESTS', details: { retry_after_seconds: 43 } },
+      { detail: 'Muitas requisições. Aguarde.', code: 'TOO_MANY_REQUESTS', details: { retry_after_seconds: 43 } },
     ])
     milliseconds = 59_999
     expect(budgetOf(await get(app))).toEqual(['60', '0', '1', '1'])

@@ -27,7 +27,7 @@ describe('mails and answers speak the reader’s language', () => {
     const host = await start({ settings: { defaultLocale } })
     const words = {
       'en-US': { activation: /^Activate/, reset: /new password/, taken: /already/, message: /^If this address/, detail: /^invalid email/ },
-      'pt-BR': { activation: /^Ative/, reset: /nova senha/, taken: /já tem/, message: /^Se houver/, detail: /^e-mail ou senha/ },
+      'pt-BR': { activation: /^Ative/, reset: /nova senha/, taken: /já tem/, message: /^Se este endereço/, detail: /^E-mail ou senha/ },
     }[locale]
     const email = newAddress()
     const { email: active } = await signedIn(host)

@@ -63,7 +63,7 @@ describe.each(await databases())('signup with a taken address, on $name', (datab
       for (const { body } of [fresh, taken, again]) expect(body.user_id).toMatch(uuid)
       expect(new Set([taken.body.user_id, again.body.user_id, before.id]).size).toBe(3)
       const notice = await host.mails.next({ kind: 'notice', to: email })
-      expect([notice.url, notice.text]).toEqual([null, expect.stringContaining('which already has one')])
+      expect([notice.url, notice.text]).toEqual([null, expect.stringContaining('there is already one')])
       expect(notice.text).not.toContain('Mallory')
       expect(await userOf(host, email)).toEqual(before)
     },

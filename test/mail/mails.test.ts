@@ -92,13 +92,13 @@ describe('R-068 the owner is told', () => {
     const linked = await link(host, who, { key: 'acme', profile: newPerson({ email: 'elsewhere@example.test' }) })
     expect(linked.status).toBe(200)
     const mail = await mails.next({ kind: 'notice' })
-    expect(mail).toMatchObject({ to: who.email, subject: 'A new way to sign in to your account' })
+    expect(mail).toMatchObject({ to: who.email, subject: 'A way to sign in was added to your account' })
     expect(mail.text).toContain('“acme”')
 
     expect((await link(host, who, { key: 'acme', profile: newPerson() })).status).toBe(409)
     expect((await post(host, '/oauth/accounts/unlink?lang=pt-BR', { provider: 'acme' }, who.token)).status).toBe(204)
     const unlinked = await mails.next({ kind: 'notice' })
-    expect(unlinked).toMatchObject({ to: who.email, subject: 'Uma forma de entrar na sua conta foi removida' })
+    expect(unlinked).toMatchObject({ to: who.email, subject: 'Uma forma de entrar foi removida da sua conta' })
     expect(unlinked.text).toContain('“acme”')
 
     expect((await post(host, '/oauth/accounts/unlink', { provider: 'acme' }, who.token)).status).toBe(404)
@@ -116,7 +116,7 @@ describe('R-068 the owner is told', () => {
     expect((await signIn(host, host.browser(), { profile, query: { lang: 'pt-BR' } })).status).toBe(200)
     const mail = await mails.next()
     expect([mail.to, mail.subject]).toEqual([unproven.email, 'Sua conta foi protegida'])
-    for (const text of ['a senha', 'O provedor de login “corp” foi vinculado']) expect(mail.text).toContain(text)
+    for (const text of ['a senha', 'O provedor de login “corp” foi conectado']) expect(mail.text).toContain(text)
     expect(mail.text).not.toContain('evil')
 
     expect((await signIn(host, host.browser(), { key: 'acme', profile: newPerson({ email: unproven.email }) })).status).toBe(200)

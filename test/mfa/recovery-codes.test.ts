@@ -77,7 +77,7 @@ describe('recovery codes, further', async () => {
 
     expect(told).toEqual(Array(4).fill(person.userId))
     await expect.poll(() => mails().length).toBeGreaterThanOrEqual(5)
-    const saysCode = 'A recovery code confirmed this change.'
+    const saysCode = 'This change was confirmed with a recovery code.'
     expect(mails().map(({ subject, text }) => [subject, text.includes(saysCode)])).toEqual([
       ['Two-step verification is on', false],
       ['A recovery code was used', false],

@@ -59,7 +59,7 @@ describe.each(await databases())('wrong codes on $name', (database) => {
   test('the owner is told at the third wrong one since the last right one, once', async () => {
     const host = await open()
     const person = await atHome(host)
-    const subject = 'Wrong codes were typed for your account'
+    const subject = 'Somebody entered wrong codes for your account'
     const told = () => host.mails.mails.filter((mail) => mail.to === person.email && mail.subject === subject)
     await type(host, person, '000000')
     await type(host, person, wrongRecoveryCode(person))

@@ -37,7 +37,7 @@ describe.each(['cookie', 'both', 'session'] as const)('the account area, deliver
 
     const page = await browser.get('/auth/account')
     expect(page.status).toBe(200)
-    for (const shown of ['Ada', email, 'Verified', 'Set', 'Off']) expect(page.text).toContain(shown)
+    for (const shown of ['Ada', email, 'Confirmed', 'Set', 'Off']) expect(page.text).toContain(shown)
     const paths = ['profile', 'email', 'password', 'security', 'connections', 'devices']
     for (const path of paths) {
       expect(page.text).toContain(`href="/auth/account/${path}"`)
@@ -76,7 +76,7 @@ describe.each(['cookie', 'both', 'session'] as const)('the account area, deliver
     const weak = await change({ current_password: password, new_password: 'short', confirm_password: 'short' })
     expect([weak.status, faultOf(weak.text, 'new_password')]).toEqual([400, expect.stringContaining('at least 12 characters')])
     const wrong = await change({ current_password: 'not this one at all', new_password: otherPassword, confirm_password: otherPassword })
-    expect([wrong.status, problemOf(wrong.text)]).toEqual([400, 'The current password is not right.'])
+    expect([wrong.status, problemOf(wrong.text)]).toEqual([400, 'The current password is not correct.'])
 
     const right = await change({ current_password: password, new_password: otherPassword, confirm_password: otherPassword })
     expect([right.status, right.headers['location']]).toEqual([303, '/auth/account/password'])
@@ -104,7 +104,7 @@ describe.each(['cookie', 'both', 'session'] as const)('the account area, deliver
     expect([ended.status, noticeOf((await browser.get('/auth/account/devices')).text)]).toEqual([303, 'That device was signed out.'])
     expect((await phone.get('/auth/account')).status).toBe(302)
     const again = await fill(browser, '/auth/account/devices', { session: id })
-    expect([again.status, problemOf(again.text)]).toEqual([400, 'That device is signed out already.'])
+    expect([again.status, problemOf(again.text)]).toEqual([400, 'That device is already signed out.'])
 
     const third = await arrived(host, email)
     expect((await fill(browser, '/auth/account/devices', { action: 'others' })).status).toBe(303)
@@ -161,7 +161,7 @@ describe('the account area', () => {
     host.clock.advance(2)
     await fill(browser, '/auth/reauthenticate', { password })
     const late = await sendForm(browser, path, { form_of, enrolment, code: '000000' })
-    expect([late.status, problemOf(late.text)]).toEqual([400, 'That took longer than 15 minutes. Please begin again.'])
+    expect([late.status, problemOf(late.text)]).toEqual([400, 'This took longer than 15 minutes. Please start again.'])
   })
 
   test('what a fresh session began is finished by it, also when it is no longer fresh', async () => {
@@ -220,7 +220,7 @@ describe('the account area', () => {
 
     const off = `${security}/turn-off`
     const wrong = await fill(browser, off, { password: 'not this one', code: member.app.nextCode() })
-    expect([wrong.status, problemOf(wrong.text)]).toEqual([400, 'The current password is not right.'])
+    expect([wrong.status, problemOf(wrong.text)]).toEqual([400, 'The current password is not correct.'])
     const done = await fill(browser, off, { password, code: member.app.nextCode() })
     expect([done.status, done.headers['location']]).toEqual([303, security])
     expect((await userOf(host, member.email)).totpEnabledAt).toBeNull()
@@ -274,11 +274,11 @@ describe('the account area', () => {
     const { email } = await signedIn(host, { emailVerifiedAt: null })
     const browser = await arrived(host, email)
 
-    expect((await browser.get('/auth/account/email')).text).toContain('This address is not verified yet.')
+    expect((await browser.get('/auth/account/email')).text).toContain('This address is not confirmed yet.')
     const sent = await fill(browser, '/auth/account/email', { action: 'verify' })
     expect([sent.status, noticeOf((await browser.get('/auth/account/email')).text)]).toEqual([
       303,
-      'We sent you the link. Please look into your mailbox.',
+      'We sent you the link. Please check your email.',
     ])
     await host.mails.next({ to: email, kind: 'email_verification' })
   })
@@ -295,7 +295,7 @@ describe('the account area', () => {
     const begun = await fill(browser, path, { provider: 'corp' })
     expect([begun.status, new URL(String(begun.headers['location'])).origin]).toEqual([303, origin])
     const unknown = await fill(browser, path, { provider: 'nobody' })
-    expect([unknown.status, problemOf(unknown.text)]).toEqual([400, 'This account is not connected any more.'])
+    expect([unknown.status, problemOf(unknown.text)]).toEqual([400, 'This account is no longer connected.'])
 
     await addIdentity(host.knex, userId, { provider: 'corp', subject: 'corp-1', createdAt: yesterday(host) })
     expect((await browser.get(path)).text).toContain('Disconnect Corp')
@@ -316,7 +316,7 @@ describe('the account area', () => {
     const back = await browser.get('/auth/login').query({ error: 'OAUTH_IDENTITY_TAKEN' })
     expect([back.status, back.headers['location']]).toEqual([303, '/auth/account/connections?error=OAUTH_IDENTITY_TAKEN'])
     const said = async (error: string) => problemOf((await browser.get('/auth/account/connections').query({ error })).text)
-    expect(await said('OAUTH_IDENTITY_TAKEN')).toBe('That account is connected to another person here already.')
+    expect(await said('OAUTH_IDENTITY_TAKEN')).toBe('Somebody else already uses that account to sign in here.')
     expect(await said('<script>alert(1)</script>')).toBe('Nothing was connected. Please try again.')
   })
 
@@ -328,7 +328,7 @@ describe('the account area', () => {
 
     for (const given of [form_of, '', undefined]) {
       const refused = await sendForm(browserOfBob, '/auth/account/profile', { form_of: given, name: 'Ada' })
-      expect([refused.status, problemOf(refused.text)]).toEqual([400, expect.stringContaining('made for another person')])
+      expect([refused.status, problemOf(refused.text)]).toEqual([400, expect.stringContaining('signed in to a different account')])
       expect(fieldValue(refused.text, 'name')).not.toBe('Ada')
     }
     expect((await userOf(host, bob.email)).name).toBe('There Before')

@@ -25,7 +25,7 @@ describe.each(['cookie', 'both', 'session'] as const)('the page /reauthenticate,
     const wrong = await sendForm(browser, '/auth/reauthenticate', { form_of: formOf, return_to: '/auth/account', password: 'not this one' })
     expect([wrong.status, problemOf(wrong.text), fieldValue(wrong.text, 'return_to')]).toEqual([
       400,
-      'This password is not right.',
+      'This password is not correct.',
       '/auth/account',
     ])
     const right = await sendForm(browser, '/auth/reauthenticate', { form_of: formOf, return_to: '/auth/account', password })
@@ -100,7 +100,7 @@ describe('the page /reauthenticate', () => {
     await signInByPage(his, { email: bob.email, password })
     const form_of = fieldValue((await hers.get('/auth/reauthenticate')).text, 'form_of')
     const refused = await sendForm(his, '/auth/reauthenticate', { form_of, password })
-    expect([refused.status, problemOf(refused.text)?.slice(0, 38)]).toEqual([400, 'This form was made for another person.'])
+    expect([refused.status, problemOf(refused.text)?.slice(0, 46)]).toEqual([400, 'You are now signed in to a different account, '])
     expect([refused.text.includes(bob.email), fieldValue(refused.text, 'form_of') === form_of]).toEqual([true, false])
   })
 

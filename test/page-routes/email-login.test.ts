@@ -34,7 +34,7 @@ describe.each(['cookie', 'both', 'session'] as const)('signing in by email on th
     const refused = await sendForm(browser, '/auth/check-mail', { code: wrong(String(code)) })
     expect([refused.status, problemOf(refused.text)]).toEqual([
       400,
-      'This code is not right, or it does not work any more. Only the code of the newest mail does.',
+      'This code is not correct, or it is no longer valid. Only the code from the newest email works.',
     ])
     const empty = await sendForm(browser, '/auth/check-mail', { code: '' })
     expect([empty.status, faultOf(empty.text, 'code')]).toEqual([400, 'Please fill this in.'])
@@ -104,7 +104,7 @@ describe('the form of /login that asks for a mail', () => {
     const bad = await sendForm(browser, request, { email: 'x'.repeat(400) })
     expect([bad.status, bad.text.includes('x'.repeat(400))]).toEqual([400, true])
     const foreign = await browser.post(request).set('Origin', 'https://evil.example').type('form').send({ email: newAddress() })
-    expect([foreign.status, problemOf(foreign.text)]).toEqual([403, 'This form was sent from another site. Please send it from here.'])
+    expect([foreign.status, problemOf(foreign.text)]).toEqual([403, 'This form was sent from another site. Please send it from this page.'])
     const reloaded = await browser.get(request).query({ return_to: '/orders' })
     expect([reloaded.status, reloaded.headers['location']]).toEqual([303, '/auth/login?return_to=%2Forders'])
     expect(await host.knex('auth_email_logins')).toEqual(rowsBefore)
@@ -127,7 +127,7 @@ describe('the form of /login that asks for a mail', () => {
   test('offers an account where one is made by the mail', async () => {
     const host = await start({ settings: { ...byCode, emailLoginSignup: true } })
     const browser = host.browser()
-    expect((await browser.get('/auth/login')).text).toContain('No account yet? Enter your address, and you get one.')
+    expect((await browser.get('/auth/login')).text).toContain('No account yet? Enter your email address, and we will create one.')
     const email = newAddress()
     await sendForm(browser, request, { email })
     const { code } = await host.mails.next({ kind: 'email_login', to: email })
@@ -169,7 +169,7 @@ describe('the page /check-mail', () => {
     await signInByPage(browser, { email: ada.email, password })
     await sendForm(browser, request, { email: bob.email })
     const { text } = await browser.get('/auth/check-mail')
-    expect(text).toContain(`You are signed in as ${ada.email}, and will be signed out.`)
+    expect(text).toContain(`You are signed in as ${ada.email}. If you continue, you will be signed out of that account.`)
     expect(text).toContain('href="/auth/login?switch=1"')
   })
 
@@ -181,7 +181,9 @@ describe('the page /check-mail', () => {
     const first = await host.mails.next({ kind: 'email_login', to: email })
     await sendForm(browser, '/auth/check-mail')
     const second = await host.mails.next({ kind: 'email_login', to: email })
-    expect(noticeOf((await browser.get('/auth/check-mail')).text)).toBe('If we can write to this address, another mail is on its way.')
+    expect(noticeOf((await browser.get('/auth/check-mail')).text)).toBe(
+      'If this address can receive our emails, another email is on its way.',
+    )
     expect((await sendForm(browser, '/auth/check-mail', { code: String(first.code) })).status).toBe(400)
     expect((await sendForm(browser, '/auth/check-mail', { code: String(second.code) })).headers['location']).toBe('/orders')
   })
@@ -227,7 +229,7 @@ describe('the page /reauthenticate, with a mailed code', () => {
     expect([asked.status, asked.headers['location']]).toEqual([303, '/auth/reauthenticate?return_to=%2Fauth%2Faccount%2Femail&by=email'])
     const entry = await browser.get(String(asked.headers['location']))
     expect([noticeOf(entry.text), entry.text.includes(`We sent it to ${email}.`)]).toEqual([
-      'A mail with a code is on its way, unless you had several of them just now.',
+      'We sent you an email with a code. If no new email comes because you asked too often, use the newest code that you have.',
       true,
     ])
 
@@ -236,7 +238,7 @@ describe('the page /reauthenticate, with a mailed code', () => {
     const refused = await sendForm(browser, action, { ...fields, email_code: wrong(code) })
     expect([refused.status, problemOf(refused.text), fieldValue(refused.text, 'email_code')]).toEqual([
       400,
-      'This code is not right, or it does not work any more. Only the code of the newest mail does.',
+      'This code is not correct, or it is no longer valid. Only the code from the newest email works.',
       '',
     ])
     const done = await sendForm(browser, action, { ...fields, email_code: code })
@@ -275,13 +277,13 @@ test('24.2: in another browser the code of a first proof asks for the password, 
   const asked = await sendForm(first.browser, '/auth/check-mail', { code: first.code })
   expect([asked.status, faultOf(asked.text, 'password'), fieldValue(asked.text, 'code')]).toEqual([
     400,
-    'Enter the password that you chose when you signed up, or say that you do not know it.',
+    'Enter the password that you chose when you signed up, or continue without it.',
     first.code,
   ])
   const mistyped = await sendForm(first.browser, '/auth/check-mail', { code: first.code, password: 'not this one' })
   expect([mistyped.status, faultOf(mistyped.text, 'password'), mistyped.text.includes('not this one')]).toEqual([
     400,
-    'This password is not right.',
+    'This password is not correct.',
     false,
   ])
   const signed = await sendForm(first.browser, '/auth/check-mail', { code: first.code, password })

@@ -37,7 +37,7 @@ describe.each(['cookie', 'both', 'session'] as const)('with the pages of the acc
     const browser = host.browser()
     const { email, link } = await signUp(host, browser, '/orders?page=2')
     const page = await browser.get(link)
-    expect([page.status, page.text.includes(`You sign in as ${email}.`)]).toEqual([200, true])
+    expect([page.status, page.text.includes(`You will sign in as ${email}.`)]).toEqual([200, true])
     const done = await sendForm(browser, link)
     expect([done.status, done.headers['location']]).toEqual([303, '/orders?page=2'])
     expect((await browser.get('/auth/account')).text).toContain(email)
@@ -48,7 +48,7 @@ describe.each(['cookie', 'both', 'session'] as const)('with the pages of the acc
     const { email } = await signedIn(host)
     const browser = host.browser()
     const link = await resetLinkOf(host, email)
-    expect((await browser.get(link)).text).toContain(`You sign in as ${email}.`)
+    expect((await browser.get(link)).text).toContain(`You will sign in as ${email}.`)
     const done = await sendForm(browser, link, { new_password: otherPassword, confirm_password: otherPassword })
     expect([done.status, done.headers['location']]).toEqual([303, '/auth/account'])
     expect(noticeOf((await browser.get('/auth/account')).text)).toContain('Your password was changed.')
@@ -62,7 +62,7 @@ describe('with the pages of the account area', () => {
     const { link } = await signUp(host, host.browser(), '/orders')
     const other = host.browser()
     const wrong = await sendForm(other, link, { password: 'not this one' })
-    expect([wrong.status, faultOf(wrong.text, 'password')]).toEqual([400, 'This password is not right.'])
+    expect([wrong.status, faultOf(wrong.text, 'password')]).toEqual([400, 'This password is not correct.'])
     const right = await sendForm(other, link, { password })
     expect([right.status, right.headers['location']]).toEqual([303, '/auth/account'])
 
@@ -103,7 +103,7 @@ describe('with the pages of the account area', () => {
     const browser = host.browser()
     await signInByPage(browser, { email: ana.email, password })
     const page = await browser.get(await resetLinkOf(host, bob.email))
-    expect(page.text).toContain(`You are signed in as ${ana.email}, and will be signed out.`)
+    expect(page.text).toContain(`You are signed in as ${ana.email}. If you continue, you will be signed out of that account.`)
   })
 
   test('a second factor is asked for after a reset', async () => {

@@ -86,7 +86,7 @@ describe('the sign-in page', () => {
     const { email } = await signedIn(host)
     const refused = await sendForm(host.browser(), '/auth/login', { email, password: 'not this one' })
     expect([refused.status, refused.headers['www-authenticate']]).toEqual([400, undefined])
-    expect(problemOf(refused.text)).toBe('The email address or the password is not right.')
+    expect(problemOf(refused.text)).toBe('The email address or the password is not correct.')
     expect(refused.text).toContain('<title>Error: Sign in')
     expect(fieldValue(refused.text, 'email')).toBe(email)
     expect(refused.text).not.toContain('not this one')
@@ -103,7 +103,7 @@ describe('the sign-in page', () => {
   test('a field that came twice, or that is no text, is a refused form', async () => {
     const host = await start()
     const twice = await sendForm(host.browser(), '/auth/login', 'email=a%40b.test&email=c%40d.test&password=x' as never)
-    expect([twice.status, faultOf(twice.text, 'email')]).toEqual([400, 'This was sent twice. Please enter it once.'])
+    expect([twice.status, faultOf(twice.text, 'email')]).toEqual([400, 'This was sent twice. Please enter it only once.'])
     expect(twice.text).not.toContain('a@b.test')
   })
 
@@ -111,7 +111,7 @@ describe('the sign-in page', () => {
     const host = await start()
     const { status, headers, text } = await sendForm(host.browser(), '/auth/login', { email: 'x'.repeat(20_000), password: 'x' })
     expect([status, headers['content-type']]).toEqual([413, 'text/html; charset=utf-8'])
-    expect(problemOf(text)).toContain('too much text')
+    expect(problemOf(text)).toContain('too long')
   })
 
   test('a form of another site is 403, on the page, and signs nobody in', async () => {
@@ -255,7 +255,7 @@ describe('the challenge of a second factor', () => {
     const wrong = await sendForm(browser, '/auth/mfa', { code: '000000' })
     expect([wrong.status, problemOf(wrong.text)?.slice(0, 25), wrong.text.includes('000000')]).toEqual([
       400,
-      'This code is not right, o',
+      'This code is not correct,',
       false,
     ])
     const right = await sendForm(browser, '/auth/mfa', { code: person.app.nextCode() })
@@ -323,6 +323,6 @@ test('a notice is shown once', async () => {
   await sendForm(browser, '/auth/login', { email: person.email, password })
   await host.knex('auth_users').where({ id: person.userId }).update({ is_active: false })
   await sendForm(browser, '/auth/mfa', { code: person.app.nextCode() })
-  expect(noticeOf((await browser.get('/auth/login')).text)).toBe('That took too long. Please sign in again.')
+  expect(noticeOf((await browser.get('/auth/login')).text)).toBe('This took too long. Please sign in again.')
   expect(noticeOf((await browser.get('/auth/login')).text)).toBeNull()
 })

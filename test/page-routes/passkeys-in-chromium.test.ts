@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)('passkeys on the pages, in Chromium', { timeout: 6
     await page.getByRole('link', { name: 'Rename Laptop' }).click()
     await page.getByLabel('Name of the passkey').fill('Old laptop')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('The passkey has its new name.').waitFor()
+    await page.getByText('The passkey was renamed.').waitFor()
     await page.getByRole('link', { name: 'Remove Old laptop' }).click()
     await page.getByRole('heading', { name: 'Remove Old laptop?' }).waitFor()
     await page.getByRole('button', { name: 'Remove Old laptop' }).click()
@@ -165,7 +165,7 @@ describe.skipIf(!hasChromium)('passkeys on the pages, in Chromium', { timeout: 6
     await addPasskey(page, 'Laptop')
     await page.goto('/auth/account/security/passkeys/add')
     await page.getByRole('button', { name: 'Add the passkey' }).click()
-    await page.getByText('No passkey was made. Please try again.').waitFor()
+    await page.getByText('No passkey was created. Please try again.').waitFor()
     expect(await served.host.knex('auth_passkeys')).toHaveLength(1)
   })
 

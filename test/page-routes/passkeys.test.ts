@@ -28,7 +28,7 @@ describe.each(['cookie', 'both', 'session'] as const)('a passkey on the pages, d
     const browser = host.browser()
     const page = await browser.get('/auth/login').query({ return_to: '/orders' })
     expect(page.text).toContain('autocomplete="username webauthn"')
-    expect(page.text).toMatch(/<noscript><p[^>]*>Passkeys need JavaScript, which is off in this browser.<\/p><\/noscript>/)
+    expect(page.text).toMatch(/<noscript><p[^>]*>Passkeys need JavaScript, which is turned off in this browser.<\/p><\/noscript>/)
     const { options, challenge_token } = optionsOf(page.text)
     const fields = { credential: JSON.stringify(authenticator.get(options)), challenge_token, return_to: '/orders' }
     const signed = await sendForm(browser, '/auth/passkeys/login', fields)
@@ -66,7 +66,7 @@ describe('the form of a passkey', () => {
     const host = await start({ settings })
     const browser = host.browser()
     const foreign = await browser.post('/auth/passkeys/login').set('Origin', 'https://evil.example').type('form').send({ credential: '{}' })
-    expect([foreign.status, problemOf(foreign.text)]).toEqual([403, 'This form was sent from another site. Please send it from here.'])
+    expect([foreign.status, problemOf(foreign.text)]).toEqual([403, 'This form was sent from another site. Please send it from this page.'])
     expect((await browser.get('/auth/passkeys/login')).headers['location']).toBe('/auth/login')
   })
 
@@ -116,7 +116,7 @@ describe('the pages of a person’s passkeys', () => {
     const sent = await sendForm(browser, add, { form_of, credential: '' })
     expect([sent.status, problemOf(sent.text)]).toEqual([
       400,
-      'Please verify your email address first. You find the button on the page “Email”.',
+      'Please confirm your email address first. The button is on the page “Email”.',
     ])
   })
 

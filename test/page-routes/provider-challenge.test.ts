@@ -32,7 +32,10 @@ describe.each(['cookie', 'both', 'session'] as const)(
       expect([answer.status, answer.headers['location'], answer.text]).toEqual([302, '/auth/mfa', ''])
       expect((await browser.get('/auth/account')).status).toBe(302)
       const wrong = await sendForm(browser, '/auth/mfa', { code: '000000' })
-      expect([wrong.status, problemOf(wrong.text)]).toEqual([400, 'This code is not right, or it was used already. Wait for the next one.'])
+      expect([wrong.status, problemOf(wrong.text)]).toEqual([
+        400,
+        'This code is not correct, or it was already used. Check it, or wait for the next code.',
+      ])
       expect((await browser.get('/auth/mfa')).headers['content-security-policy']).toContain("form-action 'self'")
       const done = await sendForm(browser, '/auth/mfa', { code: person.app.nextCode() })
       expect([done.status, done.headers['location']]).toEqual([303, landing])

@@ -52,7 +52,7 @@ describe('the page /signup', () => {
     const bad = await sendForm(browser, '/auth/signup', { email: 'nobody', password })
     expect([bad.status, faultOf(bad.text, 'email')]).toEqual([400, 'Please enter an email address, such as name@example.com.'])
     const foreign = await browser.post('/auth/signup').set('Origin', 'https://evil.example').type('form').send({ email, password })
-    expect([foreign.status, problemOf(foreign.text)]).toEqual([403, 'This form was sent from another site. Please send it from here.'])
+    expect([foreign.status, problemOf(foreign.text)]).toEqual([403, 'This form was sent from another site. Please send it from this page.'])
     expect(await host.knex('auth_users').where({ email })).toEqual([])
   })
 
@@ -121,7 +121,7 @@ describe('the pages /forgot-password and /check-mail', () => {
     const again = await sendForm(browser, '/auth/check-mail')
     expect([again.status, noticeOf((await browser.get('/auth/check-mail')).text)]).toEqual([
       303,
-      'If we can write to this address, another mail is on its way.',
+      'If this address can receive our emails, another email is on its way.',
     ])
     const token = tokenOf(await host.mails.next({ to: email, kind: 'password_reset' }))
     await sendForm(browser, `/auth/password-reset/${token}`, { new_password: otherPassword, confirm_password: otherPassword })

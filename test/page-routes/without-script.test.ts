@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium)('the pages in Chromium without script', { timeout:
     await heading('Your account')
 
     await follow('Security')
-    await follow('Turn on the authenticator app')
+    await follow('Turn on two-step verification')
     await press('Show the QR code')
     const scanned = await scan(page, await browse(served))
     expect(scanned).toMatch(/^otpauth:\/\/totp\//)
@@ -69,7 +69,7 @@ describe.skipIf(!hasChromium)('the pages in Chromium without script', { timeout:
     await heading('Recovery codes')
     const codes = await page.locator('.codes li').allTextContents()
     expect(codes).toHaveLength(10)
-    await follow('I have kept them')
+    await follow('I have saved them')
     await page.getByText('On', { exact: true }).waitFor()
     host.clock.advance(172_800) // a factor of the same day proves little yet
 
@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)('the pages in Chromium without script', { timeout:
     expect(await linked()).toHaveLength(1)
     await follow('Disconnect Corp')
     await press('Disconnect Corp')
-    await page.getByText('The account was disconnected.').waitFor()
+    await page.getByText('The provider was disconnected.').waitFor()
     expect(await linked()).toEqual([])
   })
 })

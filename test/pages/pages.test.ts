@@ -98,7 +98,7 @@ describe('the pages behind mailed links', () => {
     const { mounted, mails, browser } = await withPages(start, { activationBinding: 'strict' })
     const activation = await signedUp(browser, mails)
     const { text } = await mounted.browser().get(activation)
-    expect(text).toContain('The one you chose when you signed up.')
+    expect(text).toContain('The password that you chose when you signed up.')
     expect(text).toContain('aria-describedby="password-hint"')
     // Enter presses the first button of a form.
     expect([...text.matchAll(/<button type="submit"([^>]*)>/g)].map(([, attributes]) => attributes)).toEqual([
@@ -120,7 +120,7 @@ describe('the pages behind mailed links', () => {
     const changing = pathOf((await mails.next({ kind: 'email_change' })).url)
     await mounted.knex('auth_users').update({ hashed_password: `!${'x'.repeat(43)}` })
     const { text } = await mounted.browser().get(changing)
-    expect(text).toContain('Sign in to your account in this browser first')
+    expect(text).toContain('First sign in to your account in this browser')
     expect(text).toContain('<a class="button second" href="https://app.example/login" referrerpolicy="no-referrer">')
     expect(text).not.toContain('type="password"')
   })
@@ -137,7 +137,7 @@ describe('the pages behind mailed links', () => {
     ]) {
       for (const page of [await browser.get(path), await form(browser, path, { new_password: 'x', confirm_password: 'x' })]) {
         expect([page.status, page.headers['content-type']]).toEqual([400, 'text/html; charset=utf-8'])
-        expect(page.text).toContain('This link is not valid any more')
+        expect(page.text).toContain('This link is no longer valid')
       }
     }
     expect((await form(browser, activation)).status).toBe(200)

@@ -39,7 +39,7 @@ describe.each(await databases())('an administrator resets the factors of an acco
     await settled(host)
     const mails = host.mails.mails.slice(before).filter(({ to }) => to === owner.email)
     expect(mails.map(({ subject }) => subject)).toEqual(['Two-step verification is off'])
-    expect(mails[0]?.text).toContain('Every passkey was removed from your account, too.')
+    expect(mails[0]?.text).toContain('All passkeys were also removed from your account.')
   })
 
   test('the host does the same by its service', async () => {

@@ -158,7 +158,7 @@ describe.each(await databases())('24.6: a passkey of yesterday makes a change fi
     const host = await start()
     const owner = await ready(host, change)
     const earlier = await earlierLink(host, owner)
-    const told = () => host.mails.mails.filter(({ to, text }) => to === owner.email && text.includes('no link can undo it'))
+    const told = () => host.mails.mails.filter(({ to, text }) => to === owner.email && text.includes('cannot be undone with a link'))
 
     const answer = await change.ask(host, owner, await shownBy(host, owner))
     expect(answer.status, answer.text).toBeLessThan(300)

@@ -43,12 +43,12 @@ test('other words in one of our languages leave the rest as it is, and are escap
 })
 
 test.each([
-  [{ fr: { 'login.titel': 'x' } }, /\["login\.titel"\] is no text of ours/],
+  [{ fr: { 'login.titel': 'x' } }, /\["login\.titel"\] is not a text key/],
   [{ fr: { 'login.title': 'Connexion {name}' } }, /holds \{name\}, which is never filled in; it has no placeholders/],
   [{ fr: { 'login.with_provider': '{providr}' } }, /it may hold \{provider\}/],
   [{ fr: { 'login.title': '' } }, /must be a text/],
   [{ fr: 'x' }, /languages\.fr must be an object/],
-  [{ 'f"r': {} }, /no language tag/],
+  [{ 'f"r': {} }, /not a language tag/],
   [[], /languages must be an object/],
 ])('boot refuses %j', async (languages, sentence) => {
   await expect(withLanguages(languages)).rejects.toThrow(sentence)

@@ -108,15 +108,15 @@ test('boot refuses unknown keys and placeholders of mails and errors, and a defa
   const boot = (languages: object, defaultLocale = 'en-US') =>
     start({ settings: { defaultLocale }, options: { languages: languages as Languages } })
 
-  await expect(boot({ fr: { 'mail.activation.title': 'x' } })).rejects.toThrow('["mail.activation.title"] is no text of ours')
+  await expect(boot({ fr: { 'mail.activation.title': 'x' } })).rejects.toThrow('["mail.activation.title"] is not a text key')
   await expect(boot({ fr: { 'mail.hello_name': '{nom}' } })).rejects.toThrow('holds {nom}, which is never filled in; it may hold {name}')
   await expect(boot({ fr: { 'error.email_taken': '{email}' } })).rejects.toThrow('it has no placeholders')
   await expect(boot({ fr: {} }, 'de')).rejects.toThrow('defaultLocale (AUTH_DEFAULT_LOCALE) is "de", which has no texts')
-  await expect(boot({ 'fr-abcde-fghij-ab-cde-abc': {} })).rejects.toThrow('no language tag')
+  await expect(boot({ 'fr-abcde-fghij-ab-cde-abc': {} })).rejects.toThrow('not a language tag')
   expect(() => createGuards({ settings: { jwtSecret: 'a secret of forty-three characters, or so....', defaultLocale: 'fr' } })).toThrow(
     'give them in option languages',
   )
-  expect(() => errorHandler({ languages: { fr: { 'error.none': 'x' } } as Languages })).toThrow('is no text of ours')
+  expect(() => errorHandler({ languages: { fr: { 'error.none': 'x' } } as Languages })).toThrow('is not a text key')
 })
 
 test('every error has a text by key', () => {

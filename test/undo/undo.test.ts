@@ -183,7 +183,7 @@ for (const database of await databases()) {
 
       const notice = await host.mails.next({ kind: 'notice', to: person.email })
       expect(notice.url).toBeNull()
-      expect(notice.text).toContain('no link can undo it')
+      expect(notice.text).toContain('cannot be undone with a link')
       await undo(host, token).expect(200)
       expect(await userById(host.knex, person.userId)).toMatchObject({ totpEnabledAt: null, totpSecret: null })
     })
@@ -218,9 +218,9 @@ for (const database of await databases()) {
         await expect(change(host, person, '000000')).rejects.toThrow(/401/)
         await change(host, person, person.app.nextCode())
         const notices = host.mails.mails.filter(
-          ({ kind, to, text }) => kind === 'notice' && to === person.email && text.includes('no link can undo'),
+          ({ kind, to, text }) => kind === 'notice' && to === person.email && text.includes('cannot be undone with a link'),
         )
-        await expect.poll(() => host.mails.mails.filter(({ text }) => text.includes('no link can undo it')).length).toBe(1)
+        await expect.poll(() => host.mails.mails.filter(({ text }) => text.includes('cannot be undone with a link')).length).toBe(1)
         expect(notices.every(({ url }) => url === null)).toBe(true)
       },
     )
@@ -346,7 +346,7 @@ for (const database of await databases()) {
       const left = await host.auth.service.listIdentities(person.userId)
       expect(left.map(({ provider }) => provider)).toEqual([older.provider])
       const mail = await host.mails.next({ kind: 'password_reset', to: person.email })
-      expect(mail.text).toContain('- “older”, linked on January 2, 2026\n')
+      expect(mail.text).toContain('- “older”, connected on January 2, 2026\n')
       expect(mail.text).not.toContain('corp')
     })
 
@@ -406,12 +406,12 @@ for (const database of await databases()) {
       for (const language of ['en-US', 'pt-BR']) {
         const page = await host.browser().get(path).set('Accept-Language', language).expect(200)
         expect(page.text).toContain(
-          language === 'pt-BR' ? '“older&lt;b&gt;”, vinculado em 2 de janeiro de 2026' : '“older&lt;b&gt;”, linked on',
+          language === 'pt-BR' ? '“older&lt;b&gt;”, conectado em 2 de janeiro de 2026' : '“older&lt;b&gt;”, connected on',
         )
         expect(page.text).toContain('<form method="post">')
       }
       const done = await host.browser().post(path).type('form').send({}).expect(200)
-      expect(done.text).toContain('Your account is back as it was')
+      expect(done.text).toContain('Your account was restored')
       await host.browser().get(path).expect(400)
       expect((await comeBack(host, person.email)).status).toBe(200)
     })

@@ -36,7 +36,7 @@ describe.each(await databases())('an undo where there are no passwords, on $name
 
     const mail = await host.mails.next({ kind: 'email_login', to: email })
     expect(mail.code).toBeUndefined()
-    expect(mail.text).toContain('- a mail to this address, with which you sign in')
+    expect(mail.text).toContain('- a link or a code that we email to this address')
     expect(mail.text).not.toMatch(/password/i)
     const answer = await confirm(host, { token: tokenOf(mail) })
     expect([answer.status, answer.body.user_id]).toEqual([200, id])
@@ -62,7 +62,7 @@ describe.each(await databases())('an undo where there are no passwords, on $name
     const { email, id, undoToken } = await changed(host)
     await undo(host, undoToken).expect(200)
     const mail = await host.mails.next({ kind: 'notice', to: email })
-    expect([mail.url, mail.text.includes('- a mail to this address, with which you sign in')]).toEqual([null, true])
+    expect([mail.url, mail.text.includes('- a link or a code that we email to this address')]).toEqual([null, true])
     expect((await userById(host.knex, id))?.isActive).toBe(true)
   })
 
