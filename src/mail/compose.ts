@@ -27,7 +27,11 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
   const say = (key: TextKey, values?: TextValues) => texts.say(locale, key, values)
   const words = wordsOf(topic, hasPasswords)
   const subject = code === undefined ? say(words.subject) : `${say(words.subject)}: ${inGroups(code)}`
-  const lines = [...words.lines, ...alsoHappened(mail)].map((key) => say(key, { provider }))
+  const also = alsoHappened(mail)
+  // The lines of a take-over announce the list, so they stand right before it.
+  const lines = (topic === 'account_taken_over' ? [...also, ...words.lines] : [...words.lines, ...also]).map((key) =>
+    say(key, { provider }),
+  )
   const hello = name === null ? say('mail.hello') : say('mail.hello_name', { name })
   const before = [hello, ...lines, ...(mail.signup ? [signupLine(texts, mail.signup, locale)] : [])]
   const items = mail.login ? loginLines(texts, mail.login, locale) : (mail.items ?? [])

@@ -19,10 +19,10 @@ export const englishMails = {
   'mail.passkeys_removed': 'All passkeys were also removed from your account.',
   'mail.can_sign_up': 'If you want an account, you can sign up with this address.',
   'mail.undo.why':
-    'If it was not you, undo the change with the link below. We will then restore your account, sign you out on all devices, and let you choose a new password.',
+    'If it was not you, undo the changes with the link below. You get back your email address and your authenticator app. Ways to sign in that were added are removed, and you are signed out on all devices. Then you choose a new password. A passkey or a provider that was removed does not come back, but you can add it again.',
   'mail.undo.why_without_password':
-    'If it was not you, undo the change with the link below. We will then restore your account and sign you out on all devices.',
-  'mail.undo.button': 'Undo this change',
+    'If it was not you, undo the changes with the link below. You get back your email address and your authenticator app. Ways to sign in that were added are removed, and you are signed out on all devices. A passkey or a provider that was removed does not come back, but you can add it again.',
+  'mail.undo.button': 'Undo the changes',
   'mail.undo.final': 'This change was confirmed with your authenticator app or a passkey, so it cannot be undone with a link.',
   'mail.left.password': 'a new password, which you choose with a link in our email',
   'mail.left.email_login': 'a link or a code that we email to this address',
@@ -31,12 +31,12 @@ export const englishMails = {
   'mail.left.factor': 'your authenticator app, set up on {date}, as the second step',
   'mail.removed.password': 'the password',
   'mail.removed.second_factor': 'two-step verification',
-  'mail.removed.sessions': 'all devices that were signed in',
+  'mail.removed.sessions': 'access from all devices',
   'mail.removed.profile': 'the name and the other profile details',
   'mail.removed.passkeys': 'all passkeys',
   'mail.removed.identity': 'the sign-in provider “{provider}”',
   'mail.look_at_once':
-    'If it was not you, first make sure that nobody else can read your emails. Then sign in and check your account right away.',
+    'If it was not you, first make sure that nobody else can read your emails. Then sign in, sign out of all other devices, and remove every way to sign in that is not yours.',
   'mail.activation.subject': 'Activate your account',
   'mail.activation.lead': 'An account was created with this email address. If it was you, confirm the address. This activates the account.',
   'mail.activation.button': 'Activate account',
@@ -50,8 +50,7 @@ export const englishMails = {
   'mail.email_verification.button': 'Confirm address',
   'mail.email_verification.not_you': 'If you did not ask for this, you can ignore this email. Nothing changes.',
   'mail.email_change.subject': 'Confirm your new email address',
-  'mail.email_change.lead':
-    'Somebody asked to change the email address of an account to this address. If the account is yours, confirm the address.',
+  'mail.email_change.lead': 'Somebody asked to change the email address of an account to this address. If it was you, confirm the address.',
   'mail.email_change.button': 'Confirm new address',
   'mail.email_change.not_you': 'If you did not ask for this, you can ignore this email. Nothing changes.',
   'mail.account_restored.subject': 'Your account was restored',
@@ -142,10 +141,10 @@ export const englishMails = {
   'mail.account_taken_over.lead':
     'You have just confirmed that this email address is yours. Before that, nobody had confirmed it, so another person may have set up this account. For your safety, we removed the things listed below.',
   'mail.account_taken_over.more':
-    'If you added any of these things yourself, sign in and add them again. If you need a new password, ask for one on the sign-in page.',
+    'If you added anything in the list below yourself, sign in and add it again. If you need a new password, ask for one on the sign-in page.',
   'mail.account_taken_over.not_you':
     'If you did not confirm the address, ask for a new password on the sign-in page right away. Somebody else may be using your mailbox.',
-  'mail.account_taken_over.more_without_password': 'If you added any of these things yourself, sign in and add them again.',
+  'mail.account_taken_over.more_without_password': 'If you added anything in the list below yourself, sign in and add it again.',
   'mail.account_taken_over.not_you_without_password':
     'If you did not confirm the address, secure this mailbox right away. Somebody else may be using it.',
   'mail.recovery_code_used.subject': 'A recovery code was used',
@@ -153,13 +152,15 @@ export const englishMails = {
     'A recovery code of your account has just been used. Each code works only once. Make new codes before you have used all of them.',
   'mail.recovery_code_used.not_you': 'If it was not you, choose a new password right away and make new recovery codes.',
   'mail.new_device.subject': 'A new device signed in to your account',
-  'mail.new_device.lead': 'Somebody signed in to your account with a browser that was never used for this account before.',
+  'mail.new_device.lead': 'Somebody signed in to your account with a browser that we do not recognize.',
   'mail.new_device.not_you': 'If it was not you, sign that device out in your account settings and choose a new password right away.',
   'mail.wrong_codes.subject': 'Somebody entered wrong codes for your account',
   'mail.wrong_codes.lead':
-    'Somebody entered three wrong codes for the two-step verification of your account. That person passed the first step of the sign-in, and may know your password.',
-  'mail.wrong_codes.not_you': 'If it was not you, choose a new password right away. Nobody signed in with these codes.',
+    'Somebody entered three wrong codes for the two-step verification of your account. That person may know your password, or may already be signed in to your account.',
+  'mail.wrong_codes.not_you':
+    'If it was not you, choose a new password right away, and sign out of all other devices. None of these codes was accepted.',
   'mail.wrong_codes.lead_without_password':
-    'Somebody entered three wrong codes for the two-step verification of your account. That person passed the first step of the sign-in.',
-  'mail.wrong_codes.not_you_without_password': 'If it was not you, secure this mailbox right away. Nobody signed in with these codes.',
+    'Somebody entered three wrong codes for the two-step verification of your account. That person passed the first step of the sign-in, or is already signed in to your account.',
+  'mail.wrong_codes.not_you_without_password':
+    'If it was not you, secure this mailbox and sign out of all other devices right away. None of these codes was accepted.',
 } as const satisfies Readonly<Record<string, string>>

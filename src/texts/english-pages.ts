@@ -90,7 +90,7 @@ export const englishPages = {
   'confirm.wrong_mail_code': 'This code is not correct, or it is no longer valid. Only the code from the newest email works.',
   'confirm.by_provider': 'Confirm with {provider}',
   'confirm.code_hint': 'From your authenticator app.',
-  'confirm.nothing': 'Your account has no password or other way to confirm that it is you yet. Please sign in again to continue.',
+  'confirm.nothing': 'Your account does not have a way yet to confirm that it is you. Please sign in again to continue.',
   'confirm.sign_in_again': 'Sign in again',
   'confirm.cancel': 'Back to your account',
   'confirm.wrong_password': 'This password is not correct.',
@@ -153,7 +153,7 @@ export const englishPages = {
   'connections.last': 'This is the only way that you can sign in. Set a password or connect another account first.',
   'connections.last_without_password': 'This is the only way that you can sign in. Connect another account first.',
   'connections.gone': 'This account is no longer connected.',
-  'connections.taken': 'Somebody else already uses that account to sign in here.',
+  'connections.taken': 'This provider account is already connected to another account here.',
   'connections.already': 'Another account of this provider is already connected. Disconnect it first.',
   'connections.denied': 'Nothing was connected. You cancelled, or the provider did not allow it.',
   'connections.failed': 'Nothing was connected. Please try again.',
@@ -175,7 +175,7 @@ export const englishPages = {
   'method.password': 'with a password',
   'method.code': 'with a code',
   'method.provider': 'with a provider',
-  'method.email': 'with a link by email',
+  'method.email': 'by email',
   'method.passkey': 'with a passkey',
 
   'security.title': 'Security',
@@ -257,7 +257,7 @@ export const englishPages = {
   'notice.passkey_removed': 'The passkey was removed.',
   'notice.sent_again': 'If this address can receive our emails, another email is on its way.',
   'notice.code_sent':
-    'We sent you an email with a code. If no new email comes because you asked too often, use the newest code that you have.',
+    'An email with a code is on its way. If you asked too often, no new email comes. Then use the newest code that you have.',
   'notice.profile_saved': 'Your name was saved.',
   'notice.verification_sent': 'We sent you the link. Please check your email.',
   'notice.change_sent': 'We sent a link to the new address. Please check your email there.',
@@ -302,9 +302,9 @@ export const englishPages = {
   'link.challenge_over.lead': 'Please sign in again.',
   'link.undo.title': 'Undo the changes to your account',
   'link.undo.lead':
-    'Your account will have this email address again. Everything that was added after the change will be removed. You will be signed out on all devices, and the password will stop working.',
+    'Your account will have the email address again to which we sent this link. Ways to sign in that were added after the change will be removed, except those in the list below. You will be signed out on all devices, and the password will stop working.',
   'link.undo.lead_without_password':
-    'Your account will have this email address again. Everything that was added after the change will be removed. You will be signed out on all devices.',
+    'Your account will have the email address again to which we sent this link. Ways to sign in that were added after the change will be removed, except those in the list below. You will be signed out on all devices.',
   'link.undo.list': 'After that, you can sign in with:',
   'link.undo.button': 'Undo the changes',
   'link.undone.title': 'Your account was restored',

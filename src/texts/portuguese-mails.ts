@@ -18,10 +18,10 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.passkeys_removed': 'Todas as chaves de acesso também foram removidas da sua conta.',
   'mail.can_sign_up': 'Se quiser uma conta, você pode se cadastrar com este endereço.',
   'mail.undo.why':
-    'Se não foi você, desfaça a alteração com o link abaixo. Vamos restaurar sua conta, desconectar todos os dispositivos e deixar você escolher uma nova senha.',
+    'Se não foi você, desfaça as alterações com o link abaixo. Você recebe de volta seu endereço de e-mail e seu aplicativo autenticador. As formas de entrar que foram adicionadas são removidas, e todos os dispositivos são desconectados. Depois você escolhe uma nova senha. Uma chave de acesso ou um provedor que foi removido não volta, mas você pode adicioná-lo de novo.',
   'mail.undo.why_without_password':
-    'Se não foi você, desfaça a alteração com o link abaixo. Vamos restaurar sua conta e desconectar todos os dispositivos.',
-  'mail.undo.button': 'Desfazer esta alteração',
+    'Se não foi você, desfaça as alterações com o link abaixo. Você recebe de volta seu endereço de e-mail e seu aplicativo autenticador. As formas de entrar que foram adicionadas são removidas, e todos os dispositivos são desconectados. Uma chave de acesso ou um provedor que foi removido não volta, mas você pode adicioná-lo de novo.',
+  'mail.undo.button': 'Desfazer as alterações',
   'mail.undo.final':
     'Esta alteração foi confirmada com seu aplicativo autenticador ou uma chave de acesso, por isso não pode ser desfeita com um link.',
   'mail.left.password': 'uma nova senha, que você escolhe com um link no nosso e-mail',
@@ -31,12 +31,12 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.left.factor': 'seu aplicativo autenticador, configurado em {date}, como segunda etapa',
   'mail.removed.password': 'a senha',
   'mail.removed.second_factor': 'a verificação em duas etapas',
-  'mail.removed.sessions': 'todos os dispositivos que estavam conectados',
-  'mail.removed.profile': 'o nome e os dados do perfil',
+  'mail.removed.sessions': 'o acesso de todos os dispositivos',
+  'mail.removed.profile': 'o nome e os outros dados do perfil',
   'mail.removed.passkeys': 'todas as chaves de acesso',
   'mail.removed.identity': 'o provedor de login “{provider}”',
   'mail.look_at_once':
-    'Se não foi você, primeiro certifique-se de que mais ninguém pode ler seus e-mails. Depois entre na conta e confira tudo imediatamente.',
+    'Se não foi você, primeiro certifique-se de que mais ninguém pode ler seus e-mails. Depois entre na conta, desconecte todos os outros dispositivos e remova toda forma de entrar que não seja sua.',
   'mail.activation.subject': 'Ative sua conta',
   'mail.activation.lead': 'Uma conta foi criada com este endereço de e-mail. Se foi você, confirme o endereço. Isso ativa a conta.',
   'mail.activation.button': 'Ativar conta',
@@ -50,7 +50,7 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.email_verification.button': 'Confirmar endereço',
   'mail.email_verification.not_you': 'Se você não fez esse pedido, pode ignorar este e-mail. Nada será alterado.',
   'mail.email_change.subject': 'Confirme seu novo endereço de e-mail',
-  'mail.email_change.lead': 'Alguém pediu para alterar o e-mail de uma conta para este endereço. Se a conta é sua, confirme o endereço.',
+  'mail.email_change.lead': 'Alguém pediu para alterar o e-mail de uma conta para este endereço. Se foi você, confirme o endereço.',
   'mail.email_change.button': 'Confirmar novo endereço',
   'mail.email_change.not_you': 'Se você não fez esse pedido, pode ignorar este e-mail. Nada será alterado.',
   'mail.account_restored.subject': 'Sua conta foi restaurada',
@@ -141,26 +141,28 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.account_taken_over.lead':
     'Você acabou de confirmar que este endereço de e-mail é seu. Até então, ninguém havia confirmado isso, e talvez outra pessoa tenha criado esta conta. Por segurança, removemos o que está na lista abaixo.',
   'mail.account_taken_over.more':
-    'Se foi você quem adicionou algum desses itens, entre na conta e adicione de novo. Se precisar de uma nova senha, peça uma na página de login.',
+    'Se foi você quem adicionou algum item da lista abaixo, entre na conta e adicione de novo. Se precisar de uma nova senha, peça uma na página de login.',
   'mail.account_taken_over.not_you':
     'Se não foi você quem confirmou o endereço, peça uma nova senha na página de login imediatamente. Outra pessoa pode estar usando sua caixa de e-mail.',
-  'mail.account_taken_over.more_without_password': 'Se foi você quem adicionou algum desses itens, entre na conta e adicione de novo.',
+  'mail.account_taken_over.more_without_password':
+    'Se foi você quem adicionou algum item da lista abaixo, entre na conta e adicione de novo.',
   'mail.account_taken_over.not_you_without_password':
     'Se não foi você quem confirmou o endereço, proteja sua caixa de e-mail imediatamente. Outra pessoa pode ter acesso a ela.',
   'mail.recovery_code_used.subject': 'Um código de recuperação foi usado',
   'mail.recovery_code_used.lead':
-    'Um código de recuperação da sua conta acaba de ser usado. Cada código vale uma única vez. Crie novos códigos antes que eles acabem.',
+    'Um código de recuperação da sua conta acaba de ser usado. Cada código vale uma única vez. Crie novos códigos antes que os atuais acabem.',
   'mail.recovery_code_used.not_you': 'Se não foi você, escolha uma nova senha imediatamente e crie novos códigos de recuperação.',
   'mail.new_device.subject': 'Um novo dispositivo entrou na sua conta',
-  'mail.new_device.lead': 'Alguém entrou na sua conta com um navegador que nunca tinha sido usado nela.',
+  'mail.new_device.lead': 'Alguém entrou na sua conta com um navegador que não reconhecemos.',
   'mail.new_device.not_you':
     'Se não foi você, desconecte esse dispositivo nas configurações da sua conta e escolha uma nova senha imediatamente.',
   'mail.wrong_codes.subject': 'Alguém digitou códigos errados para a sua conta',
   'mail.wrong_codes.lead':
-    'Alguém digitou três códigos errados na verificação em duas etapas da sua conta. Essa pessoa passou pela primeira etapa do login e talvez saiba sua senha.',
-  'mail.wrong_codes.not_you': 'Se não foi você, escolha uma nova senha imediatamente. Ninguém entrou na sua conta com esses códigos.',
+    'Alguém digitou três códigos errados na verificação em duas etapas da sua conta. Essa pessoa talvez saiba sua senha ou já esteja conectada à sua conta.',
+  'mail.wrong_codes.not_you':
+    'Se não foi você, escolha uma nova senha imediatamente e desconecte todos os outros dispositivos. Nenhum desses códigos foi aceito.',
   'mail.wrong_codes.lead_without_password':
-    'Alguém digitou três códigos errados na verificação em duas etapas da sua conta. Essa pessoa passou pela primeira etapa do login.',
+    'Alguém digitou três códigos errados na verificação em duas etapas da sua conta. Essa pessoa passou pela primeira etapa do login ou já está conectada à sua conta.',
   'mail.wrong_codes.not_you_without_password':
-    'Se não foi você, proteja sua caixa de e-mail imediatamente. Ninguém entrou na sua conta com esses códigos.',
+    'Se não foi você, proteja sua caixa de e-mail e desconecte todos os outros dispositivos imediatamente. Nenhum desses códigos foi aceito.',
 }

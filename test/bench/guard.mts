@@ -4,7 +4,7 @@
  * same time: what the machine does meanwhile it does to both, and both are equally warm. `first sight`: no token comes twice
  * before doorward has forgotten it; the others remember nothing, so they get the same tokens. Sessions in a table are read at every request,
  * on SQLite and PostgreSQL. Fails when doorward misses a goal.
- * `npm run bench -- guard [--rounds 6] [--quick] [--write] [--only text]`, at a quiet moment.
+ * `npm run bench -- guard [--rounds 6] [--quick] [--write] [--only text] [--connections 8]`, at a quiet moment.
  */
 import {
   type Algorithm,
@@ -29,8 +29,6 @@ import { type Measured, measureInRounds } from './lib/rounds.mjs'
 const options = readOptions({ rounds: 6 })
 /** Milliseconds; the code is compiled for the most part after the first two thousand of a server's. */
 const [warmUp, milliseconds] = options.quick ? [300, 300] : [3_000, 2_000]
-/** To each of the two. */
-const connections = 8
 const mostAboveExpress = 5
 const leastThroughput = 0.93
 /** Requests per second of a session of doorward's, beside one of express-session in the same database. */
@@ -134,7 +132,7 @@ type Figure = 'perSecond' | 'cpuMicros' | 'p99' | 'ofBare' | 'aboveBare'
 
 /** At the same time as the bare app: what the two differ by is not the machine's. */
 async function measure(contestant: Contestant, bare: Contestant): Promise<Record<Figure, number>> {
-  const both = await Promise.all([contestant, bare].map((one) => run(one, connections)))
+  const both = await Promise.all([contestant, bare].map((one) => run(one, options.connections)))
   await Promise.all(both.map((one) => ask(one, { milliseconds: warmUp })))
   const [own, beside] = (await Promise.all(both.map((one) => ask(one, { milliseconds })))) as [LoadFigures, LoadFigures] // as many
   await Promise.all(both.map(({ stop }) => stop()))

@@ -26,8 +26,8 @@ describe('mails and answers speak the reader’s language', () => {
   test.each(cases)('%s', async (_what, query, headers, defaultLocale, locale) => {
     const host = await start({ settings: { defaultLocale } })
     const words = {
-      'en-US': { activation: /^Activate/, reset: /new password/, taken: /already/, message: /^If this address/, detail: /^invalid email/ },
-      'pt-BR': { activation: /^Ative/, reset: /nova senha/, taken: /já tem/, message: /^Se este endereço/, detail: /^E-mail ou senha/ },
+      'en-US': { activation: /^Activate/, reset: /new password/, taken: /already/, message: /^If this request/, detail: /^invalid email/ },
+      'pt-BR': { activation: /^Ative/, reset: /nova senha/, taken: /já tem/, message: /^Se este pedido/, detail: /^E-mail ou senha/ },
     }[locale]
     const email = newAddress()
     const { email: active } = await signedIn(host)

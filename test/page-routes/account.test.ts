@@ -316,7 +316,7 @@ describe('the account area', () => {
     const back = await browser.get('/auth/login').query({ error: 'OAUTH_IDENTITY_TAKEN' })
     expect([back.status, back.headers['location']]).toEqual([303, '/auth/account/connections?error=OAUTH_IDENTITY_TAKEN'])
     const said = async (error: string) => problemOf((await browser.get('/auth/account/connections').query({ error })).text)
-    expect(await said('OAUTH_IDENTITY_TAKEN')).toBe('Somebody else already uses that account to sign in here.')
+    expect(await said('OAUTH_IDENTITY_TAKEN')).toBe('This provider account is already connected to another account here.')
     expect(await said('<script>alert(1)</script>')).toBe('Nothing was connected. Please try again.')
   })
 

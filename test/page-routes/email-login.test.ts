@@ -229,7 +229,7 @@ describe('the page /reauthenticate, with a mailed code', () => {
     expect([asked.status, asked.headers['location']]).toEqual([303, '/auth/reauthenticate?return_to=%2Fauth%2Faccount%2Femail&by=email'])
     const entry = await browser.get(String(asked.headers['location']))
     expect([noticeOf(entry.text), entry.text.includes(`We sent it to ${email}.`)]).toEqual([
-      'We sent you an email with a code. If no new email comes because you asked too often, use the newest code that you have.',
+      'An email with a code is on its way. If you asked too often, no new email comes. Then use the newest code that you have.',
       true,
     ])
 

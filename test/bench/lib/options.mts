@@ -12,14 +12,26 @@ export interface BenchOptions {
   only: string | null
 }
 
-/** `--rounds 5 --quick --write --only text` of the command line. Ends with a sentence where something is not installed. */
-export function readOptions({ rounds }: { rounds: number }): BenchOptions {
+/**
+ * `--rounds 5 --quick --write --only text --connections 8` of the command line: so many connections send at the same time. Ends with a
+ * sentence where something is not installed.
+ */
+export function readOptions({ rounds }: { rounds: number }): BenchOptions & { connections: number } {
   requireInstalled()
   const { values } = parseArgs({
-    options: { rounds: { type: 'string' }, quick: { type: 'boolean' }, write: { type: 'boolean' }, only: { type: 'string' } },
+    options: {
+      ...{ rounds: { type: 'string' }, quick: { type: 'boolean' }, write: { type: 'boolean' } },
+      ...{ only: { type: 'string' }, connections: { type: 'string' } },
+    },
   })
   const { quick = false, write = false, only = null } = values
-  return { rounds: Number(values.rounds ?? (quick ? 2 : rounds)), quick, write, only }
+  return {
+    rounds: Number(values.rounds ?? (quick ? 2 : rounds)),
+    quick,
+    write,
+    only,
+    connections: Number(values.connections ?? 8),
+  }
 }
 
 function requireInstalled(): void {
