@@ -76,6 +76,9 @@ async function main(): Promise<number> {
       'pg',
     ],
     options,
+    ...(options.connections !== 8 && {
+      command: `npm run bench -- guard --rounds ${options.rounds} --connections ${options.connections}`,
+    }),
   })
 }
 

@@ -116,7 +116,10 @@ describe('R-068 the owner is told', () => {
     expect((await signIn(host, host.browser(), { profile, query: { lang: 'pt-BR' } })).status).toBe(200)
     const mail = await mails.next()
     expect([mail.to, mail.subject]).toEqual([unproven.email, 'Sua conta foi protegida'])
-    for (const text of ['a senha', 'O provedor de login “corp” foi conectado']) expect(mail.text).toContain(text)
+    const inOrder = ['O provedor de login “corp” foi conectado', 'Por segurança, removemos', 'algum item da lista abaixo', '\n- a senha\n']
+    const places = inOrder.map((text) => mail.text.indexOf(text))
+    expect(places, 'what was removed stands right below the lines that announce it').toEqual([...places].sort((one, other) => one - other))
+    expect(places).not.toContain(-1)
     expect(mail.text).not.toContain('evil')
 
     expect((await signIn(host, host.browser(), { key: 'acme', profile: newPerson({ email: unproven.email }) })).status).toBe(200)
