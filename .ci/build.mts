@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
-import { buildSync } from 'esbuild'
+import { type OutputOptions, rolldown } from 'rolldown'
 
 /**
- * One CommonJS file with everything in it, because three hundred small ones take Node three times as long to load. Every
- * entry of `exports` hands out its part of that file, and beside it stands an ES module that imports it: a host that uses both
- * module systems, or two entries, still loads one copy, so `instanceof AppError` and in-process counters hold across them.
- * The declarations stay as the compiler writes them, a file for each source.
+ * One CommonJS file with what every host needs, because three hundred small ones take Node three times as long to load. The test kit, and
+ * what the source loads by `import()`, have files of their own, so that a host that does not use them loads nothing of them. Beside each
+ * entry stands an ES module that imports it. So a host that uses both module systems, or two entries, still loads one copy, and
+ * `instanceof AppError` and in-process counters hold across them. The declarations stay as the compiler writes them, a file for each source.
  */
 
 const root = join(import.meta.dirname, '..')
@@ -19,34 +19,24 @@ interface Entry {
   require: { types: string; default: string }
 }
 
-function build(): void {
+async function build(): Promise<void> {
   rmSync(join(root, 'dist'), { recursive: true, force: true })
   const compile = [require.resolve('typescript/bin/tsc'), '-p', root, '--emitDeclarationOnly']
   const { status } = spawnSync(process.execPath, compile, { stdio: 'inherit', cwd: root })
   if (status !== 0) process.exit(status ?? 1)
-  bundle(entries().map(nameOf))
+  await bundleLibrary()
   for (const entry of entries()) writeEntry(entry)
-  bundleCommand()
-}
-
-/** `index` of `./dist/index.js`, which is `src/index.ts`. */
-function nameOf(entry: Entry): string {
-  return basename(entry.require.default, '.js')
+  await bundleCommand()
 }
 
 /** What is installed beside us stays outside: the host's Express, Knex and drivers are its own. */
-function bundle(names: readonly string[]): void {
-  buildSync({
-    stdin: { contents: names.map((name) => `export * as ${name} from './${name}'`).join('\n'), resolveDir: join(root, 'src') },
-    absWorkingDir: root,
-    bundle: true,
-    packages: 'external',
-    platform: 'node',
-    format: 'cjs',
-    target: 'node20',
-    outfile: join(root, 'dist/bundle.js'),
-    banner: { js: "'use strict'" }, // as every module was that is in it
-    logLevel: 'warning',
+async function bundleLibrary(): Promise<void> {
+  const library = { name: 'library', tags: ['$initial' as const], test: (path: string) => !/[\\/]src[\\/]testing[\\/.]/.test(path) }
+  const sources = entries().map((entry) => basename(entry.require.default, '.js'))
+  await bundle(Object.fromEntries(sources.map((name) => [name, join(root, `src/${name}.ts`)])), {
+    dir: join(root, 'dist'),
+    chunkFileNames: '[name].js',
+    codeSplitting: { groups: [library] }, // `$initial`: without what only an `import()` loads
   })
 }
 
@@ -54,22 +44,22 @@ function bundle(names: readonly string[]): void {
 const bundled = ['csv-parse', 'csv-stringify']
 
 /** The command is a file of its own: the library does not load it, nor it the library. */
-function bundleCommand(): void {
-  const { dependencies, peerDependencies } = require('../package.json') as Record<string, Record<string, string>>
-  buildSync({
-    entryPoints: [join(root, 'src/command/main.ts')],
-    absWorkingDir: root,
-    bundle: true,
-    external: Object.keys({ ...dependencies, ...peerDependencies }),
-    platform: 'node',
-    format: 'cjs',
-    target: 'node20',
-    outfile: join(root, 'dist/cli.js'),
-    banner: { js: "#!/usr/bin/env node\n'use strict'" },
-    logLevel: 'warning',
+async function bundleCommand(): Promise<void> {
+  await bundle(join(root, 'src/command/main.ts'), {
+    file: join(root, 'dist/cli.js'),
+    codeSplitting: false,
+    banner: '#!/usr/bin/env node',
   })
   const licences = bundled.map((name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`)
   writeFileSync(join(root, 'dist/cli.LICENSES.txt'), licences.join('\n\n'))
+}
+
+async function bundle(input: string | Record<string, string>, output: OutputOptions): Promise<void> {
+  const { dependencies, peerDependencies } = require('../package.json') as Record<string, Record<string, string>>
+  const external = Object.keys({ ...dependencies, ...peerDependencies })
+  const bundled = await rolldown({ input, cwd: root, platform: 'node', external, transform: { target: 'node20' }, tsconfig: false })
+  const commonjs = { format: 'cjs', exports: 'named', esModule: false, generatedCode: { symbols: false }, strict: true } as const
+  await bundled.write({ ...commonjs, comments: false, ...output })
 }
 
 /** Every subpath of `exports` that both module systems can reach. */
@@ -79,7 +69,6 @@ function entries(): Entry[] {
 }
 
 function writeEntry(entry: Entry): void {
-  writeFileSync(join(root, entry.require.default), `'use strict'\n\nmodule.exports = require('./bundle.js').${nameOf(entry)}\n`)
   const target = `./${entry.require.default.split('/').pop()}`
   const names = Object.keys(require(join(root, entry.require.default)) as object).sort()
   if (names.length === 0) throw new Error(`${entry.require.default} exports nothing`)
@@ -90,4 +79,4 @@ function writeEntry(entry: Entry): void {
   writeFileSync(join(root, entry.import.types), `export * from '${target}'\n`)
 }
 
-build()
+await build()

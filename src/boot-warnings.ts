@@ -1,7 +1,7 @@
 import type { Boot } from './boot-checks'
 import { leadsSomewhere } from './mailbox/email-link'
 import { isPassportProvider } from './providers/passport-provider'
-import { redirectUriOf } from './social/redirect-flow'
+import { redirectUriOf } from './social/redirect-uri'
 import { missingTexts } from './texts/language-faults'
 import { seeTroubleshooting } from './troubleshooting'
 

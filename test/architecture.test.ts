@@ -28,8 +28,8 @@ const floors: readonly (readonly string[])[] = [
 
 /** Packages with a fixed address: the only files that may import them. */
 const homes: Readonly<Record<string, RegExp>> = {
-  passport: /^social\/redirect-flow\.ts$/,
-  'passport-oauth2': /^social\/redirect-flow\.ts$/,
+  passport: /^social\/client-flow\.ts$/,
+  'passport-oauth2': /^social\/client-flow\.ts$/,
   argon2: /^passwords\/argon2-engine\.ts$/,
   '@node-rs/argon2': /^passwords\/argon2-engine\.ts$/,
   bcrypt: /^passwords\/bcrypt\.ts$/,

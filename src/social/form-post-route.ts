@@ -11,7 +11,7 @@ import { isPassportProvider, type Provider } from '../providers/passport-provide
 import { longestAnswer, sealedQuery } from './callback-answer'
 import { redirectErrors } from './error-redirect'
 import { answersByForm, isPostState } from './post-states'
-import { redirectUriOf } from './redirect-flow'
+import { redirectUriOf } from './redirect-uri'
 import { registeredProvider } from './registered-provider'
 
 /** The fields of OAuth 2.0 Form Post Response Mode. `user` is Apple's field. */

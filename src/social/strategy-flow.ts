@@ -4,7 +4,7 @@ import { codeChallengeOf } from '../oauth-code/code-challenge'
 import type { PassportProvider, PassportStateStore, PassportStrategy } from '../providers/passport-provider'
 import type { OAuthTokens } from '../providers/provider-client'
 import { ProviderSaidNo } from '../providers/provider-said-no'
-import type { AttemptSecrets } from './redirect-flow'
+import type { AttemptSecrets } from './attempt-secrets'
 
 /** The flow of a strategy, for one attempt. */
 export interface StrategyFlow {

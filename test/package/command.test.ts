@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureBuilt, manifest, root } from './built-package'
 
@@ -95,8 +96,15 @@ test('wrong usage is exit 2, and --json is one document', async () => {
   expect(JSON.parse((await doorward(scratch, ['users', 'list', '--json'])).out)).toMatchObject({ error: { code: 'USAGE' } })
 })
 
+/** The files of the library, without the command. */
+let parts: string[] = []
+beforeAll(() => {
+  parts = readdirSync(join(root, 'dist')).filter((name) => name.endsWith('.js') && name !== 'cli.js')
+})
+
 test('what only the command needs is in its own file: no app installs it, and the library does not load it', () => {
-  const [command, library] = ['cli.js', 'bundle.js'].map((name) => readFileSync(join(root, 'dist', name), 'utf8'))
+  const command = readFileSync(join(root, 'dist/cli.js'), 'utf8')
+  const library = parts.map((name) => readFileSync(join(root, 'dist', name), 'utf8')).join('')
   for (const name of ['csv-parse', 'csv-stringify']) {
     expect(manifest.dependencies).not.toHaveProperty(name)
     expect(command).not.toMatch(new RegExp(`(require|import)\\("${name}`))
@@ -105,8 +113,24 @@ test('what only the command needs is in its own file: no app installs it, and th
   }
 })
 
-test('the library has the code of doctor and command in it, and runs it only when one of them is called', () => {
-  const library = readFileSync(join(root, 'dist/bundle.js'), 'utf8')
-  for (const file of ['doctor/examine', 'operations/operations', 'operations/import-users', 'store/knex/import-users'])
-    expect(library).toContain(`"src/${file}.ts"() {`) // so esbuild writes a module that waits for its import()
-})
+test('a host loads the doctor, the code of the command, the test kit and Passport when it uses them, and not before', async () => {
+  const own = ['client-flow', 'examine', 'operations', 'testing'] // files that only some hosts use
+  expect(parts).toEqual(expect.arrayContaining(own.map((name) => `${name}.js`)))
+
+  const app = `
+    const { createAuthRouter, createKnexStore } = require('doorward')
+    const database = require('knex')({ client: 'better-sqlite3', connection: { filename: ':memory:' }, useNullAsDefault: true })
+    const settings = { jwtSecret: 'an-only-secret-for-this-test-7f3b9a61', publicUrl: 'https://app.example.test', backendLinks: true }
+    const logger = { info() {}, warn() {}, error() {} }
+    const auth = createAuthRouter({ settings, store: createKnexStore({ knex: database }), logger })
+    const loaded = () => Object.keys(require.cache).flatMap((path) => /(?:node_modules|dist)[/](passport|${own.join('|')})/.exec(path)?.[1] ?? [])
+    const atBoot = loaded()
+    auth.doctor().then(async () => {
+      console.log(JSON.stringify([atBoot, loaded()]))
+      await database.destroy()
+    })`
+  const folder = folderOf('CommonJS')
+  writeFileSync(join(folder, 'parts.js'), app)
+  const { stdout } = await promisify(execFile)(process.execPath, ['parts.js'], { cwd: folder })
+  expect(JSON.parse(stdout)).toEqual([[], ['examine']])
+}, 60_000)

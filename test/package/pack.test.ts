@@ -97,7 +97,8 @@ describe('the packed package', () => {
     )
     expect(classes.length).toBeGreaterThan(25)
     expect(classes.filter(([name, own]) => name !== own)).toEqual([])
-    expect(readFileSync(join(installed, 'dist/bundle.js'), 'utf8')).toMatch(/^'use strict'/)
+    for (const file of filesOf(installed).filter((path) => /^dist\/.*\.js$/.test(path)))
+      expect(readFileSync(join(installed, file), 'utf8')).toMatch(/^(#!.*\n)?["']use strict["']/)
   })
 
   test('an app that both imports and requires it has one copy: instanceof holds across', () => {
@@ -119,7 +120,7 @@ describe('the packed package', () => {
     const files = filesOf(installed)
     const required = ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/index.d.ts', 'dist/index.mjs', 'dist/index.d.mts']
     const expected =
-      /^(package\.json|README\.md|LICENSE|(CHANGELOG|CONTRIBUTING|SECURITY)\.md|dist\/(index|testing)\.(js|mjs|d\.mts)|dist\/(bundle|cli)\.js|dist\/cli\.LICENSES\.txt|dist\/[\w/-]+\.d\.ts|docs\/((moving|providers)\/)?[\w-]+\.md|examples\/(?!demo\/)[\w./-]+)$/
+      /^(package\.json|README\.md|LICENSE|(CHANGELOG|CONTRIBUTING|SECURITY)\.md|dist\/(index|testing)\.(js|mjs|d\.mts)|dist\/(library|rolldown-runtime|client-flow|error-sentence|examine|operations|cli)\.js|dist\/cli\.LICENSES\.txt|dist\/[\w/-]+\.d\.ts|docs\/((moving|providers)\/)?[\w-]+\.md|examples\/(?!demo\/)[\w./-]+)$/
 
     expect(files.filter((file) => !expected.test(file))).toEqual([])
     expect(required.filter((file) => !files.includes(file))).toEqual([])

@@ -1,7 +1,7 @@
 import OAuth2Strategy, { InternalOAuthError, type VerifyCallback } from 'passport-oauth2'
 import { describe, expect, test } from 'vitest'
 
-/** What src/social/redirect-flow.ts stands on and no documentation promises: a new version that changes it fails here. */
+/** What src/social/client-flow.ts stands on and no documentation promises: a new version that changes it fails here. */
 describe('passport-oauth2 as we use it', () => {
   const strategy = () =>
     new OAuth2Strategy(

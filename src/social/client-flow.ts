@@ -1,0 +1,149 @@
+import type { Request, Response } from 'express'
+import { Passport } from 'passport'
+import OAuth2Strategy, { InternalOAuthError } from 'passport-oauth2'
+import type { AuthContext } from '../context'
+import { AppError, OAuthError, OAuthProviderNotConfiguredError } from '../errors'
+import { codeChallengeOf } from '../oauth-code/code-challenge'
+import type { OAuthTokens, ProviderClient } from '../providers/provider-client'
+import { type AttemptSecrets, secretsOf } from './attempt-secrets'
+import { withProviderErrors } from './provider-errors'
+import { redirectUriOf } from './redirect-uri'
+import type { Attempt } from './state-cookie'
+
+/** The hints about the person in a login request. */
+export interface LoginHints {
+  loginHint: string | null
+}
+
+/**
+ * Runs clients by Passport. Only this file uses Passport, and only the first social login loads this file. The flow uses its own Passport instance and its own requests. So the host's `req`
+ * keeps its user, session and `_sessionManager`. The flow registers and calls strategies by name. Passport writes `success` and `fail` onto
+ * a strategy *object*. With a shared object, two simultaneous requests would get each other's results.
+ */
+export function createClientFlow(ctx: AuthContext, clients: ReadonlyMap<string, ProviderClient>) {
+  const passport = new Passport()
+  const strategies = new Set<string>()
+
+  /** Registers a strategy at its first use. A client that discovers its endpoints has no endpoints before. */
+  async function useStrategy(key: string): Promise<void> {
+    if (strategies.has(key)) return
+    const client = clients.get(key)
+    if (!client) throw new OAuthProviderNotConfiguredError({ details: { provider: key } })
+    await client.prepare?.()
+    passport.use(strategyName(key), new ProviderStrategy(ctx, key, client))
+    strategies.add(key)
+  }
+
+  async function run(attempt: Attempt, query: Record<string, string>, { loginHint }: LoginHints = { loginHint: null }): Promise<Outcome> {
+    await useStrategy(attempt.provider)
+    return new Promise((resolve, reject) => {
+      const options = { session: false, ...secretsOf(ctx, attempt), loginHint, isNewSignIn: attempt.purpose === 'reauthenticate' }
+      const settle = (error: unknown, tokens?: OAuthTokens | false | null) => (tokens ? resolve({ tokens }) : reject(unwrap(error)))
+      // Passport gets only this query. With the host's query, Passport would also act on `code` and `error` at the login route.
+      const request = { query, headers: {}, method: 'GET', url: '/' } as unknown as Request
+      passport.authenticate(strategyName(attempt.provider), options, settle)(request, redirectsTo(resolve), reject)
+    })
+  }
+
+  return {
+    authorizeUrl: (attempt: Attempt, hints?: LoginHints) =>
+      withProviderErrors(ctx, [attempt.provider, 'authorize'], async () => {
+        const outcome = await run(attempt, {}, hints)
+        if (!('url' in outcome)) throw new OAuthError()
+        return clients.get(attempt.provider)?.pushAuthorizationRequest?.(outcome.url) ?? outcome.url
+      }),
+    async exchange(attempt: Attempt, code: string) {
+      const outcome = await run(attempt, { code })
+      if (!('tokens' in outcome)) throw new OAuthError()
+      return outcome.tokens
+    },
+  }
+}
+
+/** Passport redirects a request without a code, and exchanges the code of another request. */
+type Outcome = { url: string } | { tokens: OAuthTokens }
+
+type ExchangeCallback = (error: unknown, accessToken?: string, refreshToken?: string | null, tokens?: OAuthTokens) => void
+
+class ProviderStrategy extends OAuth2Strategy {
+  // Not `#private`: Passport works on Object.create(strategy), which has no private fields.
+  private readonly client: ProviderClient
+
+  constructor(ctx: AuthContext, key: string, client: ProviderClient) {
+    const callbackURL = redirectUriOf(ctx, key, client)
+    const { authorizeUrl: authorizationURL, tokenUrl: tokenURL, clientId: clientID, scopes } = client
+    super(
+      {
+        authorizationURL,
+        tokenURL,
+        clientID: clientID || '-',
+        clientSecret: '',
+        callbackURL,
+        scope: [...scopes],
+        scopeSeparator: ' ',
+        skipUserProfile: true,
+      },
+      (
+        _accessToken: string,
+        _refreshToken: string,
+        tokens: OAuthTokens,
+        _profile: unknown,
+        done: (error: null, user: OAuthTokens) => void,
+      ) => done(null, tokens),
+    )
+    this.client = client
+    this.exchangeThrough(client, callbackURL)
+  }
+
+  /** Exchanges the code by the client. The package `oauth` has no deadline and no size limit, and crashes on a `null`. */
+  private exchangeThrough(client: ProviderClient, redirectUri: string): void {
+    const getOAuthAccessToken = (code: string, params: object, done: ExchangeCallback) => {
+      const { code_verifier: codeVerifier, nonce } = params as { code_verifier?: string; nonce?: string } // what tokenParams returned
+      const input = { code, redirectUri, ...(codeVerifier && { codeVerifier }), ...(nonce && { nonce }) }
+      Promise.resolve()
+        .then(() => client.exchangeCode(input))
+        .then((tokens) => done(null, tokens.accessToken, tokens.refreshToken, tokens))
+        .catch((error: unknown) => done(error))
+    }
+    // The documented way (`_oauth2` is "protected"). This strategy calls no other method of `_oauth2`.
+    Object.assign(this._oauth2, { getOAuthAccessToken })
+  }
+
+  override authorizationParams(options: AttemptSecrets & LoginHints & { isNewSignIn: boolean }): object {
+    const pkce = this.client.pkce === false ? {} : { code_challenge: codeChallengeOf(options.codeVerifier), code_challenge_method: 'S256' }
+    // With these parameters the provider asks the person to sign in again. The id_token contains the time (OpenID Connect Core 3.1.2.1).
+    const anew = options.isNewSignIn ? { prompt: 'login', max_age: '0' } : {}
+    const hint = options.loginHint === null || this.client.loginHint !== true ? {} : { login_hint: options.loginHint }
+    const byForm = this.client.responseMode === 'form_post' ? { response_mode: 'form_post' } : {}
+    return { ...this.client.authorizeParams, ...pkce, ...(this.hasOpenid() && { nonce: options.nonce }), ...hint, ...anew, ...byForm }
+  }
+
+  override tokenParams(options: AttemptSecrets): object {
+    const pkce = this.client.pkce === false ? {} : { code_verifier: options.codeVerifier }
+    return { ...pkce, ...(this.hasOpenid() && { nonce: options.nonce }) }
+  }
+
+  private hasOpenid(): boolean {
+    return this.client.scopes.includes('openid')
+  }
+}
+
+/** Adds a prefix, because a key named `session` would replace Passport's own strategy. */
+function strategyName(key: string): string {
+  return `oauth:${key}`
+}
+
+/** Returns a response with only the parts that Passport's `redirect` uses. */
+function redirectsTo(resolve: (outcome: Outcome) => void): Response {
+  let url = ''
+  const setHeader = (name: string, value: string) => {
+    if (name === 'Location') url = value
+  }
+  return { statusCode: 200, setHeader, end: () => resolve({ url }) } as unknown as Response
+}
+
+/** Returns the error of the exchange without the wrapper of passport-oauth2. */
+function unwrap(error: unknown): Error {
+  const thrown: unknown = error instanceof InternalOAuthError ? error.oauthError : error
+  return thrown instanceof AppError ? thrown : new OAuthError({ cause: thrown })
+}
