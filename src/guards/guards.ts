@@ -1,4 +1,5 @@
-import type { Request, RequestHandler, Response } from 'express'
+import timers from 'node:timers'
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
 import { isSecondFactor } from '../amr'
 import type { GuardSettings } from '../config/guard-settings'
 import type { AuthContext } from '../context'
@@ -217,8 +218,14 @@ function authFinder(ctx: GuardContext): FindAuth {
   }
 }
 
+// Read here, so that a test with fake timers does not stop its requests.
+const { setImmediate } = timers
+
 /**
- * Makes a guard from a check. If the check throws, the guard sends an error and the next handler does not run.
+ * Makes a guard from a check. If the check throws, the guard sends an error and the next handler does not run. After a check without a
+ * promise, the next handler runs in the next turn of the event loop. If several requests arrive together, Node then verifies their tokens
+ * one after the other, and sends their responses one after the other. That needs less CPU time per request, because that code stays in the
+ * processor's cache.
  * @param answer returns true if it has sent another response instead of the envelope
  */
 export function guarding(
@@ -226,13 +233,14 @@ export function guarding(
   check: (req: Request, res: Response) => Promise<void> | void,
   answer: (error: unknown, req: Request, res: Response) => boolean = () => false,
 ): RequestHandler {
-  return step(check, (error, req, res, next) => {
+  const refused: ErrorRequestHandler = (error, req, res, next) => {
     if (!res.headersSent && answer(error, req, res)) return
     logRefusal(ctx.logger, error)
     const challenge = res.headersSent ? null : challengeOf(ctx, req, error)
     if (challenge !== null) res.setHeader('WWW-Authenticate', challenge)
     refuse(req, res, next, error, ctx)
-  })
+  }
+  return step(check, refused, (next) => void setImmediate(next))
 }
 
 /**

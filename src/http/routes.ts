@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express'
+import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response, Router } from 'express'
 import type Joi from 'joi'
 import { AppError, InternalError, MethodNotAllowedError, ServiceUnavailableError } from '../errors'
 import { inTime } from '../in-time'
@@ -87,8 +87,15 @@ export function settled(handle: (req: Request, res: Response) => Promise<void> |
   }
 }
 
-/** Makes a handler that calls the next one if the check passes. `refuse` handles an error of the check. Without a promise it continues at once. */
-export function step(check: (req: Request, res: Response) => Promise<void> | void, refuse: ErrorRequestHandler = passOn): RequestHandler {
+/**
+ * Makes a handler that calls the next one if the check passes. `refuse` handles an error of the check. If the check returns no promise,
+ * `proceed` calls the next handler; by default at once.
+ */
+export function step(
+  check: (req: Request, res: Response) => Promise<void> | void,
+  refuse: ErrorRequestHandler = passOn,
+  proceed: (next: NextFunction) => void = (next) => next(),
+): RequestHandler {
   return (req, res, next) => {
     let pending: Promise<void> | void
     try {
@@ -96,7 +103,7 @@ export function step(check: (req: Request, res: Response) => Promise<void> | voi
     } catch (thrown) {
       return void refuse(asError(thrown), req, res, next)
     }
-    if (!pending) return next()
+    if (!pending) return proceed(next)
     withinRequest(pending)
       .then(
         () => next(),

@@ -61,6 +61,36 @@ describe('a host that answers first', () => {
   })
 })
 
+describe('the handler behind a guard', () => {
+  test('runs in a later turn of the event loop, also while a test of the host has replaced every timer', async () => {
+    const seen: string[] = []
+    const { token, userId, ask } = await startSignedIn({
+      host: (app, auth) => {
+        app.use((_req, _res, next) => {
+          next()
+          seen.push('guard has returned')
+        })
+        app.use('/auth-only', auth.guards.requireAuth(), (_req, _res, next) => {
+          seen.push('handler')
+          next()
+        })
+        guardedRoutes(app, auth)
+      },
+    })
+    const headers = { Authorization: `Bearer ${token}` }
+    seen.length = 0
+    await ask('/auth-only', headers)
+    expect(seen).toEqual(['guard has returned', 'handler'])
+
+    vi.useFakeTimers({ toFake: ['setImmediate'] })
+    try {
+      expect((await ask('/auth-only', headers)).body).toEqual({ sub: userId })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
 describe('R-101 the Authorization header', () => {
   test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('R-101 the scheme %s is ours in any letter case', async (scheme) => {
     const { token, userId, ask } = await startSignedIn()
