@@ -30,9 +30,11 @@ export function createRedirectFlow(ctx: AuthContext): RedirectFlow {
     if (isPassportProvider(provider)) flows.set(key, flowOfStrategy(ctx, key, provider))
     else clients.set(key, provider)
   }
-  let ofClients: Promise<RedirectFlow> | undefined
-  const flowOfClients = () => {
-    ofClients ??= import('./client-flow.js').then(({ createClientFlow }) => createClientFlow(ctx, clients))
+  let ofClients: RedirectFlow | undefined
+  async function flowOfClients(): Promise<RedirectFlow> {
+    if (ofClients) return ofClients
+    const { createClientFlow } = await import('./client-flow.js') // if this fails, the next login tries again
+    ofClients ??= createClientFlow(ctx, clients)
     return ofClients
   }
   const flowOf = async ({ provider }: Attempt) => flows.get(provider) ?? flowOfClients()
