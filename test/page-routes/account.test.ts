@@ -4,6 +4,7 @@ import { authenticator } from '../mfa/authenticator'
 import { type EnrolledMember, enrolled, mfaSettings } from '../mfa/people'
 import { addIdentity } from '../social/accounts-at-hand'
 import type { Browser } from '../support/app'
+import { withChangedEnd } from '../support/changed-text'
 import { databases } from '../support/databases'
 import { faultOf, fieldValue, noticeOf, onPages, problemOf, sendForm, signInByPage } from './people'
 
@@ -150,7 +151,7 @@ describe('the account area', () => {
 
     for (const [who, sealed] of [
       [other, enrolment],
-      [browser, `${enrolment.slice(0, -2)}AA`],
+      [browser, withChangedEnd(enrolment)],
       [browser, ''],
     ] as const) {
       const refused = await sendForm(who, path, { form_of, enrolment: sealed, code: '123456' })
