@@ -1,4 +1,3 @@
-import timers from 'node:timers'
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
 import { isSecondFactor } from '../amr'
 import type { GuardSettings } from '../config/guard-settings'
@@ -16,6 +15,7 @@ import {
 } from '../errors'
 import { describeStep, type Refusal } from '../http/description'
 import { refuseRequest } from '../http/forgotten-call'
+import { inNextTurn } from '../http/next-turn'
 import { step } from '../http/routes'
 import type { KeyList } from '../keys'
 import type { UserStore } from '../store/auth-store'
@@ -218,14 +218,10 @@ function authFinder(ctx: GuardContext): FindAuth {
   }
 }
 
-// Read here, so that a test with fake timers does not stop its requests.
-const { setImmediate } = timers
-
 /**
  * Makes a guard from a check. If the check throws, the guard sends an error and the next handler does not run. After a check without a
- * promise, the next handler runs in the next turn of the event loop. If several requests arrive together, Node then verifies their tokens
- * one after the other, and sends their responses one after the other. That needs less CPU time per request, because that code stays in the
- * processor's cache.
+ * promise, the next handler runs in the next turn of the event loop. So Node verifies the tokens of several requests one after the other,
+ * and then sends their responses one after the other.
  * @param answer returns true if it has sent another response instead of the envelope
  */
 export function guarding(
@@ -240,7 +236,7 @@ export function guarding(
     if (challenge !== null) res.setHeader('WWW-Authenticate', challenge)
     refuse(req, res, next, error, ctx)
   }
-  return step(check, refused, (next) => void setImmediate(next))
+  return step(check, refused, inNextTurn)
 }
 
 /**

@@ -4,6 +4,7 @@ import { AppError, InternalError, MethodNotAllowedError, ServiceUnavailableError
 import { inTime } from '../in-time'
 import type { Description } from './description'
 import { readJsonBody } from './json-body'
+import { inNextTurn } from './next-turn'
 import { setSecurityHeaders } from './send'
 import { validate } from './validate'
 
@@ -52,7 +53,13 @@ export function mountRoutes(router: Router, routes: readonly Route[]): void {
 }
 
 function register(router: Router, { method, path, when, before = [], handle, onError }: Route): void {
-  const handlers = [...(when ? [asking(when)] : []), secured, ...before, settled(handle), ...(onError ? [onError] : [])]
+  const handlers = [
+    ...(when ? [asking(when)] : []),
+    method === 'GET' ? secured : securedLater,
+    ...before,
+    settled(handle),
+    ...(onError ? [onError] : []),
+  ]
   if (method === 'GET') router.get(path, ...handlers)
   else if (method === 'POST') router.post(path, ...handlers)
   else if (method === 'PATCH') router.patch(path, ...handlers)
@@ -66,6 +73,12 @@ function asking(when: (req: Request) => boolean): RequestHandler {
 const secured: RequestHandler = (_req, res, next) => {
   setSecurityHeaders(res)
   next()
+}
+
+/** Like `secured`, for the methods that have a body. In a measurement, a refresh became faster by a later turn, and GET did not. */
+const securedLater: RequestHandler = (_req, res, next) => {
+  setSecurityHeaders(res)
+  inNextTurn(next)
 }
 
 function refuseMethod(lines: readonly Route[]): RequestHandler {

@@ -16,9 +16,10 @@ export interface LoginHints {
 }
 
 /**
- * Runs clients by Passport. Only this file uses Passport, and only the first social login loads this file. The flow uses its own Passport instance and its own requests. So the host's `req`
- * keeps its user, session and `_sessionManager`. The flow registers and calls strategies by name. Passport writes `success` and `fail` onto
- * a strategy *object*. With a shared object, two simultaneous requests would get each other's results.
+ * Runs clients by Passport. Only this file uses Passport, and only the first social login loads this file. The flow uses its own Passport
+ * instance and its own requests. So the host's `req` keeps its user, session and `_sessionManager`. The flow registers and calls strategies
+ * by name. Passport writes `success` and `fail` onto a strategy *object*. With a shared object, two simultaneous requests would get each
+ * other's results.
  */
 export function createClientFlow(ctx: AuthContext, clients: ReadonlyMap<string, ProviderClient>) {
   const passport = new Passport()
