@@ -7,12 +7,14 @@ import { databases, type OpenDatabase } from '../support/databases'
 import { logTap } from '../support/log-tap'
 import { mailbox } from '../support/mailbox'
 import { acts, sending } from './acts'
-import { atRest } from './at-rest'
+import { asking, atRest } from './at-rest'
 import { type CutRig, cutRig } from './cut-rig'
 import { faultyApp } from './faulty-app'
 import { type WellHost, wellHost } from './well-host'
 
 const unavailable = { code: 'SERVICE_UNAVAILABLE', detail: expect.any(String), details: {} }
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 function expectUnavailable({ status, body, headers }: supertest.Response): void {
   expect([status, body]).toEqual([503, unavailable])
@@ -79,10 +81,11 @@ for (const database of await databases()) {
           return answer
         }),
       )
+      while (asking(rig.knex) < sent.length) await turn() // the clock begins when all have arrived
       let most = 0
       for (; seconds.length < sent.length && now < 60; now += 0.5) {
         await vi.advanceTimersByTimeAsync(500)
-        await new Promise((resolve) => setImmediate(resolve))
+        await turn()
         most = Math.max(most, rig.proxy.open)
       }
 
