@@ -47,10 +47,11 @@ function hasBody(req: Request): boolean {
 }
 
 function parseBody(req: Request, res: Response, parse: RequestHandler): Promise<unknown> {
+  if (req.readable === false) throw incomplete() // the client has closed the connection; Express 4 would treat that as an error of the server
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       res.setHeader('Connection', 'close')
-      reject(new ValidationError({ details: { errors: [{ path: '', rule: 'incomplete' }] } }))
+      reject(incomplete())
     }, deadlineMs)
     timer.unref()
     parse(req, res, (error?: unknown) => {
@@ -59,6 +60,10 @@ function parseBody(req: Request, res: Response, parse: RequestHandler): Promise<
       else resolve(req.body)
     })
   })
+}
+
+function incomplete(): ValidationError {
+  return new ValidationError({ details: { errors: [{ path: '', rule: 'incomplete' }] } })
 }
 
 /**
