@@ -16,8 +16,8 @@ export function signClaims({ algorithm, kid, privateKey }: SigningKey, claims: o
 
 /**
  * Returns the payload of a token that the key signed under its own algorithm (RFC 8725 section 3.1). Null for every other token. The caller
- * checks the header before this call, and the claims after it. The caller also checks `exp`, because a cached token is checked again
- * without its signature.
+ * checks the characters and the header before this call, and the claims after it. The caller also checks `exp`, because a cached token is
+ * checked again without its signature.
  */
 export function readSigned(verifying: VerifyingKey, token: string): unknown {
   if (verifying.algorithm !== 'HS256') return isCanonical(token) ? payloadOf(token, verifying.key, verifying.algorithm) : null
@@ -28,11 +28,12 @@ export function readSigned(verifying: VerifyingKey, token: string): unknown {
 
 /**
  * Returns true if the signature is encoded in its only valid form. The spare bits of the last character would allow sixteen texts for one
- * signature (RFC 4648 section 3.5).
+ * signature (RFC 4648 section 3.5). Four characters are three bytes, so only the characters after the last full four can have spare bits.
  */
 function isCanonical(token: string): boolean {
-  const signature = token.slice(token.lastIndexOf('.') + 1)
-  return Buffer.from(signature, 'base64url').toString('base64url') === signature
+  const length = token.length - token.lastIndexOf('.') - 1
+  const end = token.slice(token.length - (length % 4))
+  return Buffer.from(end, 'base64url').toString('base64url') === end
 }
 
 function payloadOf(token: string, key: KeyObject, algorithm: 'HS256' | JwtAlgorithm): unknown {
