@@ -101,6 +101,12 @@ describe('the packed package', () => {
       expect(readFileSync(join(installed, file), 'utf8')).toMatch(/^(#!.*\n)?["']use strict["']/)
   })
 
+  test('its code is ASCII: any other character would make V8 keep the whole file as text of two bytes a character', () => {
+    const code = filesOf(installed).filter((path) => /^dist\/.*\.m?js$/.test(path))
+    expect(code.length).toBeGreaterThan(5)
+    expect(code.filter((path) => /[^\0-\x7f]/.test(readFileSync(join(installed, path), 'utf8')))).toEqual([])
+  })
+
   test('an app that both imports and requires it has one copy: instanceof holds across', () => {
     expect(run('commonjs/app.cjs').oneCopy).toBe(true)
     expect(run('module/app.mjs').oneCopy).toBe(true)
