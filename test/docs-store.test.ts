@@ -36,7 +36,7 @@ test('docs/store.md names the default columns of the users table, as createAuthT
 const intro = `# The store contract
 
 The interface of \`createAuthRouter({ store })\`. \`createKnexStore\` implements it. For a database that Knex does not support, write your own adapter.
-\`storeContract()\` of \`doorward/testing\` tests an adapter against every sentence here; [store](store.md) says how to run it.
+\`storeContract()\` of \`doorward/testing\` tests an adapter against every sentence here; [store](store.md#an-adapter-of-your-own) says how to run it.
 `
 
 function pageOf(source: string): string {
