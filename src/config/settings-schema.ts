@@ -226,7 +226,7 @@ function httpsOnly(): string {
   return 'https, or http on the loopback'
 }
 
-/** Allows a token, as RFC 6265 section 4.1.1 requires for the name of a cookie. */
+/** Allows only the characters that RFC 6265 section 4.1.1 allows in the name of a cookie. */
 function cookieName(fallback: string) {
   return text("1 to 64 letters, digits or any of !#$%&'*+-.^_`|~", (name) => /^[\w!#$%&'*+.^`|~-]{1,64}$/.test(name)).default(fallback)
 }

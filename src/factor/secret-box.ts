@@ -10,8 +10,8 @@ export function sealSecret(keys: readonly Buffer[], userId: string, secret: stri
 
 /**
  * Returns the decrypted secret. Returns null if no key decrypts the secret, or if the secret was changed or belongs to another user. An
- * unencrypted secret is returned unchanged. An attacker who can write to the table can add a factor anyway. Base32 has no dot, so an
- * unencrypted secret never looks like an encrypted secret.
+ * unencrypted secret is returned unchanged. This adds no risk, because an attacker who can write to the table can also add a factor.
+ * Base32 has no dot, so an unencrypted secret never looks like an encrypted secret.
  */
 export function openSecret(keys: readonly Buffer[], userId: string, stored: string): string | null {
   return isSealed(stored) ? openText(keys, purposeOf(userId), stored) : stored

@@ -219,9 +219,9 @@ function authFinder(ctx: GuardContext): FindAuth {
 }
 
 /**
- * Makes a guard from a check. If the check throws, the guard sends an error and the next handler does not run. After a check without a
- * promise, the next handler runs in the next turn of the event loop. So Node verifies the tokens of several requests one after the other,
- * and then sends their responses one after the other.
+ * Makes a guard from a check. If the check throws, the guard sends an error and the next handler does not run. If the check returns no
+ * promise, the next handler runs in the next turn of the event loop. If several requests arrive together, Node then first verifies all
+ * their tokens, and afterwards runs all their handlers. This needs less CPU time (`http/next-turn.ts`).
  * @param answer returns true if it has sent another response instead of the envelope
  */
 export function guarding(

@@ -7,8 +7,8 @@ interface ValidateOptions {
 }
 
 /**
- * Validates a value. The error contains only the path and the rule. Joi's message and context contain the submitted value, such as a
- * password.
+ * Validates a value. The error contains only the path and the rule, because Joi's message and context contain the submitted value, such as
+ * a password.
  */
 export function validate<T>(schema: Joi.ObjectSchema<T>, value: unknown, { presence = 'required' }: ValidateOptions = {}): T {
   const result = schema.validate(value, {

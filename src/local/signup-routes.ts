@@ -163,8 +163,8 @@ async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale
 }
 
 /**
- * Prepares the whole response before the delay of `timingGridMilliseconds`, because a taken address needs more work. After the delay, the
- * returned function only sends the response.
+ * Prepares the whole response before the delay of `timingGridMilliseconds`, because new and taken addresses need different work. After the
+ * delay, the returned function only sends the response.
  */
 function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: DeliveryLine['delivery']): () => void {
   const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null

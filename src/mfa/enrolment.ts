@@ -90,7 +90,7 @@ function enrolmentHash(userId: string, secret: string): string {
 }
 
 /**
- * Returns only the session's id if no other value must be stored. The hashes are base64url, because 50 recovery codes must fit in the
+ * If only the session's id must be stored, returns the id alone. The hashes are base64url, because 50 recovery codes must fit in the
  * column (`payloadLength` in readiness/table-needs.ts).
  */
 function writePayload(sessionId: string | null, { secret, recoveryCodes, isFinal }: BegunFactor): string | null {

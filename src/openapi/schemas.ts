@@ -23,7 +23,7 @@ export class NamedSchemas {
 
 /**
  * Returns the Joi schema of a body as JSON Schema.
- * @param presence the presence of fields whose schema sets no presence, as in `validate`
+ * @param presence `required` or `optional`, for fields whose schema sets neither; as in `validate`
  */
 export function jsonSchemaOf(schema: Joi.ObjectSchema, presence: 'required' | 'optional' = 'required'): JsonSchema {
   const silent = presence === 'required' ? fieldsThatDoNotSay(schema) : []

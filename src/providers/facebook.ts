@@ -55,7 +55,7 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
   }
 
   /**
-   * Asks Facebook, as this app, which app the token was issued to (`GET {apiUrl}/debug_token`).
+   * Asks Facebook, with the credentials of this app, for which app it issued the token (`GET {apiUrl}/debug_token`).
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
    */

@@ -33,8 +33,8 @@ export interface TokenVerifierOptions {
   /** Claims that are required in addition to `exp`, `iss` and `sub`. */
   requiredClaims?: readonly string[]
   /**
-   * How long a key set is used before it is read again, in seconds. Default 300. If the set is in use, the verifier reads it earlier, in
-   * the background.
+   * How long a key set is used before it is read again, in seconds. Default 300. The verifier reads a set that is in use again
+   * before that time, in the background.
    */
   lifespanSeconds?: number
   /** The least time between two fetches of the key set for an unknown `kid`, in seconds. Default 60. */

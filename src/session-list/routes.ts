@@ -81,7 +81,7 @@ function changing(ctx: AuthContext, guards: Guards) {
   return [routeBudget(ctx, 'sessions'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 
-/** Returns the session of the request. `aliveSession` found the session, because the store keeps sessions. */
+/** Returns the session that `aliveSession` found. It is never null, because these routes exist only if the store keeps sessions. */
 function ownSession(req: Request): SessionRecord {
   const session = sessionOf(req)
   if (!session) throw new Error('aliveSession() let a request in without a session')

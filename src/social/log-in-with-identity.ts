@@ -116,7 +116,7 @@ function withoutPassword<Session extends OpenedSession>(ctx: AuthContext, result
 
 /**
  * Finds the account of the address, after the search by identity found no link. Between the two searches, a first login in another tab may
- * have committed. In that case, the account of the address already has this identity.
+ * have linked the identity. In that case, the account of the address already has this identity.
  */
 async function findByEmail(ctx: AuthContext, profile: OAuthUser): Promise<{ emailOwner: UserRecord | null; link: Link | null }> {
   if (profile.email === null) return { link: null, emailOwner: null }

@@ -15,7 +15,7 @@ export const postgresql: Dialect = {
   // With the cast, PostgreSQL compares texts, also for a column of type citext.
   exactText: '?? = cast(? as text) collate "C"',
   types: { id: 'uuid', bigint: 'bigint', text: 'text', boolean: 'boolean', instant: 'timestamptz(3)' },
-  // As text in UTC. The driver would write local time with an offset. The instant is wrong if the time and the offset disagree.
+  // As text in UTC. The driver would write local time with an offset, and the two may disagree.
   instantToColumn: (instant) => instant.toISOString(),
   instantExpression: null,
   integerKeyExpression: null,

@@ -28,8 +28,8 @@ export interface Dialect {
   readonly integerKeyExpression: string | null
   booleanToColumn(value: boolean): boolean | number
   /**
-   * Inserts many rows by a statement with one binding for all values. All rows have equal columns, with their names in the database. Skips
-   * rows that a unique rule refuses. Returns `column` of the inserted rows. Null: the database has no such statement.
+   * Inserts many rows by one statement, which has one bound parameter for all values. Every row has the same keys: the column names in the
+   * database. Skips rows that a unique rule refuses. Returns `column` of the inserted rows. Null: the database has no such statement.
    */
   readonly insertFree: null | ((db: Queryable, table: string, rows: readonly Row[], column: string) => Promise<string[]>)
   /** Runs a compiled statement and returns its rows. */

@@ -8,7 +8,7 @@ export interface Version {
   readonly tables: readonly TableSchema[]
   /** Columns of tables of earlier versions that become narrower. */
   readonly narrowed?: readonly NarrowedColumn[]
-  /** Indexes on tables of earlier versions, which may have rows. */
+  /** Indexes on tables of earlier versions. These tables may already have rows. */
   readonly indexes?: readonly AddedIndex[]
   /** Moves rows out of tables of earlier versions, and drops those tables. */
   readonly move?: Move
