@@ -25,7 +25,7 @@ export async function readJsonBody(req: Request, res: Response): Promise<unknown
 // Without `extended`, every field is a string or a list of strings.
 const parseForm = express.urlencoded({ limit: limitBytes, inflate: false, extended: false, type: () => true })
 
-/** Returns true if the body is a form, as a page without script sends a form. */
+/** Returns true if the body is an HTML form that a page sent without a script. */
 export function isForm({ headers }: Request): boolean {
   return /^application\/x-www-form-urlencoded[\t ]*(?:;|$)/i.test(headers['content-type'] ?? '')
 }

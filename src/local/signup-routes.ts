@@ -96,8 +96,8 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
 }
 
 /**
- * Validates the body with the library's schema and with the host's schema. The host's schema can only add rules. The account gets the
- * values of the library's schema.
+ * Validates the body with the library's schema and with the host's schema. The host's schema can add rules, and it
+ * decides the values of the host's fields. All other values come from the library's schema.
  */
 async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody & { extra: object; fields: HostFields }> {
   const own = validate(baseOf(ctx), body)

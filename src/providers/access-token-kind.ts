@@ -52,8 +52,8 @@ function mediaType(headerType: string | null): string {
 }
 
 /**
- * Rejects other kinds of tokens by the claims of an introspection response, which has no header. Some providers repeat the login's nonce in
- * this response. In that case, a claim must say that the token is an access token.
+ * Rejects tokens that are not access tokens. An introspection response has no JWT header, so the function reads the claims. Some
+ * providers repeat the login's nonce in this response. In that case, a claim must say that the token is an access token.
  *
  * @throws OAuthTokenRejectedError
  */

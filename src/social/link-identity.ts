@@ -44,7 +44,7 @@ const rounds = 4
  * @throws OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, OAuthError (an unusable profile), ServiceUnavailableError (too many
  * conflicts)
  * @throws what `check` throws; by default UnauthorizedError (the account is gone), AccountInactiveError
- * @throws UnauthorizedError also if the identity's earlier account is gone
+ * @throws UnauthorizedError if the identity is linked to an account that was deleted
  */
 export async function linkIdentity(
   ctx: AuthContext,

@@ -18,7 +18,7 @@ export type TokenInHand = AccessTokenInHand | IdTokenInHand
 
 /** A provider's access token. */
 export interface AccessTokenInHand {
-  /** The registration key. */
+  /** The key of the provider in the option `providers`, for example `google`. */
   provider: string
   /** 1 to 8,192 visible ASCII characters. */
   accessToken: string

@@ -13,7 +13,7 @@ export type ReauthenticationMethod = 'password' | 'otp' | 'passkey' | 'email' | 
 export interface MethodContext {
   readonly settings: Pick<Settings, 'localAccountsEnabled' | 'passwordLogin' | 'mfaEnabled' | 'passkeysEnabled'>
   readonly now: () => Date
-  /** By registration key. Absent in guards without a router. */
+  /** The router's providers by their keys in the option `providers`. Absent in guards without a router. */
   readonly providers?: ReadonlyMap<string, Provider>
   /** Null or absent: no mail can be sent. Absent in guards without a router. */
   readonly postman?: AuthContext['postman']
