@@ -228,7 +228,8 @@ export interface Settings {
    * Sets when an activation keeps the password of the sign-up.
    * - `strict` (recommended): the activation must come from the browser that signed up, or the person must enter the password. Both ways
    *   show that the owner of the address signed up.
-   * - `lenient`: the link is enough. If more than one sign-up used the address, the rule of `strict` applies.
+   * - `lenient`: the link is enough. The rule of `strict` applies in two cases: more than one sign-up used the address, or doorward mailed
+   *   the link after a password reset request.
    *
    * Default `lenient`. `AUTH_ACTIVATION_BINDING`.
    */

@@ -49,8 +49,8 @@ const rounds = 4
 /**
  * Turns an external identity into a session. The function finds the account, or links or creates one, as `decideIdentity` says.
  *
- * Each round reads, decides, and acts in one transaction. The transaction checks the facts of the decision again. Another request may have
- * changed the facts (the same first login in another tab, an unlink, a sign-up). In that case, the next round reads again.
+ * Each round first reads and decides, without a transaction. Then it acts in one transaction, which checks the facts again. Another request
+ * may have changed the facts (the same first login in another tab, an unlink, a sign-up). In that case, the next round reads again.
  * @throws OAuthEmailMissingError, OAuthEmailTakenError, OAuthEmailUnverifiedError, OAuthProviderAlreadyLinkedError,
  * OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile), UnauthorizedError (the identity's account is
  * gone)

@@ -57,8 +57,8 @@ const synonyms: Readonly<Record<Field, readonly string[]>> = {
 }
 
 /**
- * The fields that a table must have. With providers, the table must also have `name`. doorward also works without `emailVerifiedAt`.
- * Without that field, an account that an attacker created would survive the owner's password reset.
+ * The fields that `init` asks for. With providers, it also asks for `name`. doorward works without `emailVerifiedAt`, but then a password
+ * reset by the owner does not remove the factors, passkeys and identities that an attacker added before.
  */
 const required: readonly Field[] = ['id', 'email', 'hashedPassword', 'isActive', 'createdAt', 'updatedAt', 'emailVerifiedAt']
 
