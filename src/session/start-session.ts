@@ -28,7 +28,7 @@ export interface StartedSession {
   readonly session: SessionRecord
   /** The token itself. The response sends it once, and doorward never stores it. */
   readonly token: string
-  /** How many other sessions of the user `maxSessionsPerUser` revoked. */
+  /** The number of other sessions of this user that doorward revoked because of the limit `maxSessionsPerUser`. */
   readonly endedByLimit: number
 }
 

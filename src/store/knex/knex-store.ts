@@ -31,7 +31,7 @@ export interface KnexStoreOptions extends HostTables {
   preparedStatements?: boolean
 }
 
-/** Options that switch no optional table off. */
+/** Options that leave every optional table on. */
 interface CompleteOptions extends KnexStoreOptions {
   identities?: TableOptions<IdentityRecord>
   recoveryCodes?: TableOptions<RecoveryCodeRecord>
