@@ -20,7 +20,7 @@ export interface DemoOptions {
 export interface Demo {
   /** Where to point the browser. */
   readonly url: string
-  /** Acme ID's address, its issuer identifier. */
+  /** Acme ID's address, which is also its issuer identifier. */
   readonly providerUrl: string
   /** Octo ID's address. */
   readonly octoUrl: string

@@ -90,7 +90,7 @@ function requestClock(signal: AbortSignal): RequestClock {
   }
   return {
     hasHashed: () => askedAt !== null,
-    // Only the wait in the hash queue moves the start. The time of queries before the hash still counts.
+    // Only the wait in the hash queue moves the start of the grid. The time of queries before the hash still counts.
     start: () => arrivedAt + (askedAt === null || begunAt === null ? 0 : begunAt - askedAt),
     watch: (hasher) => ({
       // The hasher may be an instance of a class, so an object spread would lose its methods.

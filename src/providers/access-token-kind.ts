@@ -3,7 +3,7 @@ import { refused } from './signed-token'
 type Claims = Record<string, unknown>
 
 /**
- * Names of other kinds of tokens. Keycloak puts the name into `typ`. Cognito and Hydra put the name into `token_use`. `typ` may also be in
+ * Names of tokens that are not access tokens. Keycloak puts the name into `typ`. Cognito and Hydra put the name into `token_use`. `typ` may also be in
  * the header.
  */
 const otherKinds = ['id', 'id_token', 'refresh', 'refresh_token', 'offline', 'logout']

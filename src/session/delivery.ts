@@ -65,8 +65,9 @@ export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, deliver
 }
 
 /**
- * How a login's response sends the tokens. `bearer`: in the body. `cookie`: in cookies, with null in the body. `both`: in the body and in
- * cookies. `session`: the response has no tokens, but a server-side session in a cookie.
+ * How one response sends the tokens of a login. `bearer`: in the body. `cookie`: in cookies, with null in the body. `both`: in the body and
+ * in cookies. `session`: the response has no tokens, but a server-side session in a cookie. If the setting is `both`, each route passes one
+ * of the first three.
  */
 export type Delivery = Settings['tokenDelivery']
 

@@ -20,8 +20,8 @@ export const longestAnswer = 4_500
 const parameter = 'answer'
 
 /**
- * Reads the response of a callback from its query. If the provider responds by POST, reads the data that the POST route sealed. In that
- * case, the plain query may only contain an `error`, because some providers send refusals in the query.
+ * Reads the response of a callback from its query. If the provider responds by POST, reads the data that the POST route sealed. Without
+ * sealed data, reads only the `error` parameters of the query, because some of these providers send a refusal in the query.
  */
 export function callbackAnswer(ctx: AuthContext, req: Request, provider: string): CallbackAnswer {
   if (!answersByForm(ctx.providers.get(provider))) return answerOf((name) => queryValues(req, name), false)

@@ -21,7 +21,7 @@ const abandonedAfterMs = 7 * 86_400_000
 /**
  * Deletes rows that are no longer needed: expired tokens and email logins, and sessions that were revoked or expired. Pending accounts are
  * deleted seven days after their last activation link expired. A used activation token stays if the users table has no `activatedAt`,
- * because it then shows that the account was activated.
+ * because the token then shows that the account was activated.
  *
  * Works in batches. Each batch is one statement along an index. So `purgeExpired` can run next to a live service, and you can stop it at
  * any time. Call `purgeExpired` from your own job, once a day or an hour.
