@@ -98,7 +98,7 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
   timingDefence?: boolean
   /** The rate limits. `false` turns a limit off. */
   throttle?: {
-    /** The counters that all processes share. Default: counters in the memory of this process. */
+    /** Where the counts are stored. Default: in the memory of this process. Several processes need a shared store. */
     counters?: CounterStore
     /** Requests of a client to a route. Default 60 per 60 s. */
     routes?: Budget | false

@@ -59,7 +59,7 @@ export function hostClaimsOf(payload: object): HostClaims {
   return own.length === 0 ? noClaims : Object.fromEntries(own.map(([name, value]) => [name, copyOfJson(value) ?? null]))
 }
 
-// JSON of 1 KiB has fewer nested levels; a circular structure has more.
+// Claims may have 1 KiB of JSON, which has fewer nested levels than this. A circular structure has more.
 const maxDepth = 512
 
 /** Returns a frozen copy. Undefined: JSON cannot represent the value, or would change it (a date, NaN, an object of a class). */

@@ -8,8 +8,8 @@ import { keepChallenge } from '../session/challenge-cookie'
 import { isApp } from '../session/destination'
 
 /**
- * Asks the browser for the second factor. If our pages are on, the function redirects to `/mfa`, and that page continues to the target. An
- * app's login sets no cookie, so the browser gets a page with a separate form.
+ * Asks the browser for the second factor. If our pages are on, the function redirects to `/mfa`, and that page continues to the target. A
+ * login of an app sets no cookie that could store the token, so the response is a page whose form contains the token.
  */
 export function sendChallenge(ctx: AuthContext, req: Request, res: Response, page: ChallengePage, redirect = sendRedirect): void {
   const { mfaToken, target } = page

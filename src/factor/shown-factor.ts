@@ -12,7 +12,7 @@ import { acceptPasskey, provePasskey, refusingReplay } from './prove-passkey'
 export interface ShownFactor {
   /** A code of the authenticator app, or a recovery code. */
   code?: string | undefined
-  /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`, with the options of a reauthentication. */
+  /** The JSON of the credential that `navigator.credentials.get()` returned for the options of a reauthentication. */
   credential?: unknown
   /** Required with a credential: the `challenge` of those options. */
   challenge?: string | undefined

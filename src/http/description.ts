@@ -24,7 +24,7 @@ export interface Description {
   readonly limit?: string
 }
 
-/** A successful response of a route. */
+/** A response that a route itself sends. */
 export interface Answer {
   readonly status: 200 | 201 | 202 | 204 | 302 | 303 | 400
   readonly description: string

@@ -132,9 +132,9 @@ function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: 
 }
 
 /**
- * Throws the database's error. Only a new address reaches the database. So if the response must not reveal a taken address, the function
- * only logs the error.
- * @throws `error`
+ * Handles the error of a database that rejected a sign-up. This happens only if the address is new, so an error in the response would show
+ * that the address has no account. If responses may not reveal this, the function only logs the error.
+ * @throws `error`, if responses may reveal this
  */
 function refuseOrHide(ctx: AuthContext, error: Error): void {
   if (tellsTakenAddress(ctx)) throw error

@@ -33,7 +33,7 @@ export interface Replacement extends BegunFactor {
 /**
  * Records an enrolment for 15 minutes, together with its session. That session may finish the enrolment even when the session is no longer
  * fresh. Call the function inside the transaction that stores the pending secret.
- * @param begun the encrypted secret of the user's row, or the replacement; the secret is different for each enrolment
+ * @param begun the new factor: the encrypted secret of the user's row, or a `Replacement`. Each enrolment has a different secret
  * @param session null: any session of the account may finish the enrolment, because the host began it or the store keeps no sessions
  */
 export async function beginEnrolment(ctx: AuthContext, userId: string, begun: BegunFactor, session: SessionRecord | null): Promise<void> {

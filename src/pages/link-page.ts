@@ -46,7 +46,7 @@ export interface LinkPage {
   redeem(click: LinkClick): Promise<PageAfter | null>
   /** True if another route handles JSON on the same path. */
   sharesPath?: boolean
-  /** The description of the redirect after the form, if the target is not the page for a new password. */
+  /** The OpenAPI description of the redirect after the form. Default: a redirect to the page for a new password. */
   seeOther?: string
   /** Origins to which the form may redirect. */
   formTargets?: readonly string[]

@@ -67,7 +67,7 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
     return { claims: { sub } }
   }
 
-  /** Returns the `appsecret_proof`. If the app requires it at Facebook, an attacker cannot use a stolen token. */
+  /** Returns the `appsecret_proof`. If the app's settings at Facebook require this proof, a stolen token alone is useless. */
   #proofOf(accessToken: string): string {
     return createHmac('sha256', this.connection().clientSecret).update(accessToken).digest('hex')
   }

@@ -27,8 +27,8 @@ export interface KeySetOptions {
 export interface KeySet {
   /**
    * Returns the key that may verify a token with this header. If the set does not know the `kid`, `find` fetches the set again after a
-   * cooldown. For a token from our own exchange, the cooldown is 5 seconds. An attacker cannot make a token from our own exchange. A
-   * provider may change its keys right after the last fetch.
+   * cooldown. For a token from our own exchange, the cooldown is only 5 seconds, because a provider may change its keys right after the
+   * last fetch. The short cooldown is safe, because an attacker cannot make such a token.
    *
    * @throws OAuthTokenRejectedError when the set has no such key, or has it in an unusable form
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key

@@ -16,7 +16,10 @@ export interface Readiness {
    * @throws SignInUnavailableError while there is an `error`
    */
   pass(): Promise<void>
-  /** Throws the error of `pass`, but does not wait. Inside a host's transaction, the check could wait for the same transaction. */
+  /**
+   * Throws the error of `pass`, but does not wait. Inside a host's transaction, waiting could take forever, because the check may need the
+   * connection of that transaction.
+   */
   refuseIfBroken(): void
   /** Runs a new check and returns the findings. Earlier findings do not matter. */
   look(): Promise<readonly TableFinding[]>

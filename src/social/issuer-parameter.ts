@@ -4,7 +4,7 @@ import type { CallbackAnswer } from './callback-answer'
 
 /**
  * Rejects a response with an issuer of another provider (a mix-up attack, RFC 9207 section 2.4). If the provider always sends an issuer,
- * also rejects a response without an issuer. A rejected callback sends the code to no provider.
+ * also rejects a response without an issuer. If the function rejects the callback, doorward sends the code to no provider.
  * @throws OAuthError
  */
 export function checkIssuerParameter(client: Provider, answer: CallbackAnswer): void {

@@ -9,8 +9,8 @@ import type { AppDestination } from '../session/destination'
 import type { LoginChallenge } from '../session/finish-login'
 
 /**
- * Ends a login that an app began. The browser shows the page for the second factor, or opens the app with its code. The response sets no
- * session cookie.
+ * Ends a login that an app began. The browser shows the page for the second factor, or opens the app with the login's code. The
+ * response sets no session cookie.
  */
 export async function sendToApp(
   ctx: AuthContext,

@@ -64,7 +64,7 @@ function fetchUserInHand(ctx: AuthContext, given: TokenInHand): Promise<OAuthUse
 /**
  * Returns the profile of an access token, after the provider confirmed that the token was issued to this application. Otherwise another
  * application could log in here with a token of its own user (RFC 6749 section 10.16). Reads no account.
- * @throws OAuthAudienceUnverifiableError before any call; OAuthError and what the client's audience check throws
+ * @throws OAuthAudienceUnverifiableError before any request to the provider; OAuthError, and every error of the client's audience check
  * @throws OAuthTokenRejectedError when the profile belongs to another person than the token
  */
 async function fetchUserOfAccessToken(ctx: AuthContext, { provider, accessToken }: AccessTokenInHand): Promise<OAuthUser> {

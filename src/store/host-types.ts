@@ -10,7 +10,7 @@ export interface HostTypes {
   delivery?: 'session'
 }
 
-/** The record, with `fields` of the types that the host stated. If the host stated no types, the record is unchanged. */
+/** The record, whose `fields` have the types that the host declared. If the host declared no types, the record is unchanged. */
 export type WithFields<Shape extends { fields?: unknown }, Host extends HostTypes> = Host extends { fields: infer Fields extends object }
   ? Omit<Shape, 'fields'> & { readonly fields: Readonly<Fields> }
   : Shape

@@ -76,7 +76,7 @@ function contextOf(auth: AuthRouter): AuthContext {
   )
 }
 
-/** Runs in a transaction that locks the user's row, like every login. So a parallel revocation runs before or after the transaction. */
+/** Runs `open` in a transaction that locks the user's row, as every login does. So a parallel revocation runs before or after it. */
 function inUnit<T>(ctx: AuthContext, { id }: UserRecord, open: (ctx: AuthContext, user: UserRecord) => Promise<T>): Promise<T> {
   return unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(id)

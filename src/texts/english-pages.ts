@@ -1,6 +1,6 @@
 /**
- * Every text of the pages, in English; a language without a text falls back to it. `{name}` is replaced by a value. `…_without_password`
- * replaces a text if passwords are off.
+ * Every text of the pages, in English. If another language has no such text, the page uses the English text. `{name}` is
+ * replaced by a value. `…_without_password` replaces a text if passwords are off.
  */
 export const englishPages = {
   'language.name': 'English',

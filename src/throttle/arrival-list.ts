@@ -32,7 +32,7 @@ export function leave<T>(place: ArrivalPlace<T>): void {
   place.newer.older = place.older
 }
 
-/** Returns the entry before the oldest entry and after the newest entry. This entry has no value. */
+/** Returns an empty ring: only the sentinel, which has no value. New entries go between the sentinel and itself. */
 function emptyRing<T>(): ArrivalPlace<T> {
   const ring = { value: undefined } as ArrivalPlace<T> // the next line completes the object
   ring.older = ring.newer = ring

@@ -145,7 +145,10 @@ function plausible(answer: Answer): Answer {
   throw new TypeError('The counter store must return { count, resetSeconds } as numbers.')
 }
 
-/** Rejects after the deadline. The function first lets the event loop read its sockets, because a busy process is not an outage. */
+/**
+ * Rejects after the deadline. Before it rejects, the event loop reads its sockets once more, because in a busy process the answer may have
+ * arrived already.
+ */
 async function inTime<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

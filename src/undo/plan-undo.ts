@@ -71,7 +71,7 @@ interface Followed {
   readonly factor: FactorState
   /** The points of changes that stay. */
   readonly final: ReadonlySet<StoredUndoPoint>
-  /** The points of the changes that the undo reverts, since the last final change of the factor. */
+  /** The undo points that are newer than the last final change of the factor. The undo reverts their changes. */
   readonly openSince: readonly StoredUndoPoint[]
 }
 

@@ -9,7 +9,7 @@ export type OwnUserFields = Omit<UserRecord, 'fields'>
 
 /** The argument of `insertDefaults` of the users table: the new account. */
 export interface InsertedUser {
-  /** `command`: your own call of `store.users.insert()` or a command line inserts the user. */
+  /** `command`: your own call of `store.users.insert()` or the `doorward` command inserts the user. */
   readonly by: UserOrigin['by']
   /** Lower-cased. */
   readonly email: string
