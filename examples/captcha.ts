@@ -1,6 +1,6 @@
 /**
- * A CAPTCHA in front of sign-ups, logins and requests for mailed links: Cloudflare Turnstile, by `guardRequest`. The page's widget puts its
- * answer into the body as `captcha`; Cloudflare's server says once whether it is good.
+ * A CAPTCHA for sign-ups, logins and requests for mailed links: Cloudflare Turnstile, with `guardRequest`. The page's widget writes its
+ * answer into the body field `captcha`. Cloudflare's server says whether the answer is valid. An answer is valid only once.
  *
  *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) TURNSTILE_SECRET=1x0000000000000000000000000000000AA npx tsx captcha.ts
  */
@@ -18,7 +18,7 @@ export function turnstile({ secret, url = siteverify }: { secret: string; url?: 
     if (typeof answer !== 'string' || answer.length > 2048) throw new errors.ForbiddenError()
     const body = new URLSearchParams({ secret, response: answer, remoteip: req.ip ?? '' }).toString()
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    // Cloudflare is away: nobody gets in. Catch it, and return, if you would rather be open.
+    // If Cloudflare does not respond, the request is rejected. To accept requests in that case, catch the error and return.
     const said = await http(url, { method: 'POST', headers, body }).catch((cause) => {
       throw new errors.ServiceUnavailableError({ cause })
     })

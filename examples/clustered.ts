@@ -1,6 +1,6 @@
 /**
- * Several workers on one port: accounts in PostgreSQL, budgets and spent logins in Redis. Without the shared counters each
- * worker would have budgets of its own, and a guesser as many tries as there are workers.
+ * Several workers on one port. The accounts are in PostgreSQL. The rate limits and the used logins are in Redis, so that all workers share
+ * them. Otherwise each worker would have its own rate limits, and an attacker could use up the limits of every worker.
  *
  *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) DATABASE_URL=postgres://… REDIS_URL=redis://… WORKERS=4 npx tsx clustered.ts
  */
@@ -18,14 +18,14 @@ function connect(): Knex {
 
 async function primary() {
   const database = connect()
-  await createAuthTables(database) // once, before any worker asks
+  await createAuthTables(database) // once, before a worker uses the tables
   await database.destroy()
   for (let worker = 0; worker < Number(WORKERS); worker++) cluster.fork()
   const served = new Set<number>()
   let stopping = false
   cluster.on('listening', ({ id }) => served.add(id))
   cluster.on('exit', ({ id }) => {
-    if (!stopping && served.has(id)) cluster.fork() // one that never got that far would fail again
+    if (!stopping && served.has(id)) cluster.fork() // a worker that never listened would fail again
   })
   process.once('SIGTERM', () => {
     stopping = true
@@ -40,7 +40,7 @@ async function worker() {
   const auth = createAuthRouter({
     store: createKnexStore({ knex: database }),
     throttle: { counters: redisCounters(redis) },
-    settings: { jwtSecret: AUTH_JWT_SECRET, publicUrl: 'http://localhost:3000' }, // the same for every worker
+    settings: { jwtSecret: AUTH_JWT_SECRET, publicUrl: 'http://localhost:3000' }, // the same settings for every worker
   })
   const log = auditLog(database)
   log.watch(auth.events)

@@ -1,5 +1,6 @@
 /**
- * A web app of one origin: tokens live in HttpOnly cookies, no script ever sees them, and a change needs the CSRF token.
+ * A web app on one origin. The tokens are in HttpOnly cookies, so no script can read them. A request that changes data needs the CSRF
+ * token.
  *
  *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) CSRF_SECRET=$(openssl rand -base64 48) npx tsx cookies-csrf.ts
  */
@@ -36,9 +37,9 @@ export async function start(port = 3000, filename = 'app.sqlite') {
     store: createKnexStore({ knex: database }),
     settings: {
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
-      publicUrl: 'http://localhost:3000', // where mailed links lead
+      publicUrl: 'http://localhost:3000', // mailed links begin with this URL
       tokenDelivery: 'cookie',
-      cookieSecure: false, // plain http on localhost only
+      cookieSecure: false, // false only for plain http on localhost
     },
   })
   const csrf = { secret: process.env.CSRF_SECRET ?? '' }
@@ -59,7 +60,7 @@ export async function start(port = 3000, filename = 'app.sqlite') {
   app.get('/', (_request, response) => {
     response.type('html').send(page)
   })
-  app.use('/auth', auth) // checks Origin by itself
+  app.use('/auth', auth) // needs no CSRF token, because doorward checks the Origin header itself
   app.use('/api', api)
   return app.listen(port, '127.0.0.1').on('close', () => database.destroy())
 }

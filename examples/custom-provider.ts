@@ -1,6 +1,6 @@
 /**
- * A provider that is neither OpenID Connect nor built in: a client of your own, two calls long. State, PKCE, the redirect and
- * the account are doorward's part.
+ * A login with a provider that is neither OpenID Connect nor built in. You write a client with two calls. doorward does the rest: state,
+ * PKCE, the redirect and the account.
  *
  *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) CHAT_URL=https://chat.example CHAT_ID=… CHAT_SECRET=… npx tsx custom-provider.ts
  *   open http://localhost:3000/auth/oauth/chat/login
@@ -9,12 +9,12 @@ import { createAuthRouter, createAuthTables, createHttpClient, createKnexStore, 
 import express from 'express'
 import knex from 'knex'
 
-const http = createHttpClient() // 10 seconds, 256 KiB, no redirects
+const http = createHttpClient() // time limit 10 seconds, at most 256 KiB, follows no redirects
 
 async function readJson(...call: Parameters<typeof http>): Promise<Record<string, unknown>> {
   const { status, body } = await http(...call)
   if (status !== 200) throw new errors.OAuthError()
-  return JSON.parse(Buffer.from(body).toString()) // what throws is 502 OAUTH_ERROR
+  return JSON.parse(Buffer.from(body).toString()) // if this throws, doorward responds 502 OAUTH_ERROR
 }
 
 const text = (value: unknown) => (typeof value === 'string' ? value : null)
@@ -38,11 +38,11 @@ export function chatClient({ url, id, secret }: { url: string; id: string; secre
     },
     async fetchUser({ accessToken }) {
       const raw = await readJson(`${url}/api/user`, { headers: { authorization: `Bearer ${accessToken}` } })
-      // The id that never changes, and never an address: people change theirs, and others get the old one.
-      // A number past 2^53 was rounded on its way here, and may be somebody else's.
+      // Use an id that never changes, and never an address, because another person can later get the same address. JSON.parse rounds a
+      // number above 2^53, so such an id could be the id of another person.
       if (typeof raw.id !== 'string' && !Number.isSafeInteger(raw.id)) throw new errors.OAuthError()
       const said = { email: text(raw.email), name: text(raw.name), picture: text(raw.avatar_url) }
-      return { provider: 'chat', subject: String(raw.id), emailVerified: null, ...said, raw } // null: chat does not say
+      return { provider: 'chat', subject: String(raw.id), emailVerified: null, ...said, raw } // null: chat does not say this
     },
   }
 }
@@ -57,7 +57,7 @@ export async function start(port = 3000, filename = 'app.sqlite', chat: Provider
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
       oauthEnabled: true,
       publicUrl: 'http://localhost:3000',
-      cookieSecure: false, // plain http on localhost only
+      cookieSecure: false, // false only for plain http on localhost
     },
   })
   await auth.ready() // rejects if a table is wrong

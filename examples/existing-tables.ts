@@ -1,6 +1,6 @@
 /**
- * Accounts in tables you already have, and an operation of ours inside a transaction of yours: a person and their team are
- * made together, or not at all.
+ * Accounts in tables that you already have. The sign-up runs inside your transaction: the app creates a person and their team together, or
+ * creates neither of them.
  *
  *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) npx tsx existing-tables.ts
  *   curl -d '{"email":"ana@example.com","password":"three quiet green rivers","team":"rivers"}' \
@@ -10,7 +10,7 @@ import { createAuthRouter, createAuthTables, createKnexStore, errorHandler, erro
 import express from 'express'
 import knex, { type Knex } from 'knex'
 
-/** `people` is yours, with integer keys; what it has no column for is `false`. */
+/** `people` is your table, with integer keys. `false` means that the table has no column for a field. */
 const tables = {
   users: {
     table: 'people',
@@ -36,7 +36,7 @@ async function createHostTables(database: Knex) {
     table.text('password_hash').notNullable()
     table.text('name')
     table.boolean('enabled').notNullable()
-    for (const name of ['created_at', 'updated_at']) table.bigInteger(name).notNullable() // milliseconds: SQLite has no instants
+    for (const name of ['created_at', 'updated_at']) table.bigInteger(name).notNullable() // milliseconds: SQLite has no type for a time
     for (const name of ['last_login_at', 'email_verified_at', 'activated_at', 'password_set_at']) table.bigInteger(name)
   })
   await database.schema.createTable('teams', (table) => {
@@ -48,11 +48,11 @@ async function createHostTables(database: Knex) {
 export async function start(port = 3000, filename = 'app.sqlite') {
   const database = knex({ client: 'better-sqlite3', connection: { filename }, useNullAsDefault: true })
   await createHostTables(database)
-  await createAuthTables(database, tables) // the other tables, referring to people.person_id
+  await createAuthTables(database, tables) // creates the other tables, which refer to people.person_id
   const store = createKnexStore({ knex: database, ...tables })
   const auth = createAuthRouter({
     store,
-    settings: { jwtSecret: process.env.AUTH_JWT_SECRET ?? '', publicUrl: 'http://localhost:3000' }, // where mailed links lead
+    settings: { jwtSecret: process.env.AUTH_JWT_SECRET ?? '', publicUrl: 'http://localhost:3000' }, // mailed links begin with this URL
   })
   await auth.ready() // rejects if a table is wrong
 
@@ -65,11 +65,12 @@ export async function start(port = 3000, filename = 'app.sqlite') {
       const link = await database.transaction(async (trx) => {
         const [person, activation] = await auth.service.using(store.using(trx)).signUp({ email, password })
         const taken = await trx('teams').where({ name: team }).first()
-        if (taken) throw new errors.ConflictError() // rolled back: nobody signed up either
+        if (taken) throw new errors.ConflictError() // the rollback also removes the new account
         await trx('teams').insert({ name: team, owner: person.id })
         return activation
       })
-      // Whoever reads the link owns the address: in production it is mailed, by a `mailer`, and never an answer.
+      // A person who can read the link counts as the owner of the address. So in production a `mailer` sends the link, and no response
+      // contains it.
       response.status(201).json(process.env.NODE_ENV === 'development' || process.env.NODE_ENV === 'test' ? link : {})
     } catch (error) {
       next(error)

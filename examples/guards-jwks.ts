@@ -1,6 +1,6 @@
 /**
- * An API beside the app that signs people in. It knows no secret, no database and no route of doorward's: only the address of
- * the public keys, which the issuing app publishes once it has `jwtKeys`.
+ * An API beside the app that logs people in. The API needs no secret, no database and no route of doorward. It needs only the URL of the
+ * public keys. The app publishes these keys if it has the setting `jwtKeys`.
  *
  *   JWKS_URI=https://app.example.com/auth/.well-known/jwks.json npx tsx guards-jwks.ts
  *   curl -H "authorization: Bearer $ACCESS_TOKEN" localhost:4000/reports
@@ -9,7 +9,7 @@ import { createGuards, errorHandler, findAuth, getAuth } from 'doorward'
 import express from 'express'
 
 export function start(port = 4000, jwksUri = process.env.JWKS_URI ?? '') {
-  const guards = createGuards({ settings: { jwksUri } }) // fetched when the first token comes, then kept
+  const guards = createGuards({ settings: { jwksUri } }) // fetches the keys for the first token, and then keeps them
 
   const app = express()
   app.get('/', guards.optionalAuth(), (request, response) => {
@@ -19,7 +19,7 @@ export function start(port = 4000, jwksUri = process.env.JWKS_URI ?? '') {
     response.json({ for: getAuth(request).sub })
   })
   app.delete('/reports', guards.requireMfa(), (_request, response) => {
-    response.sendStatus(204) // only somebody who has shown a second factor
+    response.sendStatus(204) // only for a session that used a second factor
   })
   app.use(errorHandler())
   return app.listen(port, '127.0.0.1')

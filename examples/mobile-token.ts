@@ -1,10 +1,10 @@
 /**
- * A phone app that signed a person in with a provider's own SDK sends the access token it got, once. The token must have been
- * issued to this application: one that was made for another app opens nothing here.
+ * A phone app logs a person in with a provider's SDK, and sends the access token of the provider once. The provider must have issued the
+ * token to this application. A token for another application is rejected.
  *
  *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) GOOGLE_CLIENT_ID=… GOOGLE_CLIENT_SECRET=… GOOGLE_IOS_CLIENT_ID=… npx tsx mobile-token.ts
  *
- * In the app:  POST /auth/oauth/google/token { access_token }  -> { access_token, refresh_token } of ours
+ * In the app:  POST /auth/oauth/google/token { access_token }  -> { access_token, refresh_token } of doorward
  */
 import { createAuthRouter, createAuthTables, createKnexStore, GoogleClient, getAuth, type ProviderClient } from 'doorward'
 import express from 'express'
@@ -14,7 +14,7 @@ function googleFromEnv(): ProviderClient {
   return new GoogleClient({
     clientId: process.env.GOOGLE_CLIENT_ID ?? '',
     clientSecret: process.env.GOOGLE_CLIENT_SECRET ?? '',
-    extraAudiences: [process.env.GOOGLE_IOS_CLIENT_ID ?? ''], // the phone apps have client ids of their own
+    extraAudiences: [process.env.GOOGLE_IOS_CLIENT_ID ?? ''], // the phone apps have their own client ids
   })
 }
 

@@ -1,6 +1,6 @@
 /**
- * An app without passwords: people sign in, and sign up, by a code that is mailed to them. One page, no framework in the browser.
- * Without a mailer, as here, the code stands in the answer and the page shows it; `smtpMailer()` sends it.
+ * An app without passwords. People log in and sign up with a mailed code. The app has one page and uses no framework in the browser. This
+ * example has no mailer, so the response contains the code, and the page shows it. To mail the code, pass `smtpMailer()`.
  *
  *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) npx tsx passwordless.ts
  */
@@ -49,12 +49,12 @@ export async function start(port = 3000, filename = 'app.sqlite', mailer?: Maile
     settings: {
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
       publicUrl: `http://localhost:${port}`,
-      cookieSecure: false, // true as soon as you serve over https
+      cookieSecure: false, // set true when you serve the app over https
       tokenDelivery: 'session',
       passwordLogin: false,
       emailLogin: 'code',
-      emailLoginSignup: true, // an address without an account gets one
-      backendLinks: true, // the links of other mails lead to built-in pages
+      emailLoginSignup: true, // for an address without an account, a login creates an account
+      backendLinks: true, // the links of other mails open built-in pages
     },
   })
   await auth.ready() // rejects if a table is wrong

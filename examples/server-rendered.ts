@@ -1,5 +1,5 @@
 /**
- * A site without a front end: a public page, a private one, and the whole account area as pages of doorward's own.
+ * A site without front-end code: a public page, a private page, and doorward's pages for the account.
  *
  *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) AUTH_MFA_SECRET_KEY=$(openssl rand -base64 32) npx tsx server-rendered.ts
  */
@@ -7,7 +7,7 @@ import { createAuthRouter, createAuthTables, createKnexStore, getAuth, html, typ
 import express from 'express'
 import knex from 'knex'
 
-/** Mails appear in the terminal; in production give `smtpMailer()` instead. */
+/** Writes mails to the terminal. In production, pass `smtpMailer()` instead. */
 const terminal: Mailer = { send: async ({ to, text }) => console.log(`Mail to ${to}\n${text}`) }
 
 export async function start(port = 3000, { filename = 'app.sqlite', mailer = terminal } = {}) {
@@ -19,9 +19,9 @@ export async function start(port = 3000, { filename = 'app.sqlite', mailer = ter
     theme: { name: 'Harbour', homeUrl: '/', accent: '#0b6e4f' },
     settings: {
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
-      publicUrl: 'http://localhost:3000', // where mailed links lead
+      publicUrl: 'http://localhost:3000', // mailed links begin with this URL
       tokenDelivery: 'session',
-      cookieSecure: false, // plain http on localhost only
+      cookieSecure: false, // false only for plain http on localhost
       pagesEnabled: true,
       mfaEnabled: true,
       mfaIssuer: 'Harbour',

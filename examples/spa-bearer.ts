@@ -1,18 +1,19 @@
 /**
- * The back end of a single-page app on another origin: tokens in the body, sent back in the Authorization header. No cookie,
- * so no CSRF; the app keeps the access token in memory and refreshes before it is over.
+ * The back end of a single-page app on another origin. The tokens are in the body of a response, and the app sends the access token in the
+ * Authorization header. There is no cookie, so there is no CSRF. The app keeps the access token in memory and refreshes it before it
+ * expires.
  *
  *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) SPA_ORIGIN=http://localhost:5173 npx tsx spa-bearer.ts
  *
  * In the app:  POST /auth/login { email, password }       -> { access_token, refresh_token }
- *              GET /api/hello   Authorization: Bearer …   -> 401 when it is over:
- *              POST /auth/refresh { refresh_token }       -> a new pair; the old refresh token is spent
+ *              GET /api/hello   Authorization: Bearer …   -> 401 if the token has expired:
+ *              POST /auth/refresh { refresh_token }       -> a new pair; the old refresh token is no longer valid
  */
 import { createAuthRouter, createAuthTables, createKnexStore, getAuth } from 'doorward'
 import express, { type RequestHandler } from 'express'
 import knex from 'knex'
 
-/** One origin, no credentials: doorward sets no CORS header itself. */
+/** Sets the CORS headers for one origin, without credentials, because doorward sets no CORS headers. */
 function allowOrigin(origin: string): RequestHandler {
   return (request, response, next) => {
     response.vary('Origin')
@@ -33,10 +34,10 @@ export async function start(port = 3000, filename = 'app.sqlite') {
     store: createKnexStore({ knex: database }),
     settings: {
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
-      publicUrl: 'http://localhost:3000', // where mailed links lead
+      publicUrl: 'http://localhost:3000', // mailed links begin with this URL
       tokenDelivery: 'bearer',
       accessTokenTtlSeconds: 600,
-      refreshReuseGraceSeconds: 10, // two tabs that refresh at one moment
+      refreshReuseGraceSeconds: 10, // for two tabs that refresh at the same time
     },
   })
   await auth.ready() // rejects if a table is wrong

@@ -1,6 +1,6 @@
 /**
- * The authentication methods of a session (`amr`, in the style of RFC 8176). The registry has no names for `ext` (external provider),
- * `email` (a mailed link or code) and `passkey`, so doorward adds these names.
+ * The authentication methods of a session (`amr`, in the style of RFC 8176). RFC 8176 has no names for `ext` (external provider), `email`
+ * (a mailed link or code) and `passkey`, so doorward adds these names.
  */
 export type AuthMethod = 'pwd' | 'ext' | 'otp' | 'email' | 'passkey'
 

@@ -4,12 +4,12 @@ import { inTime } from './in-time'
 import { describeError, type Logger } from './logger'
 
 /**
- * Work that starts a random delay after the response was sent. The time of the response does not reveal the amount of work. The time of the
- * next request on the connection also does not reveal the amount.
+ * Runs work that no response waits for. The work starts after a random delay. Therefore neither the time of the response nor the time of
+ * the next request on the connection reveals the amount of work.
  */
 export interface Background {
   /**
-   * Starts the work. A failure is logged under `name`.
+   * Runs the work after the delay. A failure is logged under `name`.
    * @throws ServiceUnavailableError when too much work is running
    */
   run(name: string, work: () => Promise<unknown>): void
@@ -30,7 +30,10 @@ export interface Background {
  */
 const longestMs = 40_000
 
-/** Far more than the rate limits allow. The limit bounds the memory if the database or a hook stops answering. */
+/**
+ * The most work that runs or waits at the same time. The rate limits allow far less. This limit bounds the memory if the database or a hook
+ * stops answering.
+ */
 const mostAtOnce = 1_000
 
 /** The shortest and the longest delay before work starts, in milliseconds. The actual delay is random. */
@@ -45,7 +48,10 @@ export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boo
   const waiting = new Set<() => void>()
   let isHurried = !isDelayed
 
-  /** Waits a random time. `hurry` ends the wait. The timer does not keep the process alive, because a stopping process calls `drain`. */
+  /**
+   * Waits a random time. `hurry` ends the wait. The timer does not keep the process alive. A process that stops calls `drain`, which starts
+   * the waiting work at once.
+   */
   function wait(): Promise<void> | undefined {
     if (isHurried) return undefined
     return new Promise((resolve) => {
@@ -62,7 +68,7 @@ export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boo
 
   function start(name: string, work: () => Promise<unknown>): boolean {
     if (underWay.size >= mostAtOnce) return false
-    // `work` runs inside the promise chain. If `work` throws before its first await, the request must not fail.
+    // `work` is called inside the promise chain, so that the request does not fail if `work` throws before its first await.
     const task = Promise.resolve(wait())
       .then(() => inTime(Promise.resolve().then(work), longestMs, () => new Error('The work after the answer is late.')))
       .then(() => undefined)

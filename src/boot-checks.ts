@@ -75,7 +75,10 @@ function checkProviderKeys({ providers }: Boot): void {
   }
 }
 
-/** Rejects a provider client that lacks members. A host's client may be plain JavaScript, and would fail with a TypeError at a login. */
+/**
+ * Rejects a provider client that lacks members. A host's client can be plain JavaScript, which no compiler checks. Without this check, such
+ * a client would fail with a TypeError at a login.
+ */
 function checkProviderClients({ providers }: Boot): void {
   for (const [key, client] of providers) {
     const lack = lackOf(client)
@@ -115,8 +118,8 @@ function checkProviderRegistered({ settings, providers }: Boot): void {
 }
 
 /**
- * Requires `oauthEnabled` when providers are given. The default is off, so every social login would be a 404. An explicit false is
- * accepted.
+ * Requires an explicit value of `oauthEnabled` when providers are given. The default is off, so a host that forgets the setting would get a
+ * 404 for every social login.
  */
 function checkSocialLoginIsChosen({ options, providers }: Boot): void {
   const { oauthEnabled } = options.settings
@@ -171,7 +174,10 @@ function checkSessionDelivery({ settings, store }: Boot): void {
   }
 }
 
-/** Requires secure cookies for form_post. With a form of another site, browsers send only `SameSite=None` cookies, which must be secure. */
+/**
+ * Requires secure cookies for form_post. When a page of another site posts a form, browsers send only `SameSite=None` cookies. Such cookies
+ * must be secure.
+ */
 function checkFormPost({ settings, providers }: Boot): void {
   const [key] = [...providers].find(([, client]) => !isPassportProvider(client) && client.responseMode !== undefined) ?? []
   if (key === undefined || settings.cookieSecure) return
@@ -207,7 +213,7 @@ function checkProvenEmails({ settings, store }: Boot): void {
   )
 }
 
-/** Rejects links in response bodies in production. Otherwise any client would get the reset link of any account. */
+/** Rejects links in response bodies in production. Otherwise any client could get the reset link of any account. */
 function checkLinksStayOutOfBodies({ options, settings, production }: Boot): void {
   if (!production || settings.linksInProduction) return
   if (!settings.localAccountsEnabled && !options.mailer) return // no route makes a link
@@ -223,7 +229,10 @@ function checkLinksStayOutOfBodies({ options, settings, production }: Boot): voi
   }
 }
 
-/** Returns what else a mailer needs. One error reports everything that is missing, so that the next start does not fail again. */
+/**
+ * Returns the part of the error about the settings that a mailer also needs. One error reports everything that is missing, so that the next
+ * start does not fail again.
+ */
 function andLinks(settings: Settings): string {
   if (settings.backendLinks || unsetOf(settings).length === 0) return ''
   const origin = settings.publicUrl === '' ? ` and ${publicUrlNames}` : ''
@@ -336,7 +345,8 @@ function checkPasskeyTable({ settings, store }: Boot): void {
 
 /**
  * Requires that `signup.schema` describes every field that a person may write, because a field without a schema is not validated. The keys
- * of a Standard Schema are unknown at boot. For such a schema, the first request checks the keys (profile/).
+ * of a Standard Schema are unknown at boot. For such a schema, doorward warns when a person first sends a field that the schema drops
+ * (profile/).
  */
 function checkFieldsDescribed({ options, store }: Boot): void {
   const { schema } = options.signup ?? {}

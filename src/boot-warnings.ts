@@ -34,7 +34,7 @@ function warnOfStatelessRefresh({ store, logger }: Boot): void {
   )
 }
 
-/** Warns about a setting that no longer has an effect. `resolveSettings` rejects its value `true`. */
+/** Warns about the setting `reauthenticate`, which no longer has an effect. `resolveSettings` already rejects the value `true`. */
 function warnOfReauthenticate({ options, logger }: Boot): void {
   const { reauthenticate } = options.settings
   if (reauthenticate === undefined || reauthenticate === null) return
@@ -61,7 +61,9 @@ function warnOfRenamedProviders({ providers, logger }: Boot): void {
   }
 }
 
-/** Warns about a client that cannot load profiles. Only our own clients have `hasProfileSource`. */
+/**
+ * Warns about a client that cannot load profiles. Only our own clients have `hasProfileSource`, so a host's own client causes no warning.
+ */
 function warnOfMissingProfile({ providers, logger }: Boot): void {
   for (const [key, client] of providers) {
     if (!('hasProfileSource' in client) || client.hasProfileSource !== false) continue
@@ -90,8 +92,9 @@ function warnOfUnprovenLinking({ settings, logger }: Boot): void {
 }
 
 /**
- * Warns if the table does not store verifications. The first verification of an address takes the account over, because an attacker may
- * have registered the address.
+ * Warns if the users table does not store when an address was verified. An attacker can register the address of another person. Therefore
+ * the first verification of an address removes what was prepared in the account (take-over). Without the column, only an activation counts
+ * as the first verification.
  */
 function warnOfUnknownVerification({ settings, store, logger }: Boot): void {
   if (!settings.localAccountsEnabled || store.users.fields.has('emailVerifiedAt')) return
@@ -133,7 +136,10 @@ function warnOfMissingTexts({ options: { languages = {} }, logger }: Boot): void
   }
 }
 
-/** Logs every redirect URI. If a URI is not registered, the provider shows the error on its own page. Our log would not show the cause. */
+/**
+ * Logs every redirect URI, so that the host can register it at the provider. If a redirect URI is not registered, only a page of the
+ * provider shows the error, and our log does not.
+ */
 function tellRedirectUris({ settings, prefix, providers, logger }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [provider, client] of providers) {

@@ -29,7 +29,7 @@ export interface AuthContext {
   readonly keys: Keys
   /** The keys of access tokens: `jwtKeys`, or the key derived from `jwtSecret`. The first key signs, and all keys verify. */
   readonly accessKeys: readonly AccessKey[]
-  /** The store. With `readiness`, each call waits until the tables were checked. */
+  /** The store. With `readiness`, each call first waits for the check of the tables, at most 5 seconds. */
   readonly store: AuthStore
   /** Null: the tables are not checked. */
   readonly readiness: Readiness | null
@@ -37,7 +37,8 @@ export interface AuthContext {
   readonly providers: ReadonlyMap<string, Provider>
   readonly hasher: PasswordHasher
   /**
-   * Returns a hash that no password matches. If an address has no account, the login verifies this hash, so that the login takes as long.
+   * Returns a hash that no password matches. If an address has no account, the login compares the password with this hash. So the login
+   * takes as long as with an account.
    */
   readonly dummyHash: () => Promise<string>
   readonly passwordPolicy: PasswordPolicy
@@ -59,7 +60,7 @@ export interface AuthContext {
   readonly texts: PhraseBook
   /** The look of the pages. */
   readonly theme: Theme
-  /** True if responses contain activation and reset links. In production only with `linksInProduction`. */
+  /** True if responses contain activation and reset links. In production, responses contain them only with `linksInProduction`. */
   readonly showsLinks: boolean
   readonly refusesEmailLink: ((user: UserRecord) => boolean | Promise<boolean>) | null
   /** Null: access tokens contain only our own claims. */
@@ -68,7 +69,7 @@ export interface AuthContext {
   readonly guardRequest: GuardRequest | null
   readonly onTakeOver: TakeOverHook | null
   readonly onProviderTokens: ProviderTokensHook | null
-  /** Work that continues after the response was sent. */
+  /** Runs work that no response waits for. */
   readonly background: Background
   /** Responses about an account are sent at multiples of this time, in milliseconds. 0: responses are sent at once. */
   readonly gridMs: number
@@ -113,8 +114,8 @@ export function passkeysOf({
 }
 
 /**
- * Returns the store of passkeys, even while passkeys are off. Otherwise an attacker's passkey could log in as soon as passkeys are on
- * again. Returns null if there is no table.
+ * Returns the store of passkeys, even while passkeys are off. Callers use the store to remove an attacker's passkey, which could otherwise
+ * log in as soon as passkeys are on again. Returns null if there is no table.
  */
 export async function storedPasskeys(ctx: AuthContext): Promise<PasskeyStore | null> {
   const { passkeys } = ctx.store
@@ -138,7 +139,7 @@ export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
 
 /**
  * Runs `work` in one transaction with a deadline. Without a deadline, a host's hook that hangs would block a connection forever. Inside
- * `work`, use only the `ctx` that `work` gets, because its store is the transaction.
+ * `work`, use only the `ctx` that `work` gets, because only the store of this `ctx` runs in the transaction.
  */
 export function unitOfWork<T>(ctx: AuthContext, work: (ctx: AuthContext) => Promise<T>): Promise<T> {
   return ctx.store.transaction((store) => work({ ...ctx, store }), { deadlineMs: ctx.settings.unitTimeoutSeconds * 1000 })

@@ -64,11 +64,11 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
    * Waits until the tables have been compared with the columns that the store writes. Call the method before `listen`. If the tables are
    * not checked (`checkTables: false`, or an adapter without `check`), the promise resolves at once.
    *
-   * @throws ConfigurationError that lists every `error`; each call checks the tables again
+   * @throws ConfigurationError that lists every `error`; while there is an `error`, each call checks the tables again
    */
   ready(): Promise<void>
   /**
-   * Ends the work after responses, for a process that stops. Mails that wait for another attempt are sent at once. The promise resolves
+   * Finishes the work after responses, for a process that stops. Mails that wait for another attempt are sent at once. The promise resolves
    * when all work is done, or after 10 seconds. A second call returns the same promise. Afterwards doorward does not keep the process
    * alive, and tries each mail only once. Call the method after `server.close()` and before you close the database.
    */
@@ -112,7 +112,7 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
     drain: drainer(ctx),
     doctor: async (about = {}) => (await import('./doctor/examine.js')).examine({ ctx, options, about }), // loaded only when called
   })
-  // Loaded only for the command.
+  // The module of the operations is loaded only when the command `doorward` asks for it.
   const operations: LoadOperations = async () => (await import('./operations/operations.js')).createOperations(ctx, options.store)
   Object.defineProperty(auth, OPERATIONS, { value: operations })
   if (!isProduction(options.environment)) testedContexts.set(auth, ctx)

@@ -92,13 +92,13 @@ export function createContext(options: AuthRouterOptions): AuthContext {
 }
 
 /**
- * Returns the password policy. A policy may be an instance of a class. Therefore each option is read by name, and `check` is called as a
- * method. If the hasher's own limit is lower, that limit applies.
+ * Returns the password policy. The host's policy can be an instance of a class. Therefore the function reads each option by name and calls
+ * `check` as a method. If `maxPasswordBytes` of the hasher is lower than the policy's `maxBytes`, the limit of the hasher applies.
  */
 function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings, hasher: PasswordHasher): PasswordPolicy {
   const minLength = passwordPolicy.minLength ?? settings.passwordMinLength
   const maxBytes = Math.min(passwordPolicy.maxBytes ?? settings.passwordMaxBytes, hasher.maxPasswordBytes ?? Number.POSITIVE_INFINITY)
-  // The limits of the settings prevent this case, but the limit of a hasher does not. The negation also catches NaN.
+  // The settings alone cannot cause this error, but a low limit of the hasher can. The negation also catches NaN.
   if (!(maxBytes >= minLength))
     throw new ConfigurationError(
       'passwordHasher.maxPasswordBytes must be a number not below passwordMinLength: otherwise no password could be set.',
@@ -112,8 +112,8 @@ function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings
 }
 
 /**
- * Creates the counters and markers. A shared store has a local fallback. During an outage of the store, the rate limits still apply. A
- * state of social login still works only once in this process.
+ * Creates the counters and markers. A shared store has a local fallback for an outage of the store. So the rate limits still apply, and in
+ * this process a state of social login still works only once.
  */
 function countersOf(
   { throttle = {}, now }: AuthRouterOptions,

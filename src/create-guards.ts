@@ -31,18 +31,18 @@ export interface GuardsOptions {
    * `tokenDelivery: 'session'` every guard needs the store.
    */
   store?: AuthStore
-  /** The router's prefix, if the router is on the origin of these pages. `requireLogin` needs the prefix. */
+  /** The router's prefix, if the router is on the same origin as the pages that the guards protect. `requireLogin` needs the prefix. */
   prefix?: string
   /**
-   * The function that you pass to the router. With `tokenDelivery: 'session'`, `requireClaim` and `requireRole` need this function, because
-   * no token contains the claims.
+   * The function that you pass to the router as `accessTokenClaims`. With `tokenDelivery: 'session'`, `requireClaim` and `requireRole` need
+   * this function, because no token contains the claims.
    */
   accessTokenClaims?: AccessTokenClaimsHook
   /** Fetches the keys of `jwksUri` or of the issuer. Default: a new client (10 s, circuit breaker off). */
   httpClient?: HttpClient
   /**
-   * If a key set cannot be fetched again, the old key set stays usable. The time limit is this many seconds after its fetch. Default 86400.
-   * 0: the guards never use an old key set.
+   * How long the old key set stays usable if it cannot be fetched again, in seconds since the last good fetch. Default 86400. 0: the guards
+   * never use an old key set.
    */
   staleIfErrorSeconds?: number
   /** Error texts in other languages or with other words. Pass the texts that you pass to the router. */

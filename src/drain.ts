@@ -2,19 +2,21 @@ import type { Background } from './background'
 import type { Postman } from './mail/postman'
 
 /**
- * The longest time that `drain` waits, in milliseconds. Orchestrators ask a process to stop, and kill the process 10 to 30 seconds later.
+ * The longest time that `drain` waits, in milliseconds. The time is short, because orchestrators kill a process 10 to 30 seconds after they
+ * asked it to stop.
  */
 const longestMs = 10_000
 
 /**
- * Returns the function that ends the work after responses. The function starts all waiting work, and sends mails that wait for another
- * attempt. Its promise resolves when no work is left, or after 10 seconds. A second call returns the same promise.
+ * Returns the function that finishes the work after responses. The function starts all waiting work at once, and sends the mails that wait
+ * for another attempt. Its promise resolves when no work is left, or after 10 seconds. A second call returns the same promise.
  */
 export function drainer({ background, postman }: { background: Background; postman: Postman | null }): () => Promise<void> {
   let drained: Promise<void> | null = null
 
   async function untilIdle(): Promise<void> {
-    // Work can post a mail at its end, so the loop checks the work and the mails again.
+    // Work can post a mail, so the function waits for the work first and then for the mails. If new work has started meanwhile, the
+    // function waits again.
     for (let pending = background.ended(); pending; pending = background.ended()) await pending
     for (let pending = postman?.ended(); pending; pending = postman?.ended()) await pending
     if (background.ended()) await untilIdle()

@@ -2,8 +2,8 @@ import { AppError } from './errors'
 import { describeError, hasOwnMessage } from './logger'
 
 /**
- * Returns the message of our own error, and null for any other error. The messages of drivers, adapters and hosts' modules may contain SQL,
- * a password, a hash or an address.
+ * Returns the message of our own error, and null for any other error. It returns no foreign message, because messages of drivers, adapters
+ * and hosts' modules can contain SQL, a password, a hash or an address.
  */
 export function ownSentence(error: unknown): string | null {
   return error instanceof AppError || hasOwnMessage(error) ? error.message : null

@@ -53,7 +53,7 @@ export class AppError extends Error {
   }
 }
 
-// An error of another copy of the package in this process also counts as AppError. A store may use another copy.
+// An error of another copy of the package in this process also counts as AppError, because a host's store can use another copy.
 Object.defineProperty(AppError, Symbol.hasInstance, {
   value(this: unknown, value: unknown): boolean {
     if (Function.prototype[Symbol.hasInstance].call(this, value)) return true
@@ -165,7 +165,7 @@ export class MfaFactorTooNewError extends ForbiddenError {
 
 /**
  * The person must authenticate again. `details.methods` lists the ways to do that. The response has the challenge of RFC 9470. The status
- * is 403, because clients refresh their token after a 401.
+ * is 403, because after a 401 many clients would refresh their token, which does not help here.
  */
 export class ReauthenticationRequiredError extends ForbiddenError {
   static override readonly code = 'REAUTHENTICATION_REQUIRED'
@@ -378,7 +378,7 @@ export class ServiceUnavailableError extends AppError {
   static override readonly detail = localized('error.service_unavailable')
 
   readonly retryAfterSeconds: number = 1
-  /** False: other code logs the cause, and not once per request. */
+  /** False: the error handler logs the error. True: other code logs the cause, so the error handler does not. */
   readonly isLogged: boolean = false
 }
 
@@ -389,11 +389,11 @@ export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
 }
 
-// Marks the error as `withOwnMessage` of logger.ts does, so that logs show its message. The mark is set outside the class. A mark inside
-// the class would make the bundler change the class's name.
+// Marks the error as `withOwnMessage` of logger.ts does, so that logs show its message. The mark is set outside the class, because with a
+// mark inside the class the bundler would change the class's name.
 Object.defineProperty(ConfigurationError.prototype, Symbol.for('doorward.own-message.v1'), { value: true })
 
-/** The app called a method of a provider client that the client is not configured for. */
+/** The app called a method of a provider client, but the client is not configured for that method. */
 export class NotImplementedError extends Error {
   override readonly name = 'NotImplementedError'
 }

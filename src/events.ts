@@ -116,7 +116,7 @@ export interface EventEmitter extends AuthEvents {
 
 /**
  * Returns an HMAC-SHA256 in base64url. Equal texts have equal digests as long as `jwtSecret` stays unchanged. Observers can therefore see
- * that two events are about one address or one counter. Without the secret, observers cannot test guesses of addresses.
+ * that two events are about the same address or the same counter. Without the secret, observers cannot test guesses of addresses.
  */
 export function eventDigest(keys: Keys, kind: 'address' | 'counter', text: string): string {
   return createHmac('sha256', keys['event-digest'][0]).update(`${kind}:${text}`).digest('base64url')

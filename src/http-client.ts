@@ -31,8 +31,8 @@ export interface HttpResponse {
 }
 
 /**
- * Sends a request to an identity provider. A host's own client must not follow redirects and should obey `signal`. The caller limits the
- * time and the size of that client's responses. A client of `createHttpClient` enforces both limits itself.
+ * Sends a request to an identity provider. A host's own client must not follow redirects and should obey `signal`. doorward itself limits
+ * the time and the size of that client's responses. A client of `createHttpClient` enforces both limits itself.
  */
 export type HttpClient = (url: string, request?: HttpRequest) => Promise<HttpResponse>
 
@@ -54,8 +54,8 @@ export const MAX_TIMEOUT_MS = 10_000
 const MAX_IN_FLIGHT = 50
 
 /**
- * There was no response, or the response must not be read. The message leaves out the URL and the message of the HTTP library, because both
- * can contain tokens. `code` is the system's code for logs (`ECONNREFUSED`, `UND_ERR_SOCKET`).
+ * The error for a call that got no response, or a response that must not be read. The message leaves out the URL and the message of the
+ * HTTP library, because both can contain tokens. `code` is the system's code for logs (`ECONNREFUSED`, `UND_ERR_SOCKET`).
  */
 export class HttpClientError extends Error {
   override readonly name = 'HttpClientError'
@@ -165,7 +165,7 @@ async function send(
   const request = {
     origin,
     path: pathname + search,
-    method: (call.method ?? 'GET') as Dispatcher.HttpMethod, // undici rejects any other word
+    method: (call.method ?? 'GET') as Dispatcher.HttpMethod, // undici rejects a text that is not a method
     headers: { 'accept-encoding': 'identity', ...call.headers },
     body: call.body ?? null,
   }
@@ -179,8 +179,8 @@ async function send(
 }
 
 /**
- * Sends a request with undici's own events. The function `request` of undici is slower. `request` makes a stream of every response and
- * follows an AbortSignal. This extra work takes as long as the rest of a call.
+ * Sends a request with `dispatch` of undici and its events. undici's function `request` takes about twice as long, because it makes a
+ * stream of every response and follows an AbortSignal.
  */
 function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, maxBytes: number) {
   let giveUp: (reason: HttpClientError) => void = () => undefined
@@ -198,7 +198,8 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
       try {
         if (givenUp) controller?.abort(givenUp)
       } catch {
-        // A dispatcher of the host threw. The caller no longer waits. In a timer, this error would end the process.
+        // The dispatcher of the host threw. The error is ignored, because the caller no longer waits for this call. In a timer, the error
+        // would end the process.
       }
     }
     dispatcher.dispatch(request, {
@@ -212,7 +213,7 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
       },
       onResponseStart(_controller, statusCode, fields) {
         if (statusCode < 200) return // an interim response (RFC 9110 section 15.2)
-        ;[status, headers, size, chunks] = [statusCode, fields, 0, []] // reset, because a dispatcher may retry
+        ;[status, headers, size, chunks] = [statusCode, fields, 0, []] // reset, because a dispatcher can send the request again
         if (isEncoded(fields))
           giveUp(new HttpClientError('ENCODED', 'The answer of the provider has an encoding that doorward did not ask for.'))
       },
@@ -220,7 +221,8 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
         if (givenUp) return stop(controller)
         size += bytes.length
         if (size > maxBytes) giveUp(new HttpClientError('TOO_LARGE', 'The answer of the provider is too large.'))
-        // Each chunk takes about 200 bytes more than its data, so a response in single bytes would take megabytes.
+        // Joins the chunks after every 1,000 chunks. Each chunk takes about 200 bytes more than its data, so a response in single bytes
+        // would take megabytes.
         else if (chunks.push(bytes) >= 1_000) chunks = [Buffer.concat(chunks)]
       },
       onResponseEnd: () => resolve({ status, headers, body: Buffer.concat(chunks) }),
@@ -280,7 +282,7 @@ function checkOptions(options: HttpClientOptions): { timeoutMs: number; circuitB
       'createHttpClient: circuitBreaker must be false or { failures, resetAfterMs }, both positive whole numbers.',
     )
   }
-  // A dispatcher of undici 6 has `interceptors` and other events.
+  // Rejects a dispatcher of undici 6, which has other events. Only such a dispatcher has `interceptors`.
   if (dispatcher !== undefined && (typeof dispatcher?.dispatch !== 'function' || 'interceptors' in dispatcher))
     throw new ConfigurationError('createHttpClient: dispatcher must be a dispatcher of undici 7 or 8.')
   return { timeoutMs, circuitBreaker, dispatcher: dispatcher ?? newPool(timeoutMs) }
@@ -293,14 +295,14 @@ function isWhole(value: unknown, most: number): boolean {
 /**
  * Creates a pool. Loads undici here, so that a host without a provider never loads undici.
  *
- * If no agent is set for the host's `fetch`, undici sets its own agent. Reading `Response` makes Node load its built-in undici, and then
- * Node sets its agent first. The host's `fetch` therefore keeps Node's agent.
+ * When the package undici loads, it sets its own agent for the host's `fetch` if no agent is set. Reading `Response` first makes Node load
+ * its built-in undici, which sets Node's agent. The host's `fetch` therefore keeps Node's agent.
  */
 function newPool(timeoutMs: number): Agent {
   void globalThis.Response
   const undici = require('undici') as typeof import('undici') // `require` returns `any`
   return new undici.Agent({
-    connections: (purposes + 1) * MAX_IN_FLIGHT, // plus one for calls of a host, which have no purpose
+    connections: (purposes + 1) * MAX_IN_FLIGHT, // plus one, for a host's own calls, which have no purpose
     connect: { timeout: timeoutMs },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,

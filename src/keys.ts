@@ -70,7 +70,10 @@ export type JwtAlgorithm = 'ES256' | 'RS256' | 'PS256'
 /** A key of access tokens and its algorithm. The token never chooses the algorithm (RFC 8725 section 3.1). */
 export type AccessKey = SecretAccessKey | NamedAccessKey
 
-/** The keys of all secrets are one access key. A token that was signed with a secret does not name its key. */
+/**
+ * The access key of a router without `jwtKeys`. It contains the keys of all secrets, because a token that was signed with a secret does not
+ * name its key.
+ */
 export type SecretAccessKey = Readonly<{ kid: null; algorithm: 'HS256'; keys: KeyList; privateKey: KeyObject }>
 
 /** A key of `jwtKeys`. `key` verifies, and `privateKey` signs. If `privateKey` is null, the key is retired. */

@@ -68,8 +68,8 @@ function word(value: unknown): string | null {
 }
 
 /**
- * Returns the first frames of a stack, without the message. Lines of the message may look like frames. If a stack does not contain the
- * message, the function returns no frames.
+ * Returns the first frames of a stack, without the message. Lines of the message can look like frames. If the stack does not contain the
+ * message, the function returns no frames, because it does not know where the message ends.
  */
 function framesOf({ stack, message }: Error): string[] {
   if (typeof stack !== 'string' || typeof message !== 'string' || !stack.includes(message)) return []

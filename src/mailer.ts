@@ -9,7 +9,7 @@ export interface AuthMail {
    */
   name: string | null
   url: string | null
-  /** Eight digits, in kind `email_login` if the mail has a code. Keep the digits out of logs. */
+  /** In kind `email_login`: eight digits, if the mail has a code. Keep the digits out of logs. */
   code?: string
   expiresAt: Date | null
   locale: string
@@ -22,9 +22,9 @@ export interface AuthMail {
  * Sends mail. The host implements this interface, or uses `smtpMailer()`. The mailer is called after the commit, and no response waits for
  * the mailer. Therefore the mailer's time and result never change a response.
  *
- * A resolved promise means that the mail was handed over. A rejection means that the mail was not sent. doorward tries three times in all,
- * unless the error has the fields of `MailRefusal`. If an attempt takes longer than 120 s, doorward gives the mail up and does not repeat
- * the attempt. Every mail that is given up emits the event `mail.failed`.
+ * A resolved promise means that the mail was handed over. A rejection means that the mail was not sent. doorward tries at most three times
+ * in all. The fields of `MailRefusal` in the error can end the attempts earlier. If an attempt takes longer than 120 s, doorward gives the
+ * mail up and does not repeat the attempt. Every mail that is given up emits the event `mail.failed`.
  */
 export interface Mailer {
   send(mail: AuthMail): Promise<void>
@@ -43,8 +43,8 @@ export interface MailRefusal {
 }
 
 /**
- * The topics of mails. The first four topics, `email_login` and `account_restored` have a link. `email_login` and `confirmation_code` have
- * a code. All other topics are notices.
+ * The topics of mails. The first five topics and `account_restored` can have a link. `email_login` and `confirmation_code` can have a code.
+ * All other topics are notices.
  */
 export const mailTopics = [
   'activation',
@@ -84,10 +84,10 @@ export interface TemplateMail {
   topic: MailTopic
   /** The account's name, in one line. Null until the address is verified, because an attacker may have chosen the name. */
   name: string | null
-  /** In a notice: the link that undoes the change. Null: there is no link. */
+  /** The link of the mail. In a notice, the link undoes the change. Null: there is no link. */
   url: string | null
   expiresAt: Date | null
-  /** The reader's language. Other languages appear only if the option `languages` has them. */
+  /** The reader's language. Any other value than these two comes from the option `languages`. */
   locale: 'en-US' | 'pt-BR' | (string & {})
   /**
    * In `identity_linked` and `identity_unlinked`: the registration key. In `account_taken_over`: the key of the provider that the take-over

@@ -10,7 +10,7 @@ export function hashOpaqueToken(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }
 
-/** Returns true if the text has the form of our tokens. For any other text, the caller needs no query. */
+/** Returns true if the text has the form of our tokens. The caller rejects any other text without a query. */
 export function isOpaqueToken(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text)
 }

@@ -82,12 +82,13 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
   /**
    * Runs inside the transaction of a take-over. A take-over happens at the first verification of an address. The take-over removes
    * everything that an attacker may have added to the account. Revoke here what your app has granted to the account. If the function
-   * throws, the take-over is rolled back. The function may run again after a conflict.
+   * throws, the take-over is rolled back. The function can run again after a conflict.
    */
   onTakeOver?: TakeOverHook<Host>
   /**
-   * Compares the tables with the columns that the store writes. The comparison begins at once. Only `auth.ready()` waits for the
-   * comparison. `false`: no comparison. `ignore`: keys of findings to ignore. Default: every finding counts.
+   * Compares the tables with the columns that the store writes. The comparison begins at once, and `createAuthRouter` does not wait for it.
+   * `auth.ready()` waits for the result. A call of the store also waits, but at most 5 seconds. `false`: no comparison. `ignore`: keys of
+   * findings to ignore. Default: every finding counts.
    */
   checkTables?: false | { readonly ignore: readonly string[] }
   /**
@@ -103,8 +104,9 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
     /** Requests of a client to a route. Default 60 per 60 s. */
     routes?: Budget | false
     /**
-     * Failed logins. Default per 900 s: 5 of a client for an address (`pair`), 50 for an address, 100 of a client. A single limit replaces
-     * `pair`. A known device of the account has a separate limit of ten attempts, which is used first.
+     * Failed logins. Default per 900 s: 5 of a client for an address (`pair`), 50 for an address, 100 of a client. If you pass one limit
+     * instead of an object, this limit replaces `pair`. A known device of the account has a separate limit of ten attempts, which is used
+     * first.
      */
     login?: SubjectBudgetsInput
     /** Sign-ups of a client. Default 20 per 3600 s. */
@@ -145,7 +147,7 @@ export interface SignupOptions<Host extends HostTypes = HostTypes> {
   admit?: (input: SignupInput) => unknown
   /**
    * Runs inside the transaction of the sign-up. If the function throws, no account is created, or the earlier sign-up stays unchanged. The
-   * function may run again after a conflict.
+   * function can run again after a conflict.
    *
    * The function runs only if no active account has the address, so an error of the function reveals that fact. Reject in `admit` instead.
    * `body` is the result of the schema, without the password.
@@ -299,7 +301,7 @@ function isStore(value: unknown): boolean {
   return hasMethods('transaction')(value) && hasFields
 }
 
-/** Rejects a store that lacks a method, and names the method. An adapter for an earlier version may lack a method. */
+/** Rejects a store that lacks a method, and names the method. An adapter for an earlier version of doorward can lack a method. */
 function checkStoreVerbs(store: AuthStore): void {
   if ('refreshTokens' in store && store.refreshTokens !== undefined)
     throw new ConfigurationError(
@@ -394,8 +396,8 @@ function checkSignupSchema(schema: SignupSchema): void {
 }
 
 /**
- * Checks the option passwordPolicy. The limits are the limits of the settings that the option replaces: passwordMinLength and
- * passwordMaxBytes.
+ * Checks the option passwordPolicy. The same limits apply to the settings passwordMinLength and passwordMaxBytes, which this option
+ * replaces.
  */
 function checkPasswordPolicy(policy: PasswordPolicy = {}): void {
   refuseUnknownOptions('passwordPolicy', policy, ['minLength', 'maxBytes', 'requireComplexity', 'check'])

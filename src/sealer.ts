@@ -4,7 +4,7 @@ import { areSealingKeys, openText, readSealingKeys, sealText } from './sealing'
 
 /** Encrypts texts that the app must read again. `sealer()` creates it. */
 export interface Sealer {
-  /** Returns the encrypted text, under a new nonce: `v1.nonce.sealed.tag`, in letters, digits, `-`, `_` and `.`. */
+  /** Encrypts the text with a new nonce. Returns `v1.nonce.sealed.tag`, which contains only letters, digits, `-`, `_` and `.`. */
   seal(text: string): string
   /**
    * Returns the decrypted text.

@@ -19,7 +19,7 @@ export function isSealed(text: string): boolean {
 
 /**
  * Encrypts a text with AES-256-GCM and the first key.
- * @param purpose the purpose of the text, and its owner; the text can only be decrypted with this purpose
+ * @param purpose what the text is for, often with the owner's id; only a call with the same purpose can decrypt the text
  */
 export function sealText(keys: readonly Buffer[], purpose: string, text: string): string {
   const [key] = keys

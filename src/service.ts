@@ -77,7 +77,10 @@ import type { PasskeyCreationOptions, PasskeyRequestOptions } from './webauthn/c
 export interface FoundSession<Host extends HostTypes = HostTypes> {
   session: PublicSession
   user: WithFields<PublicUser, Host>
-  /** True: the call just extended the session. Send the cookie again, because otherwise the browser drops the cookie at the earlier end. */
+  /**
+   * True: the call just extended the session. Send the cookie again, because otherwise the browser drops the cookie at the old end of the
+   * session.
+   */
   hasSlid: boolean
 }
 
@@ -105,7 +108,7 @@ export interface RequestedEmailLogin {
 export interface LogoutOptions {
   /** Revokes every session of the account. Default false. */
   allSessions?: boolean
-  /** Returns the URL where the browser also ends its session at the provider. Default false. */
+  /** True: the method returns the URL where the browser also ends its session at the provider. Default false. */
   providerLogout?: boolean
 }
 
@@ -118,8 +121,8 @@ export interface ServiceLogout {
 }
 
 /**
- * Options of `enrollTotp`. To use a passkey instead of a code, pass that `sessionId` and the `challenge` of `passkeyStepOptions({ userId,
- * sessionId })`.
+ * Options of `enrollTotp`. To use a passkey instead of a code, call `passkeyStepOptions({ userId, sessionId })` first. Then pass the same
+ * `sessionId`, the `challenge` and the `credential`.
  */
 export type ServiceEnrolment = Omit<EnrolmentOptions, 'session' | 'check'>
 
@@ -134,13 +137,13 @@ export interface ServicePasskeyRegistration extends Omit<PasskeyRegistration, 's
  * delivery: 'session' }>` declares that type to the compiler.
  *
  * A method that logs a person in also takes `ip`, `userAgent` and `sessionToken`. The person sees `ip` and `userAgent` in the list of
- * sessions. `sessionToken` is the session that the new session replaces.
+ * sessions. `sessionToken` identifies the session that the new session replaces.
  */
 export interface AuthService<Host extends HostTypes = HostTypes> {
   /**
    * Signs a person up. The second item is the activation link. If `refusesEmailLink` returned true, the second item is
    * `ACTIVATION_WITHHELD`: no link was made and the account is not active. If the account is active at once, the second item is null.
-   * @throws EmailTakenError if any account has the address, even a pending account. The route may respond differently
+   * @throws EmailTakenError if any account has the address, even a pending account. The route can respond differently
    */
   signUp(input: SignUpInput): Promise<[WithFields<UserRecord, Host>, LinkToken | typeof ACTIVATION_WITHHELD | null]>
   /**
@@ -199,8 +202,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Like `linkIdentity`, with a provider's access token or id_token. The token must have been issued to this application. */
   linkWithToken(userId: string, input: TokenInHand, options?: { locale?: Locale }): Promise<IdentityRecord>
   /**
-   * Links the identity of a ticket. The callback of a link returned the ticket. `sessionId` is the session that started the link. Pass null
-   * if the store keeps no sessions.
+   * Links the identity of a ticket that the callback of a link returned. `sessionId` is the session that started the link. Pass null if the
+   * store keeps no sessions.
    */
   redeemLinkTicket(
     userId: string,
@@ -235,8 +238,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   verifyEmail(token: string, options?: ProofOfPresence): Promise<VerificationResult>
   /**
-   * Mails a link to the new address and returns the link. Returns null if no link was mailed. If another account has the new address, its
-   * owner gets a notice.
+   * Mails a link to the new address and returns the link. Returns null if no link was mailed. If another account has the new address, the
+   * owner of that account gets a notice.
    */
   requestEmailChange(input: EmailChange, options?: { locale?: Locale }): Promise<LinkToken | null>
   /**
@@ -275,7 +278,10 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   passkeyRegistrationOptions(input: { userId: string; sessionId?: string | undefined }): Promise<PasskeyOptions<PasskeyCreationOptions>>
   /** Adds a passkey without a check, so first verify that the account's owner requested the passkey. The name has 1 to 64 characters. */
   registerPasskey(input: ServicePasskeyRegistration): Promise<PublicPasskey>
-  /** Returns `options` for `navigator.credentials.get()`. The options are equal for everyone. Keep `challenge` for `logInWithPasskey`. */
+  /**
+   * Returns `options` for `navigator.credentials.get()`. Except for the challenge, the options are the same for everyone. Keep `challenge`
+   * for `logInWithPasskey`.
+   */
   passkeyLoginOptions(): Promise<PasskeyOptions<PasskeyRequestOptions>>
   /** Logs a person in with a passkey. If `client` is given, counts against the client's rate limit. */
   logInWithPasskey(input: PasskeyLogin & SessionOrigin): Promise<LoginResultOf<Host>>
@@ -322,14 +328,15 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /**
    * Returns the same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls back. A
    * rollback also removes the rows that a rejected request would have stored. If the store has `afterCommit`, events and mails wait for the
-   * host's commit, and a rollback drops them. Events of a rejected request are emitted at once.
+   * host's commit, and a rollback drops them. Exception: the events of a rejected request are emitted at once.
    */
   using(store: AuthStore): AuthService<Host>
 }
 
 export function createService(ctx: AuthContext): AuthService {
   const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
-  // `openDelivered` returns the result for `tokenDelivery`. The host declares its type.
+  // `openDelivered` returns the result for `tokenDelivery`. Inside doorward, the type of this result is always a token pair. The host
+  // declares the real type.
   const open = (origin: SessionOrigin) => openDelivered(ctx, origin) as OpenSession<TokenPair>
   /**
    * Returns the context for methods that need a password. If `passwordLogin` is off, throws, because the routes of these methods do not
@@ -453,7 +460,10 @@ async function findSession(ctx: AuthContext, sessionToken: string): Promise<Foun
   return found && { session: toPublicSession(found.session), user: toPublicUser(found.user), hasSlid: found.hasSlid }
 }
 
-/** Events of rejected requests. These events are emitted at once, because the events stay true after a rollback of the transaction. */
+/**
+ * The events of rejected requests. Inside a host's transaction, these events are emitted at once, because they stay true if the transaction
+ * is rolled back.
+ */
 const refusals: ReadonlySet<AuthEventName> = new Set([
   'throttled',
   'login.failed',
@@ -480,8 +490,8 @@ function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthCont
 }
 
 /**
- * Returns a postman that sends mails after the host's commit. The postman reserves a place in the queue and releases the place at once.
- * Nothing tells the postman about a rollback of the host.
+ * Returns a postman that sends mails after the host's commit. `reserve` only checks that the queue has a free place, and releases the place
+ * at once. A place that stays reserved could remain reserved forever, because nothing tells the postman about a rollback of the host.
  */
 function postmanAfterCommit(postman: Postman, afterCommit: (effect: () => void) => void): Postman {
   return {

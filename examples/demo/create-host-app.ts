@@ -7,20 +7,20 @@ import { homePage, notesPage } from './home-page'
 import { languageOf, rememberChoice, speakAsChosen } from './language'
 import { createOutbox } from './outbox/create-outbox'
 
-/** Where the library is mounted; any path will do. */
+/** The path at which the app mounts the library. Any path works. */
 export const authPrefix = '/accounts/auth'
 
 export interface HostAppOptions {
-  /** The app's own public origin. */
+  /** The public origin of the app. */
   url: string
-  /** Acme ID's issuer identifier; everything else about it is discovered from there. */
+  /** Acme ID's issuer identifier. The app reads all other data about Acme ID from its discovery document. */
   issuer: string
   client: Registration
-  /** Octo ID: where it is, and what it knows us by. */
+  /** Octo ID's address, and the app's registration at Octo ID. */
   octo: { url: string; client: Registration }
   /** An SQLite file, or `:memory:`. */
   databaseFile: string
-  /** For tests, which do not wait for the next code. */
+  /** The clock. A test sets it, so that the test does not wait for the next code. */
   now?: (() => Date) | undefined
 }
 
@@ -29,7 +29,7 @@ interface Registration {
   clientSecret: string
 }
 
-/** An ordinary Express app: its pages, one API route of its own, and doorward with a whole account area beside them. */
+/** Returns an ordinary Express app with its own pages, one API route, and doorward's pages for the account. */
 export async function createHostApp({
   url,
   issuer,
@@ -67,29 +67,31 @@ export async function createHostApp({
     providers: { acme, octo: octoId },
     mailer: outbox.mailer,
     theme: { name: 'Doorward demo', logoUrl: '/mark.svg', homeUrl: '/', accent: '#1b6350' },
-    // At info it says which redirect URIs to register: here they are.
+    // At level info, the library logs which redirect URIs to register. The demo has registered them, so it does not log them.
     logger: { ...console, info: () => {} },
-    // Whoever tries everything out in one go is to see every mail; the default, five an hour to one address, is for real ones.
+    // A visitor who tries everything in a short time must see every mail. For a real app, use the default of five mails an hour to one
+    // address.
     throttle: { mail: { attempts: 50, windowSeconds: 3_600 } },
     ...(now && { now }),
     settings: {
-      // New at every start: sessions end with the demo. A real app reads it from its environment.
+      // The secret is new at every start, so all sessions end with the demo. A real app reads the secret from its environment.
       jwtSecret: randomBytes(48).toString('base64url'),
       publicUrl: url,
       tokenDelivery: 'session',
-      // Plain http on localhost, and not every browser keeps a Secure cookie there. Leave it at true anywhere else.
+      // The demo uses plain http on localhost, where some browsers do not store a Secure cookie. Everywhere else, keep the default `true`.
       cookieSecure: false,
       pagesEnabled: true,
       oauthEnabled: true,
-      // Unlink Acme ID, sign out, come back: the verified address leads to the same account.
+      // If a person unlinks Acme ID, logs out and logs in with Acme ID again, the verified address leads to the same account.
       oauthLinkByVerifiedEmail: true,
-      // Short, to meet "Confirm that it is you" within a visit; 15 minutes, the default, is for real apps.
+      // The time is short, so that a visitor sees the page "Confirm that it is you". For a real app, use the default of 15 minutes.
       freshSessionSeconds: 120,
       emailLogin: 'code',
       passkeysEnabled: true,
       mfaEnabled: true,
       mfaIssuer: 'Doorward demo',
-      // Lives as long as the database in memory. A real app keeps it: what it has sealed, nothing else opens.
+      // The key is new at every start, like the database in memory. A real app must keep its key, because no other key can decrypt the
+      // secrets.
       mfaSecretKey: randomBytes(32).toString('base64'),
     },
   })
@@ -117,7 +119,7 @@ export async function createHostApp({
   app.use(errorHandler())
   return { app, close }
 
-  /** Mails leave after the answers: what is still to be sent goes out before the database closes. */
+  /** Closes the database. The library sends mails after its responses, so the function first waits until the last mails are sent. */
   async function close(): Promise<void> {
     await auth.drain()
     await database.destroy()

@@ -1,7 +1,7 @@
 import { html } from 'doorward'
 import type { Language } from './language'
 
-/** Somebody who is signed in, as the app knows them. */
+/** The logged-in person, as the app knows the person. */
 export interface Guest {
   readonly email: string
   readonly name: string | null
@@ -40,7 +40,7 @@ const texts = {
   },
 } as const
 
-/** The public page. It leads to the pages of the library, and has a form of its own only to sign out. */
+/** Returns the public page. The page links to the library's pages. Its only form logs the person out. */
 export function homePage(language: Language, authPrefix: string, guest: Guest | null): string {
   const text = texts[language]
   const ways = guest
@@ -58,7 +58,7 @@ export function homePage(language: Language, authPrefix: string, guest: Guest | 
   )
 }
 
-/** A page for people who are signed in. */
+/** Returns a page for people who are logged in. */
 export function notesPage(language: Language, guest: Guest): string {
   const text = texts[language]
   return page(

@@ -6,8 +6,9 @@ const languages: readonly Language[] = ['en-US', 'pt-BR']
 const cookieName = 'demo_language'
 
 /**
- * Whoever chose a language here has chosen it for everything: in front of the library, so that its mails, pages and
- * messages come in it. It goes by `?lang=`, then by Accept-Language.
+ * Applies the language that the person chose on the app's pages to the library too. The library uses `?lang=`, and then the Accept-Language
+ * header. This middleware runs before the library and sets that header, so that the library's mails, pages and messages are in the chosen
+ * language.
  */
 export const speakAsChosen: RequestHandler = (request, _response, next) => {
   const chosen = chosenBefore(request)
@@ -15,7 +16,7 @@ export const speakAsChosen: RequestHandler = (request, _response, next) => {
   next()
 }
 
-/** On the app's own pages `?lang=pt-BR` is a choice: it is where the link in their header leads. */
+/** Stores the language of `?lang=` in a cookie. The language links in the header of the app's pages have this parameter. */
 export const rememberChoice: RequestHandler = (request, response, next) => {
   const asked = askedFor(request)
   if (asked) response.cookie(cookieName, asked, { httpOnly: true, sameSite: 'lax', maxAge: 365 * 24 * 3_600_000 })

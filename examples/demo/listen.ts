@@ -7,7 +7,9 @@ export interface Listener {
   close(): Promise<void>
 }
 
-/** Takes a port on loopback before there is an app, because the app's own address is part of its configuration. 0: any free one. */
+/**
+ * Listens on a port of loopback before the app exists, because the app needs its own address for its configuration. Port 0: any free port.
+ */
 export async function listen(port: number): Promise<Listener> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
@@ -16,7 +18,7 @@ export async function listen(port: number): Promise<Listener> {
   })
   return {
     server,
-    // A TCP server's address is an AddressInfo; the other two cases of the type are pipes and servers that do not listen.
+    // The address of a TCP server is an AddressInfo. The other two types are for pipes, and for a server that does not listen.
     port: (server.address() as AddressInfo).port,
     close: () =>
       new Promise((resolve) => {

@@ -3,7 +3,7 @@ import { type Demo, startDemo } from './start-demo'
 
 const defaultPort = 3000
 
-/** `npm run demo [-- --port 8080]`; 0 takes any free port. */
+/** Starts the demo: `npm run demo [-- --port 8080]`. Port 0: any free port. */
 async function main() {
   const port = requestedPort()
   const demo = await (port === undefined ? startOnDefaultPort() : startDemo({ port }))
@@ -33,7 +33,9 @@ function requestedPort(): number | undefined {
   return port
 }
 
-/** Somebody who did not ask for a port does not mind which one it is. */
+/**
+ * Starts the demo on the default port. If that port is in use, starts the demo on any free port, because nobody asked for a certain port.
+ */
 async function startOnDefaultPort(): Promise<Demo> {
   try {
     return await startDemo({ port: defaultPort })

@@ -5,20 +5,20 @@ import { listen } from './listen'
 import { createOctoId } from './octo-id/create-octo-id'
 
 export interface DemoOptions {
-  /** The app's port. 0: any free one. */
+  /** The port of the app. 0: any free port. */
   port?: number
-  /** Acme ID's port. 0: any free one. */
+  /** The port of Acme ID. 0: any free port. */
   providerPort?: number
-  /** Octo ID's port. 0: any free one. */
+  /** The port of Octo ID. 0: any free port. */
   octoPort?: number
-  /** An SQLite file. Default: in memory, gone when the demo ends. */
+  /** An SQLite file. Default: a database in memory, which is lost when the demo ends. */
   databaseFile?: string
-  /** The app's clock. */
+  /** The clock of the app. */
   now?: () => Date
 }
 
 export interface Demo {
-  /** Where to point the browser. */
+  /** The URL to open in the browser. */
   readonly url: string
   /** Acme ID's address, which is also its issuer identifier. */
   readonly providerUrl: string
@@ -27,7 +27,7 @@ export interface Demo {
   close(): Promise<void>
 }
 
-/** Starts two identity providers and the app that trusts them, each on its own loopback port. */
+/** Starts two identity providers and the app that uses them, each on its own port of loopback. */
 export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   const { port = 0, providerPort = 0, octoPort = 0, databaseFile = ':memory:', now } = options
   const closers: Array<() => Promise<void>> = []
@@ -43,7 +43,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
     const host = await listen(port)
     closers.push(host.close)
 
-    // Two names of this machine, so that to the browser they are two sites, as an app and its provider are.
+    // The app and the providers have two names of this machine. So the browser treats them as two sites, like a real app and its provider.
     const providerUrl = `http://127.0.0.1:${acmeId.port}`
     const url = `http://localhost:${host.port}`
     const octoUrl = `http://127.0.0.1:${octoId.port}`
@@ -62,7 +62,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   }
 }
 
-/** What an application and its provider agree on before anybody signs in. */
+/** Returns the registration of the app at a provider. */
 function registeredAt(key: string, url: string) {
   return {
     clientId: 'doorward-demo',

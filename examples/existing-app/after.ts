@@ -11,7 +11,7 @@ import express, { type Express, type Request, type Response } from 'express'
 import Joi from 'joi'
 import knex, { type Knex } from 'knex'
 
-/** Our users table, in the words of our columns. */
+/** Our users table: the names of our columns for doorward's fields. */
 const tables = {
   users: {
     table: 'users',
@@ -43,11 +43,11 @@ export async function createApp(db: Knex): Promise<Express> {
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
       publicUrl: origin,
       trustedOrigins: [api],
-      tokenDelivery: 'session', // as before: one cookie, and a logout counts at once
-      cookieSecure: false, // plain http on localhost only
+      tokenDelivery: 'session', // as before: one cookie, and a logout takes effect immediately
+      cookieSecure: false, // false only for plain http on localhost
       backendLinks: true,
       loginUrl: '/login',
-      autoActivate: true, // as before: whoever registers is in at once
+      autoActivate: true, // as before: the sign-up logs the person in
       passwordMinLength: 8, // as before
     },
   })
@@ -75,7 +75,7 @@ export async function createApp(db: Knex): Promise<Express> {
     res.redirect('/login')
   })
 
-  const page = auth.guards.requireLogin() // others go to /login?return_to=…
+  const page = auth.guards.requireLogin() // redirects people who are not logged in to /login?return_to=…
   app.get('/', page, auth.guards.requireUser(), async (req, res) => {
     const { id, fields } = auth.guards.getUser(req)
     res.render('home', { firstName: fields.firstName, orders: await db('orders').where({ user_id: id }) })
@@ -87,7 +87,7 @@ export async function createApp(db: Knex): Promise<Express> {
   return app
 }
 
-/** The same form again, with what was wrong, or the next page. */
+/** Redirects to the next page. After an error, shows the form again with the error. */
 async function answerForm(res: Response, form: string, next: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
@@ -98,7 +98,10 @@ async function answerForm(res: Response, form: string, next: string, work: () =>
   }
 }
 
-/** Where requireLogin() found the person. Anybody can make up a link: what leads to another site counts as none. */
+/**
+ * Returns the page that the person wanted before the login. An attacker can write any `return_to`, so a page of another site does not
+ * count.
+ */
 function cameFrom(req: Request): string {
   const asked = String(req.query.return_to ?? '/')
   const url = URL.canParse(asked, origin) ? new URL(asked, origin) : null

@@ -1,5 +1,5 @@
 /**
- * A shop before the move: a users table of its own, bcrypt hashes, sessions by Passport, EJS pages, an API for another origin.
+ * A shop before the move. It has its own users table, bcrypt hashes, sessions by Passport, EJS pages, and an API for another origin.
  * after.ts is the same shop with doorward.
  *
  *   npx tsx examples/existing-app/before.ts
@@ -47,7 +47,7 @@ export function createApp(db: Knex): Express {
       done(null, person && (await bcrypt.compare(password, person.password_hash)) ? person : false)
     }),
   )
-  passport.serializeUser((user, done) => done(null, (user as Person).id)) // what LocalStrategy found
+  passport.serializeUser((user, done) => done(null, (user as Person).id)) // the user is a Person, because LocalStrategy found it
   passport.deserializeUser(async (id: number, done) => done(null, await db('users').where({ id }).first()))
 
   const app = express()
@@ -72,7 +72,7 @@ export function createApp(db: Knex): Express {
   })
   app.post('/logout', (req, res, next) => req.logout((error) => (error ? next(error) : res.redirect('/login'))))
   app.get('/', loggedIn, async (req, res) => {
-    const { id, first_name: firstName } = req.user as Person // after loggedIn
+    const { id, first_name: firstName } = req.user as Person // loggedIn requires a user
     res.render('home', { firstName, orders: await db('orders').where({ user_id: id }) })
   })
   app.get('/admin', loggedIn, admin, async (_req, res) => res.json(await db('users').select('id', 'email', 'role')))

@@ -28,7 +28,7 @@ import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 export interface EmailChange {
   userId: string
   newEmail: string
-  /** The account's password, which is verified if given. Left out: the caller guarantees that the person is the account's owner. */
+  /** The account's password. If left out, the caller guarantees that the person is the account's owner. */
   currentPassword?: string | undefined
   /** How the session authenticated. Left out for a call without a session. The caller is then responsible for authentication. */
   amr?: readonly AuthMethod[] | undefined
@@ -69,7 +69,7 @@ export async function proveEmailChange(
 
 /**
  * Mails the link to the new address, and a notice to the old address. If another account has the new address, the function makes no link
- * and mails that account's owner. Returns null if no link was mailed.
+ * and mails that account's owner. Returns null if no link was made.
  */
 export async function sendEmailChange(
   ctx: AuthContext,
@@ -85,7 +85,7 @@ export async function sendEmailChange(
   if (!(await mayMail(ctx, { id: user.id, email: newEmail }, 'EMAIL_CHANGE'))) return null
   const link = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    // A password reset in between cancels the change.
+    // If the account's password or address changed after the checks, the function makes no link.
     const isStill = locked?.isActive && locked.email === user.email && locked.hashedPassword === user.hashedPassword
     return isStill && (await isSessionHeld(ctx, session))
       ? replaceLink(ctx, locked, 'EMAIL_CHANGE', isFinal ? `${writeFinality(isFinal)} ${newEmail}` : newEmail)

@@ -90,7 +90,7 @@ async function replacePassword(
   const user = await ctx.store.users.lock(seen.id)
   if (!user?.isActive || user.hashedPassword !== seen.hashedPassword) return false
   await holdSession(ctx, session)
-  // `requireFactor` saw no factor. If a factor was confirmed meanwhile, the confirmation revoked the session of the request.
+  // `requireFactor` saw no factor. If a factor was confirmed meanwhile, the login of this request did not use that factor.
   if (seen.totpEnabledAt === null && user.totpEnabledAt !== null) throw new MfaRequiredError()
   await leaveUndoPoint(ctx, { user, isFinal })
   await ctx.store.users.update(user.id, { hashedPassword, passwordSetAt: now, updatedAt: now })

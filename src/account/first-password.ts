@@ -25,10 +25,10 @@ export interface FirstPassword {
 }
 
 /**
- * Sets the password of an account without a password. A login by a provider creates such an account. A take-over
- * (`first-proof/take-over.ts`) removes the password of an account.
+ * Sets the password of an account without a password. For example, an account has no password if a login by a provider created it, or if a
+ * take-over (`first-proof/take-over.ts`) removed the password.
  * @throws PasswordAlreadySetError, ValidationError (the password), UnauthorizedError (the account was deleted), AccountInactiveError,
- *   MfaRequiredError, InvalidTokenError (the session has ended), TooManyRequestsError
+ * MfaRequiredError, InvalidTokenError (the session has ended), TooManyRequestsError
  */
 export async function setFirstPassword(
   ctx: AuthContext,

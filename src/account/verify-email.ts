@@ -11,7 +11,7 @@ import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
-/** Mails a link to the account's own address. The link verifies only this address. Returns null if no mail was sent. */
+/** Mails a link to the account's own address. The link verifies only this address. Returns null if no link was made. */
 export async function sendEmailVerification(
   ctx: AuthContext,
   user: UserRecord,
@@ -35,10 +35,10 @@ export interface VerificationResult {
 }
 
 /**
- * Uses a verification link and marks the address as verified. At the first verification of an address, the function takes the account over,
- * unless the evidence identifies the owner. A take-over removes the password and everything that an attacker may have added.
- * @throws InvalidTokenError, also if the account has another address by now or is not active; InvalidCredentialsError for a wrong
- *   password; EmailLinkForbiddenError (the link is used up)
+ * Uses a verification link and marks the address as verified. At the first verification, if the evidence does not identify the owner, the
+ * function takes the account over. A take-over removes the password and everything that an attacker may have added.
+ * @throws InvalidTokenError, also if the account has another address by now or is not active; InvalidCredentialsError for a wrong password;
+ * EmailLinkForbiddenError (the link is used up)
  */
 export async function confirmEmail(
   ctx: AuthContext,

@@ -5,7 +5,8 @@ import { type ActingAdmin, lockTarget } from './lock-target'
 
 /**
  * Activates a pending or deactivated account. Does not verify the address: `emailVerifiedAt` stays unchanged. Revoked sessions and links
- * stay revoked. A host may have cleared only `is_active`, so the function also revokes the sessions and links that are still open.
+ * stay revoked. If a host only cleared `is_active` in the table, the account still has valid sessions and links. The function revokes these
+ * too.
  * @throws NotFoundError, ForbiddenError
  */
 export async function activateUser(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {

@@ -10,7 +10,7 @@ export interface AdminChange {
   readonly admins: readonly UserRecord[]
 }
 
-/** The maximum number of administrators who get a notice, including the acting one. The changed account gets a notice in addition. */
+/** The maximum number of administrators who get a notice, in addition to the changed account. The acting administrator counts too. */
 const mostTold = 50
 
 /** Emits the event. Notifies the account, the acting administrator and the other administrators. Call the function after the commit. */

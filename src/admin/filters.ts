@@ -63,7 +63,7 @@ const FIELDS: readonly (readonly [name: string, field: FilterableUserField, kind
   ['activated_at', 'activatedAt', 'instant'],
 ]
 
-/** A Map, so that the property names of every object (`__proto__`, `constructor`) are unknown keys too. */
+/** The meaning of each key. A Map has only these keys. A plain object would also have keys such as `__proto__` and `constructor`. */
 const GRAMMAR: ReadonlyMap<string, Meaning> = new Map([
   ...FIELDS.flatMap(([name, field, kind]) =>
     KINDS[kind].operators.map((operator): [string, Meaning] => [
@@ -147,7 +147,9 @@ function readBoolean(value: string): boolean | null {
 
 const INSTANT = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/
 
-/** Reads an ISO 8601 day, which begins in UTC, or a time with its zone. Accepts the years 1000 to 9999, which every database supports. */
+/**
+ * Reads an ISO 8601 day, which means midnight UTC, or a time with its zone. Accepts the years 1000 to 9999, which every database supports.
+ */
 function readInstant(value: string): Date | null {
   const [, day = ''] = INSTANT.exec(value) ?? []
   const instant = new Date(value)

@@ -22,7 +22,8 @@ export async function leaveTrace(ctx: AuthContext, user: UserRecord): Promise<vo
     usedAt: null,
     createdAt: now,
   })
-  const trace = await ctx.store.userTokens.consume(tokenHash, 'ACTIVATION', now) // the store decides how long to keep a used row
+  // Inserts the link unused and then uses it, because `consume` also determines how long the store keeps the used row.
+  const trace = await ctx.store.userTokens.consume(tokenHash, 'ACTIVATION', now)
   if (!trace)
     throw new Error('The store could not use a token that it had just inserted, so nothing shows that the account was active once.')
 }

@@ -14,9 +14,9 @@ export interface MfaReset {
 }
 
 /**
- * Removes the second factor and its recovery codes from an account, because the owner lost the factor. Works even if `mfaEnabled` is off.
- * Revokes every session. Unfinished second-factor logins and provider links become invalid (`accountDigest`). Sends the owner a notice. If
- * nothing was removed, the function revokes nothing, and only deletes an unfinished enrolment.
+ * Removes the second factor and its recovery codes from an account whose owner lost the factor. Works even if `mfaEnabled` is off. Revokes
+ * every session. Unfinished second-factor logins and provider links become invalid (`accountDigest`). Sends the owner a notice. If nothing
+ * was removed, the function revokes nothing, and only deletes an unfinished enrolment.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
  */
 export async function resetMfa(

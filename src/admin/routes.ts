@@ -152,7 +152,7 @@ async function show(ctx: AuthContext, req: Request, res: Response): Promise<void
   sendJson(res, 200, adminUserBody(ctx.store.users, user))
 }
 
-/** Reads the URL itself. `req.query` depends on the host's parser, which may turn values into arrays and objects. */
+/** Reads the query from the URL, because `req.query` depends on the host's parser. That parser can turn values into arrays and objects. */
 function readQuery({ url }: Request): UserListEntries {
   const start = url.indexOf('?')
   const pairs = start === -1 ? [] : [...new URLSearchParams(url.slice(start))]

@@ -14,7 +14,8 @@ export interface UserUpdate {
 
 /**
  * Changes the name or the administrator rights of an account. Only the account's owner can change the other fields. An administrator can
- * change administrator rights at most ten times a day. Otherwise the notices about these changes could use up the rate limit of mails.
+ * change administrator rights at most ten times a day. The notices about these changes have no rate limit, so the limit of the changes also
+ * limits the number of notices.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError, ValidationError, TooManyRequestsError
  */
 export async function updateUser(
@@ -47,11 +48,11 @@ async function update(
 ): Promise<{ updated: UserRecord; change: AdminChange | null }> {
   const { isAdmin } = changes
   const user = await lockTarget(ctx, userId, acting, { takesPower: isAdmin === false })
-  // Only active accounts can become administrators.
+  // An administrator cannot make an inactive account an administrator. The host itself can.
   if (isAdmin === true && acting && !user.isActive) throw new ConflictError()
   if (Object.keys(changes).length === 0) return { updated: user, change: null }
   await ctx.store.users.update(userId, { ...changes, updatedAt: ctx.now() })
-  const updated = (await ctx.store.users.lock(userId)) ?? user // read again, because the table may lack a column
+  const updated = (await ctx.store.users.lock(userId)) ?? user // the row is read again, because the table may have no column for a change
   if (updated.isAdmin === user.isAdmin) return { updated, change: null }
   return { updated, change: { user: updated, isAdmin: updated.isAdmin, admins: await ctx.store.users.lockAdmins() } }
 }

@@ -51,7 +51,7 @@ function requestWith(req: Request, res: Response, method: string, { params = {},
   const headers = { ...others, ...(cookie !== '' && { cookie }) }
   const length = String(Buffer.byteLength(JSON.stringify(body)))
   const changed = {
-    method, // a host's GET that changes data is checked as the route's POST
+    method, // the route's method, so that the cross-site check treats a host's GET like the route's POST
     body,
     params,
     readableDidRead: true,

@@ -23,7 +23,9 @@ export interface ClaimsSource {
   readonly logger: Logger
 }
 
-/** doorward logs the reason. The response says only that the client may try again. */
+/**
+ * The error if the host's claims are not available. doorward logs the reason here. The response says only that the client may try again.
+ */
 class ClaimsUnavailableError extends ServiceUnavailableError {
   override readonly isLogged = true
 }
@@ -31,8 +33,8 @@ class ClaimsUnavailableError extends ServiceUnavailableError {
 const deadlineMs = 5_000
 
 /**
- * Calls the host's hook for the claims of an access token. Never call it inside an open transaction. The host may query its database, and
- * its pool may have only one connection.
+ * Calls the host's hook for the claims of an access token. Never call this function inside an open transaction. The hook can query the
+ * host's database. If the pool has only one connection, the transaction holds it, and the hook would wait in vain.
  * @throws ServiceUnavailableError if the host's function fails, takes longer than 5 seconds, or returns invalid claims
  */
 export async function askForClaims(

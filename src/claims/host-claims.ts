@@ -34,7 +34,7 @@ export class ClaimRefusedError extends Error {
 }
 
 /**
- * Copies the claims that a host's function returned; `undefined` means no claims. Leaves out members that are `undefined`, like JSON.
+ * Copies the claims that a host's function returned; `undefined` means no claims. Leaves out members that are `undefined`, as JSON does.
  * @throws ClaimRefusedError for a value that is not a plain JSON object, for a reserved name, or for more than 1 KiB
  */
 export function readHostClaims(given: unknown): HostClaims {
@@ -53,13 +53,14 @@ function readClaim(name: string, value: unknown): Json {
   return json
 }
 
-/** Returns the host's claims of a token. Leaves out reserved names. Call it after the signature was verified. */
+/** Returns the host's claims of a token. Leaves out reserved names. Call this function only after the signature was verified. */
 export function hostClaimsOf(payload: object): HostClaims {
   const own = Object.entries(payload).filter(([name]) => !reserved.has(name))
   return own.length === 0 ? noClaims : Object.fromEntries(own.map(([name, value]) => [name, copyOfJson(value) ?? null]))
 }
 
-// Claims may have 1 KiB of JSON, which has fewer nested levels than this. A circular structure has more.
+// The most nested levels that `copyOfJson` reads. Claims of 1 KiB cannot have that many levels. A circular structure has more, so it is
+// rejected.
 const maxDepth = 512
 
 /** Returns a frozen copy. Undefined: JSON cannot represent the value, or would change it (a date, NaN, an object of a class). */

@@ -54,7 +54,7 @@ async function routerIn(path: string, folder: string): Promise<{ auth: unknown; 
 }
 
 /**
- * Returns the exported router. A CommonJS module is the default export of its namespace. A CommonJS module may also have its own export
+ * Returns the exported router. `import` gives the exports of a CommonJS module as the default export. These exports can again have a member
  * `default`.
  */
 function routerOf(module: Record<string, unknown>): unknown {
@@ -62,7 +62,7 @@ function routerOf(module: Record<string, unknown>): unknown {
   return module['auth'] ?? inner['auth'] ?? inner['default'] ?? module['default']
 }
 
-/** Returns true for a function that makes the router. The router itself is also a function. */
+/** Returns true for a function that makes the router. The router itself is also a function, but has members that such a function lacks. */
 function isMaker(exported: unknown): exported is () => unknown {
   return typeof exported === 'function' && !(OPERATIONS in exported) && !('handle' in exported)
 }

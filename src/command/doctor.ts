@@ -13,8 +13,8 @@ export interface DoctorFlags extends AuthModuleFlags {
 const longestStartMs = 9_000
 
 /**
- * Checks the app. If there is no finding, the output is empty. If the app's module throws, the error is a finding, because this fault is
- * the most common.
+ * Checks the app. If there is no finding, the output is empty. If the app's module throws, the command reports that error as a finding,
+ * because it is the most common fault of an app.
  */
 export async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<Answer> {
   const { ofApp, cause } = await examined(flags, surroundings)

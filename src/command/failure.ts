@@ -10,7 +10,7 @@ export interface Failure {
   readonly exitCode: 1 | 2
 }
 
-/** Describes an error. The error may belong to the app's own copy of the library. */
+/** Describes an error. An error of the app's own copy of the library also counts as an error of the library. */
 export function described(error: unknown): Failure {
   if (error instanceof UsageError) return { code: 'USAGE', message: error.message, exitCode: 2 }
   if (error instanceof CommandRefusal) return { code: error.code, message: error.message, exitCode: 1 }

@@ -3,7 +3,7 @@ import { printable } from './printable'
 
 export type FileFormat = 'csv' | 'jsonl'
 
-/** One row of a file. `values` is null if the row cannot be read. `line` is the last line of the row. */
+/** One row of a file. `values` is null if the row cannot be read. `line` is the number of the row's last line. */
 export interface FileRow {
   readonly line: number
   readonly values: Readonly<Record<string, unknown>> | null
@@ -16,7 +16,8 @@ export interface ReadOptions {
 }
 
 /**
- * The maximum length of a row, in characters. A longer row is not from a file of accounts. The reader would have to keep the row in memory.
+ * The maximum length of a row, in characters. There is a maximum, because the reader keeps a whole row in memory. A row of an account is
+ * never so long.
  */
 const mostCharacters = 1_048_576
 
@@ -94,7 +95,7 @@ async function* csvRows(texts: AsyncIterable<string>, isRaw: boolean): AsyncIter
     relax_column_count: true,
     skip_empty_lines: true,
     max_record_size: mostCharacters,
-    // The rows come from this callback, because the parser's stream drops the rows before an error.
+    // This callback collects the rows, because the parser's stream would lose the rows that come before an error.
     on_record(record: readonly string[], { lines }) {
       twice += lineEndsIn(record)
       line = lines - twice
@@ -103,7 +104,7 @@ async function* csvRows(texts: AsyncIterable<string>, isRaw: boolean): AsyncIter
       return null
     },
   })
-  parser.on('error', () => {}).resume() // `parser.write` also reports the error to its callback
+  parser.on('error', () => {}).resume() // ignores the error here, because the callback of `write` or `end` gets it too
   const settled = (write: (done: (error?: Error | null) => void) => unknown) =>
     new Promise<unknown>((resolve) => write((error) => resolve(error ?? null)))
   let error: unknown = null
@@ -125,7 +126,7 @@ function ofParser(error: unknown, line: number): unknown {
   return new CommandRefusal('BROKEN_CSV', `The row at line ${line} has a quote where none can be (RFC 4180), so its end is not known.`)
 }
 
-/** Counts the CRLF inside quotes, because the parser counts a CRLF as two lines. */
+/** Counts the CRLFs inside the cells. The parser counts each of them as two lines, so the caller subtracts this number. */
 function lineEndsIn(record: readonly string[]): number {
   return record.reduce((count, cell) => (cell.includes('\r\n') ? count + cell.split('\r\n').length - 1 : count), 0)
 }

@@ -15,7 +15,7 @@ export function folderChecks(folder: string): FolderResult[] {
   return [peers(folder), trackedEnvFile(folder)]
 }
 
-/** Checks the versions of peer dependencies. npm prints a warning only once, during the installation. */
+/** Checks the versions of the peer dependencies, because npm warns about a wrong version only once, during the installation. */
 function peers(folder: string): FolderResult {
   const check = 'peers'
   const own = manifestOf(folder, 'doorward')
@@ -37,7 +37,7 @@ function peers(folder: string): FolderResult {
   return { check, finding: found }
 }
 
-/** Returns true if the version is in the range. The library's ranges are `*`, or several `^1.2.3` joined by `||`. */
+/** Returns true if the version is in the range. Reads only the forms of doorward's ranges: `*`, or one or more `^1.2.3` joined by `||`. */
 function isWithin(version: string, range: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.+-]/).map(Number)
   return range.split('||').some((part) => {
@@ -47,7 +47,7 @@ function isWithin(version: string, range: string): boolean {
   })
 }
 
-/** Warns if .gitignore does not contain `.env`. Otherwise every reader of the repository could read the secrets. */
+/** Warns if .gitignore does not contain `.env`. A commit could then give the secrets to every reader of the repository. */
 function trackedEnvFile(folder: string): FolderResult {
   const check = 'env-file-tracked'
   const root = repositoryOf(folder)

@@ -37,7 +37,7 @@ interface Tally {
   skipped: number
   refused: number
   admins: number
-  /** The last line of the last finished row. */
+  /** The line number of the last finished row. */
   line: number
 }
 
@@ -173,7 +173,7 @@ async function importAll(
   let batch: ReturnType<ReadRow>[] = []
   let underWay: Promise<void> = Promise.resolve()
   const add = (rows: typeof batch): Promise<void> => {
-    // A waiting line contains no values of the row, except the id of an administrator.
+    // While the database inserts the batch, `lines` keeps no values of the rows, except the id of an administrator.
     const lines = rows.map((row) =>
       'values' in row ? { line: row.line, id: row.values['is_admin'] ? (row.values['id'] ?? null) : null } : row,
     )
@@ -182,7 +182,7 @@ async function importAll(
   }
   const send = async () => {
     const next = add(batch)
-    next.catch(() => {}) // the next caller of `await underWay` gets the error
+    next.catch(() => {}) // the next `await underWay` throws this error
     batch = []
     await underWay
     underWay = next
@@ -204,8 +204,8 @@ async function importAll(
 }
 
 /**
- * Counts rows and returns the reports about the rows. `lines` contains the last line of each row, or why the command rejected the row
- * before the insertion.
+ * Counts rows and returns the reports about the rows. An item of `lines` contains the line number of a row. If the command rejected the row
+ * before the insertion, the item also contains the reason.
  */
 function newsOf(tally: Tally, lines: readonly (Admin | Refused)[], outcomes: readonly ImportOutcome[]): News[] {
   const next = outcomes.values()

@@ -19,7 +19,7 @@ export async function loadModule(path: string, folder: string): Promise<Record<s
     return await import(url)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    // For example, Node rejects `import` in a CommonJS package, and an enum.
+    // For example, Node rejects an enum, and `import` in a CommonJS package.
     throw new UsageError('Node does not read this TypeScript by itself. Run `npm install --save-dev tsx`.', { cause: error })
   }
 }

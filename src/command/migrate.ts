@@ -17,7 +17,7 @@ export function requireMigrateVerb([verb = '', ...more]: readonly string[]): voi
 
 /**
  * Shows the state of the migrations, runs them, or prints their SQL. The command records the migrations in `auth_migrations` and not in the
- * host's own table of migrations. knex expects a file in the host's folder for every row of the host's table.
+ * host's own table of migrations, because knex expects a file in the host's folder for every row of the host's table.
  */
 export async function migrate([verb]: readonly string[], { table = 'auth_migrations' }: MigrateFlags, loaded: LoadedAuth): Promise<Answer> {
   const { migrations } = loaded.operations

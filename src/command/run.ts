@@ -55,7 +55,7 @@ type Flag = keyof typeof options
 
 const ofModule: readonly Flag[] = ['auth', 'env-file', 'no-env-file', 'verbose']
 
-/** The flags of each command. The longest prefix of the command decides. All commands accept `--json` and `--help`. */
+/** The flags of each command. An entry such as `users list` overrides the entry `users`. All commands accept `--json` and `--help`. */
 const known: Readonly<Record<string, readonly Flag[]>> = {
   init: ['delivery', 'client', 'providers', 'pages', 'print', 'yes', 'env-file', 'no-env-file', 'verbose'],
   secret: [],

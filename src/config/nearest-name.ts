@@ -18,8 +18,8 @@ function plain(name: string): string {
 }
 
 /**
- * Returns the Levenshtein distance of two names, computed row by row. A missing character counts half as much as a wrong character. A host
- * may shorten a name, such as `accessTokenTtl`.
+ * Returns the Levenshtein distance of two names, computed row by row. A missing character counts half as much as a wrong character, because
+ * hosts often shorten a name, such as `accessTokenTtl`.
  */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index / 2)

@@ -19,7 +19,7 @@ function isRepetition(secret: string): boolean {
   return false
 }
 
-/** Returns true if three of four characters are the successor of the character before, as in 'abcdefghijklmnopqrstuvwxyz012345'. */
+/** Returns true if three of four characters are equal to the character before, or next to it, as in 'abcdefghijklmnopqrstuvwxyz012345'. */
 function isSequence(secret: string): boolean {
   let steps = 0
   for (let index = 1; index < secret.length; index++) {

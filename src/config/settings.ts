@@ -64,7 +64,7 @@ function refuseUnknown(names: readonly string[]): void {
   }
 }
 
-/** Rejects `true`, because a host that sets `true` expects a protection. The setting has no effect, and the protection is always on. */
+/** Rejects `true`, so that the host removes the setting. The setting has no effect, because its protection is always on. */
 function refuseReauthenticate({ reauthenticate }: Partial<RouterSettings>): void {
   const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // text in the environment
   if (isOff) return

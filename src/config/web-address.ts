@@ -1,4 +1,4 @@
-/** The rules for addresses in settings. A function returns true if the library may use the text unchanged. */
+/** The rules for addresses in settings. Each function returns true if the library may use the text unchanged. */
 
 /**
  * Returns true for an origin exactly as a browser sends it, such as `https://app.example.com`. http is allowed only on the loopback. The
@@ -42,21 +42,21 @@ export function isAbsoluteAddress(text: string): boolean {
 /**
  * Returns true for the redirect URI of an app that stores its own tokens. The URI must have the form of the URL parser, because the library
  * compares URIs byte for byte. A custom scheme is a reversed domain of the vendor, so a custom scheme must contain a dot (RFC 8252 section
- * 7.1). Browsers give no meaning to a scheme with a dot.
+ * 7.1). The dot also excludes schemes that mean something to a browser, such as `javascript:`.
  */
 export function isAppRedirect(text: string): boolean {
   if (!isPlainText(text) || text.length > 512 || text.includes('#') || parse(text)?.href !== text) return false
   return isAbsoluteAddress(text) || /^[a-z][a-z\d+-]*(?:\.[a-z\d+-]+)+:\/./.test(text)
 }
 
-/** Returns true for a path with exactly one leading slash. Browsers read '//host' as another site. */
+/** Returns true for a path with exactly one leading slash, because browsers read '//host' as another site. */
 function isPath(text: string): boolean {
   return /^\/(?!\/)/.test(text)
 }
 
 /**
- * Returns true for visible ASCII without the backslash, because a header may contain such text. Browsers read '/\t/host' and '/\host' as
- * '//host'.
+ * Returns true for visible ASCII without the backslash. A header can contain such text. Tabs and backslashes are not allowed, because
+ * browsers read '/\t/host' and '/\host' as '//host'.
  */
 function isPlainText(text: string): boolean {
   return text.length <= 2048 && /^[\x21-\x5b\x5d-\x7e]+$/.test(text)

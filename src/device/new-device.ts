@@ -12,10 +12,10 @@ import { isOfAccount, isOfAddress, readDevices } from './device-cookie'
 const centuryMs = 36_525 * 86_400_000
 
 /**
- * Returns the notice about a login in a browser without a device cookie of the account. Returns null if the browser has such a cookie, or
- * if `newDeviceNotice` is off. Returns null for the account's first login since the setting is on, because that login only sets the cookie.
- * A login that creates or activates an account is such a first login. Call the function inside the login's transaction, which has locked
- * the user's row.
+ * Returns the notice about a login in a new browser. Returns null if the browser has a device cookie of the account, or if
+ * `newDeviceNotice` is off. Also returns null for the account's first login since the setting is on, because that login only sets the
+ * cookie. A login that creates or activates an account is such a first login. Call the function inside the login's transaction, which has
+ * locked the user's row.
  */
 export async function newDeviceOf(ctx: AuthContext, req: Request, user: UserRecord, login: Login): Promise<NewDevice | null> {
   if (!ctx.settings.newDeviceNotice || (await isFirstLogin(ctx, user)) || (await carriesDevice(ctx, req, user, login))) return null

@@ -15,8 +15,8 @@ export function sendChallenge(ctx: AuthContext, req: Request, res: Response, pag
   const { mfaToken, target } = page
   const destination = destinationOfChallenge(ctx, mfaToken)
   if (!ctx.settings.pagesEnabled || isApp(destination)) return void sendChallengePage(ctx, req, res, page)
-  // The cookie stores the token and either the destination or the target. The token also contains the destination, and a long destination
-  // stored three times would be too large for a cookie.
+  // The token already contains the destination. The cookie stores the token and only one of destination and target, because a long
+  // destination stored three times would be too large for a cookie.
   keepChallenge(ctx, res, {
     mfaToken,
     ...(destination === null ? { returnTo: null, landing: target } : { returnTo: destination.returnTo }),

@@ -19,7 +19,7 @@ function secretsOf({ ctx }: Patient): readonly string[] {
  * also guess a long text of plain words, or of few different characters.
  */
 function isGuessable(secret: string): boolean {
-  // A random secret of hexadecimal digits often has fewer than 12 different characters.
+  // A random secret of hexadecimal digits can have fewer than 12 different characters, so 8 are enough.
   const fewest = /^[\da-f]+$/i.test(secret) ? 8 : 12
   return new Set(secret).size < fewest || /^[A-Z]?[a-z' .,-]+$/.test(secret)
 }

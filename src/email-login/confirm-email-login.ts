@@ -52,10 +52,10 @@ const rounds = 3
  * activated), the function activates the account. If the address has no account and `emailLoginSignup` is on, the function creates an
  * account.
  *
- * At the first verification of an address the function takes the account over, unless the evidence identifies the owner. A take-over
+ * At the first verification of an address, if the evidence does not identify the owner, the function takes the account over. A take-over
  * (`first-proof/take-over.ts`) removes every earlier way to log in.
  * @throws EmailLoginInvalidError for any fault of the link, the code or the account; InvalidCredentialsError for a wrong password in the
- *   evidence (the link and the code then stay unused)
+ * evidence (the link and the code then stay unused)
  */
 export async function confirmEmailLogin<Session extends OpenedSession>(
   ctx: AuthContext,

@@ -62,7 +62,7 @@ interface FirstProof {
   readonly how: Login
 }
 
-/** Logs in, with the first verification of the address. */
+/** Verifies the address for the first time, and logs in. */
 function proveAndLogIn<Session extends OpenedSession>(
   ctx: AuthContext,
   { login, seen }: Matching,

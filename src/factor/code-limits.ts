@@ -29,7 +29,10 @@ export interface TakenCode {
 /** After this many wrong codes since the last right code, TOTP is blocked for a day. */
 const mostWrong = 20
 const stopSeconds = 86_400
-/** How long wrong codes are remembered, counted from the first wrong code. The block ends with the codes that caused it. */
+/**
+ * How long wrong codes are remembered, counted from the first wrong code. When the wrong codes are forgotten, the block that they caused
+ * also ends.
+ */
 const memorySeconds = 30 * 86_400
 
 /**
@@ -124,9 +127,9 @@ async function countCode(ctx: AuthContext, userId: string): Promise<{ count: num
 }
 
 /**
- * Begins the block at the first call. Later calls return how long the block lasts. The counter's window is longer than the block, by the
- * time that wrong codes are remembered. With that longer window, a finished block differs from a block that has not begun. A block has not
- * begun if, for example, the process died first.
+ * Begins the block at the first call. Later calls return the remaining time of the block. The counter lives longer than the block, by the
+ * time that wrong codes are remembered. So after the block, the counter still exists, and a call returns 0 and does not begin a new block.
+ * If the process died before it began the block, the next call begins the block.
  * @returns the remaining seconds; 0 if the block is over
  */
 async function stop({ counters }: AuthContext, userId: string): Promise<number> {

@@ -10,7 +10,8 @@ const toldAt = 3
 
 /**
  * Runs an attempt at an account's active second factor. Counts the attempt before the code is verified. All routes share this count. A
- * success resets the count of wrong codes. A new login does not reset the count. At the third wrong code the owner gets a mail.
+ * success resets the count of wrong codes. A new first step of a login does not reset the count. At the third wrong code the owner gets a
+ * mail.
  * @throws MfaThrottledError, and the errors of the attempt
  */
 export async function guardedAttempt<T>(
@@ -24,7 +25,7 @@ export async function guardedAttempt<T>(
     await taken.succeed()
     return result
   } catch (error) {
-    // Any other error does not mean that the code was wrong.
+    // An error other than a wrong code gives the attempt back.
     if (!(error instanceof MfaCodeInvalidError)) await taken.giveBack()
     else await announceWrongCode(ctx, typed, await taken.fail())
     throw error

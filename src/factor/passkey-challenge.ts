@@ -34,8 +34,8 @@ export interface OpenChallenge {
 const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, login: 900, step: 300, reauthenticate: 300 }
 
 /**
- * Makes a challenge of 32 random bytes and stores nothing. The client sends the token (under a MAC) back with the response. Therefore the
- * challenge needs no cookie, and several tabs do not disturb each other.
+ * Makes a challenge of 32 random bytes and stores nothing. The token has a MAC, and the client sends the token back with the response.
+ * Therefore the challenge needs no cookie, and several tabs do not disturb each other.
  * @param owner null if the account is not known yet
  */
 export function issuePasskeyChallenge(

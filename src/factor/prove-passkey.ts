@@ -59,8 +59,8 @@ export async function provePasskey(
 }
 
 /**
- * Rejects a passkey if its counter did not increase (Web Authentication Level 3, section 6.1.1). An attacker may have copied the
- * authenticator.
+ * Rejects a passkey if its counter did not increase, because an attacker may have copied the authenticator (Web Authentication Level 3,
+ * section 6.1.1).
  */
 function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRecord, { signCount }: AssertedCredential): void {
   if (signCount > last || (signCount === 0 && last === 0)) return
@@ -71,10 +71,10 @@ function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRe
 /**
  * Marks the challenge as used and stores the counter. Call the function inside the transaction of the confirmed action. That transaction
  * must have locked the user's row.
- * @throws PasskeyRejectedError if the challenge was used before, or if the passkey was removed or used since
+ * @throws PasskeyRejectedError if the challenge was used before, or if the passkey was removed or used after `provePasskey`
  */
 export async function acceptPasskey(ctx: AuthContext, user: UserRecord, { use, spent, passkey }: ProvenPasskey): Promise<void> {
-  // Checked before the insert, because a failed statement would break a transaction of the host.
+  // The challenge is checked before the insert, because a failed insert would break a transaction of the host.
   const isSpent = user.id !== passkey.userId || (await ctx.store.userTokens.find(spent.tokenHash)) !== null
   if (isSpent || !(await passkeyToolsOf(ctx).passkeys.recordUse(use))) throw new PasskeyRejectedError()
   await ctx.store.userTokens.insert(spent)

@@ -5,8 +5,8 @@ import speakeasy from 'speakeasy'
 const stepSeconds = 30
 
 /**
- * Returns 160 random bits in base32 (RFC 4226 section 4, R6). The secrets of speakeasy have 60 different characters with unequal
- * probability.
+ * Returns 160 random bits in base32 (RFC 4226 section 4, R6). The function does not use the secrets of speakeasy, because their characters
+ * are not equally probable.
  */
 export function newTotpSecret(): string {
   return base32(randomBytes(20))

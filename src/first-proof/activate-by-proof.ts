@@ -8,9 +8,9 @@ import { signupMarkOf } from './signup-binding'
 import type { Clearing } from './take-over'
 
 /**
- * Returns true if a login by a provider or by email may activate this pending (never activated) account. An attacker who signed up with the
- * address must not lock the owner out. The account must have a valid activation link. If the account has no such link, the app may have
- * deactivated the account. Returns false if the host rejects mailed links to the account.
+ * Returns true if a login by a provider or by email may activate this pending (never activated) account. Such a login must work, because an
+ * attacker who signed up with the address must not lock the owner out. The account must have a valid activation link. If it has no such
+ * link, the app may have deactivated it. Returns false if the host rejects mailed links to the account.
  */
 export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<boolean> {
   const waits = isFirstProof(ctx, user, true) && (await newestLink(ctx, user)) !== undefined && (await isPending(ctx, user))

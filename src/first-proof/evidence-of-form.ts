@@ -19,8 +19,8 @@ export const oldPassword = Joi.object<OldPassword>({
 })
 
 /**
- * Returns the evidence (`Evidence`) of a page's form. If the page asks for the password, the person enters the password or sets `forgot`. A
- * click alone must not remove a password.
+ * Returns the evidence (`Evidence`) of a page's form. If the page asks for the password, the person must enter the password or set
+ * `forgot`, because a click alone must not remove a password.
  * @param isAsked returns true if the page asks for the password, given the other evidence of the request
  * @throws PasswordAskedError if the page asks, and the form has no password and no `forgot`. The error has a message for the person
  */

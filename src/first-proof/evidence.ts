@@ -91,9 +91,9 @@ export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceB
 }
 
 /**
- * Returns the ids of the sessions that count as evidence. A session from a cookie counts only together with the device cookie of its login.
- * Another subdomain can set an attacker's session cookie, but cannot set a `__Host-` cookie. Tokens in headers and bodies count, because
- * the client itself sends these tokens.
+ * Returns the ids of the sessions that count as evidence. A session from a cookie counts only together with the device cookie of its login,
+ * because another subdomain can set an attacker's session cookie, but cannot set a `__Host-` cookie. Tokens in headers and bodies count,
+ * because the client itself sends these tokens.
  */
 async function provenSessions(ctx: AuthContext, req: Request, body: EvidenceBody): Promise<string[]> {
   const named = await sessionOfRequest(ctx, req, body)
@@ -138,7 +138,10 @@ export async function sessionOfRequest(ctx: AuthContext, req: Request, body: Evi
   return isOwn(ctx, req) ? findRequestSession(ctx, req, body) : null
 }
 
-/** Returns true if no other site can have sent the request with our cookies. Another site cannot send our token in a header. */
+/**
+ * Returns true if the cookies of the request count as evidence. They do not count in a POST that another site can have sent. They count in
+ * a GET, for example the callback of a provider, and together with our token in a header, which another site cannot send.
+ */
 function isOwn(ctx: AuthContext, req: Request): boolean {
   return req.method === 'GET' || isByHeader(ctx, req) || comesFromHere(ctx, req)
 }
@@ -175,7 +178,7 @@ function comesFromHere(ctx: AuthContext, req: Request): boolean {
 }
 
 /**
- * Verifies the password of the request, unless other evidence is enough. Call the function before the transaction.
+ * Verifies the password of the request if no other evidence is enough. Call the function before the transaction.
  * @param signup the sign-up that a mailed link belongs to
  * @throws InvalidCredentialsError for a wrong password, TooManyRequestsError, PasswordAskedError if a page must ask for the password
  */
@@ -213,7 +216,7 @@ export async function wantsPassword(ctx: AuthContext, user: UserRecord, evidence
   return hasPassword(user) && !belongsTo(evidence, signup) && !(await namesSession(ctx, user, evidence))
 }
 
-/** Returns true if this browser or client made that sign-up. */
+/** Returns true if this browser or client made the sign-up with the id `signup`. */
 export function belongsTo({ bindings = [] }: Pick<Evidence, 'bindings'>, signup?: string | null): boolean {
   return typeof signup === 'string' && bindings.includes(signup)
 }

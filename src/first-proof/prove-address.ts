@@ -31,8 +31,8 @@ export function isFirstProof({ store }: Pick<AuthContext, 'store'>, user: UserRe
 }
 
 /**
- * Verifies an address, for every kind of verification. The first verification takes the account over (`takeOver`), unless the evidence
- * identifies the owner. A later verification removes nothing. Call the function inside a transaction that has locked the user's row.
+ * Verifies an address, for every kind of verification. If the evidence does not identify the owner, the first verification takes the
+ * account over (`takeOver`). A later verification removes nothing. Call the function inside a transaction that has locked the user's row.
  */
 export async function proveAddress(
   ctx: AuthContext,

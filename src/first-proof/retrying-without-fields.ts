@@ -4,7 +4,7 @@ import type { Clearing } from './take-over'
 
 /**
  * Runs a transaction that empties the host's fields of an account. If the database rejects the empty values, the function runs the work
- * again without emptying the fields. A column that is not nullable must not lock the owner out.
+ * again without emptying the fields. Otherwise a column that is not nullable would lock the owner out.
  */
 export async function retryingWithoutFields<T>(ctx: AuthContext, work: (clearing: Clearing) => Promise<T>): Promise<T> {
   try {
@@ -19,7 +19,7 @@ export async function retryingWithoutFields<T>(ctx: AuthContext, work: (clearing
 
 const warned = new WeakSet<Logger>()
 
-/** Logs the error once per logger, because the cause is the same error for every account. */
+/** Logs the error once per logger, because every account has the same cause. */
 function warnOfKeptFields({ logger }: AuthContext, error: Error): void {
   if (warned.has(logger)) return
   warned.add(logger)

@@ -49,7 +49,10 @@ export function setSignupBinding(ctx: AuthContext, res: Response, signupId: stri
   setBinding(ctx, res, { signupId, returnTo: null })
 }
 
-/** Adds the page that the person wanted to the sign-up cookie. Call the function after `setSignupBinding`, for the same response. */
+/**
+ * Stores the page to which the person wants to return in the sign-up cookie. Call the function after `setSignupBinding`, for the same
+ * response.
+ */
 export function setSignupReturn(ctx: AuthContext, req: Request, res: Response, returnTo: string): void {
   const next = Object.defineProperty(Object.create(req) as Request, 'headers', {
     value: { ...req.headers, cookie: cookiesAfter(req, res) },
@@ -62,7 +65,7 @@ export function readSignupBinding(ctx: AuthContext, req: Request): string | null
   return readBinding(ctx, req)?.signupId ?? null
 }
 
-/** Returns the page that the person wanted at the sign-up in this browser. The page was checked at the sign-up. */
+/** Returns the page to which the person wanted to return when this browser signed up. The page was checked at the sign-up. */
 export function readSignupReturn(ctx: AuthContext, req: Request): string | null {
   return readBinding(ctx, req)?.returnTo ?? null
 }

@@ -85,8 +85,8 @@ export function announceTakeOver(
 }
 
 /**
- * Sends the mail outside the rate limits, because each take-over needs a link or a login of the owner. The mail leaves out the name,
- * because an attacker may have chosen the name.
+ * Sends the mail outside the rate limits. This is safe, because each take-over needs a link or a login of the owner, so an attacker cannot
+ * cause many of these mails. The mail leaves out the name, because an attacker may have chosen the name.
  */
 function mailOwner(
   ctx: AuthContext,

@@ -22,7 +22,7 @@ type GridRoute<Handle> = Omit<Route, 'handle' | 'isOnGrid'> & { readonly handle:
  * The wait in the hash queue does not count. A handler may also send a response itself, for example after a successful login. The route
  * does not delay such a response.
  *
- * Use the `ctx` that the handler gets. The hasher of that `ctx` reports when the hash of the request started.
+ * The handler must use the `ctx` that it gets, because the hasher of that `ctx` reports when the hash of the request started.
  */
 export function onGrid(ctx: AuthContext, route: GridRoute<(ctx: AuthContext, req: Request, res: Response) => Answering>): Route {
   return {
@@ -59,7 +59,7 @@ export function bodyOnGrid<T>(
   })
 }
 
-/** Aborts when the client disconnects, so that the server computes no hash for that client. */
+/** Returns a signal that aborts when the client disconnects, so that the server computes no hash for that client. */
 function hangUp(res: Response): { signal: AbortSignal; forget: () => void } {
   const gone = new AbortController()
   const abort = () => gone.abort()
@@ -68,7 +68,7 @@ function hangUp(res: Response): { signal: AbortSignal; forget: () => void } {
   return { signal: gone.signal, forget: () => void res.off('close', abort) }
 }
 
-/** Measures with the real clock, because a test may stop its own clock. */
+/** Measures the time with the real clock, because a test can stop the clock of `ctx`. */
 interface RequestClock {
   /** Returns true if a hash was requested. The handler may then have read an account. */
   hasHashed(): boolean
@@ -93,7 +93,7 @@ function requestClock(signal: AbortSignal): RequestClock {
     // Only the wait in the hash queue moves the start of the grid. The time of queries before the hash still counts.
     start: () => arrivedAt + (askedAt === null || begunAt === null ? 0 : begunAt - askedAt),
     watch: (hasher) => ({
-      // The hasher may be an instance of a class, so an object spread would lose its methods.
+      // The hasher can be an instance of a class, so an object spread would lose its methods.
       ...(hasher.hashLength !== undefined && { hashLength: hasher.hashLength }),
       ...(hasher.maxPasswordBytes !== undefined && { maxPasswordBytes: hasher.maxPasswordBytes }),
       ...(hasher.unreadable && { unreadable: (hash: string) => hasher.unreadable?.(hash) ?? null }),
@@ -119,7 +119,7 @@ async function nextMultiple(res: Response, clock: RequestClock, gridMs: number):
   const start = clock.start()
   const end = start + gridMs * Math.ceil((performance.now() - start) / gridMs)
   await untilTimeOrClose(res, end)
-  // A timer may fire slightly early, and the difference depends on the work before the timer.
+  // A timer can fire slightly early, by a time that depends on the work before the timer. So this loop waits for the exact end.
   while (performance.now() < end && !res.closed) await immediate()
 }
 

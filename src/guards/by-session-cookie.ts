@@ -15,8 +15,8 @@ import { keepSessionRow, sessionRowOf } from './session-row'
 
 /**
  * Returns a function for `tokenDelivery: 'session'`. The function finds the live session of the cookie and its user with one query. The
- * user may be inactive. Returns null if there is no such session. The function then clears the cookie, unless the cookie has an older value
- * of a live session.
+ * user can be inactive. If there is no such session, the function returns null and clears the cookie. Exception: the function does not
+ * clear a cookie with an older value of a live session.
  * @throws InvalidTokenError for a Bearer header, because `tokenDelivery: 'session'` accepts no Bearer header
  */
 export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) => Promise<SessionAuth | null> | null {
@@ -28,8 +28,8 @@ export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) 
 }
 
 /**
- * Adds the host's own claims to the claims of a session. The function calls the host's function once for each request, and only for a guard
- * that checks claims.
+ * Adds the host's own claims to the claims of a session. The returned function calls `accessTokenClaims` at most once for each request.
+ * Only guards that check claims use it.
  * @throws ServiceUnavailableError if the host's function fails
  */
 export function hostClaimsOfSession(ctx: GuardContext): (req: Request, auth: KnownAuth) => Promise<KnownAuth> {
@@ -82,8 +82,8 @@ export async function closed<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Sends the cookie again on a response of the host. `Cache-Control` forbids shared caches to store the response. A shared cache could give
- * one person's session to another person.
+ * Sends the cookie again on a response of the host. `Cache-Control` forbids shared caches to store the response, because a shared cache
+ * could give one person's session to another person.
  */
 export function sendAgain(ctx: GuardContext, res: Response, sessionToken: string, { session }: LiveSession): void {
   if (res.headersSent) return // the host has already sent a response

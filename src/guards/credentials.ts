@@ -7,7 +7,7 @@ import type { CookieSite } from '../http/doubled-cookies'
 // RFC 6750 section 2.1: the scheme in any letter case, then spaces, then a text. The verifier later checks the text: a token has exactly
 // three parts of base64url.
 const bearer = /^Bearer +([^ ].*)$/i
-// RFC 9110 section 5.6.2: the name of the scheme ends before a character that a token cannot contain.
+// RFC 9110 section 5.6.2 lists the characters of a scheme's name. The name is exactly `Bearer` if none of these characters follows.
 const bearerScheme = /^Bearer(?![\w!#$%&'*+.^`|~-])/i
 
 export type Credential = { token: string; from: 'header' | 'cookie' }
@@ -32,7 +32,7 @@ export function readCredential(site: DeliverySite, req: Request): Credential | n
 }
 
 /**
- * Copies a text. The library may keep a token longer than its request. A substring of a long header would keep the whole header in memory.
+ * Copies a text. The library can keep a token longer than its request. Without the copy, the token would keep the whole header in memory.
  */
 function copyOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('utf8')

@@ -24,8 +24,8 @@ export interface SessionAuth extends KnownAuth {
   readonly session: PublicSession
 }
 
-// Two copies of the package in one process share the map, because its symbol is registered on globalThis. A WeakMap keeps the host's
-// request unchanged.
+// Two copies of the package in one process share this map, because globalThis stores the map under a shared symbol. The map is a WeakMap,
+// so the host's requests stay unchanged.
 const key = Symbol.for('doorward.auth.v1')
 const shared = globalThis as { [key]?: WeakMap<object, CurrentAuth> }
 shared[key] ??= new WeakMap()

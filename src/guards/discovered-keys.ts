@@ -78,7 +78,7 @@ async function fetchDocument(url: string, httpClient: HttpClient): Promise<Recor
     const { status, body } = await callProvider(httpClient, url, { headers: { accept: 'application/json' }, purpose: 'discovery' })
     return status >= 200 && status < 300 ? parseJsonObject(body) : null
   } catch (error) {
-    if (error instanceof HttpClientError) return null // the next address may respond
+    if (error instanceof HttpClientError) return null // the next address can still respond
     throw error
   }
 }

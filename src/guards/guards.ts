@@ -266,14 +266,14 @@ function usersOf(ctx: GuardContext, guard: string): UserStore {
 
 function adminsOf(ctx: GuardContext): UserStore {
   const users = usersOf(ctx, 'requireAdmin')
-  // An adapter without `fields` has no such field.
+  // An adapter without `fields` counts as an adapter without the column `isAdmin`.
   if (users.fields?.has('isAdmin') === true) return users
   throw new ConfigurationError(
     'requireAdmin() reads `is_admin`, and the users table has no such column; add one or map it (`users.columns.isAdmin`).',
   )
 }
 
-/** Returns the active user of a login. A session already contains its user. */
+/** Returns the active user of a login. The function reads the database only for a token, because a session already contains its user. */
 async function loadUser(users: UserStore, { claims, user: known }: KnownAuth): Promise<PublicUser> {
   const user = known ?? (await findUser(users, claims.sub))
   if (!user) throw new UnauthorizedError({ reason: 'account_gone' })
@@ -291,7 +291,7 @@ function requireActive(auth: KnownAuth): KnownAuth {
 async function findUser(users: UserStore, id: string): Promise<PublicUser | null> {
   try {
     const user = await users.find(id)
-    // A host's adapter may return the row of another user.
+    // The code checks the id, because a faulty adapter of the host could return the row of another user.
     return user?.id === id ? toPublicUser(user) : null
   } catch (error) {
     throw error instanceof AppError ? error : new ServiceUnavailableError({ cause: error })

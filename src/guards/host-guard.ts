@@ -8,8 +8,8 @@ import { step } from '../http/routes'
 import { routeBudget } from './route-budget'
 
 /**
- * Returns the host's own check before expensive work, such as a CAPTCHA. Returns an empty list if the host has no check. The check runs
- * after the rate limit of the route. `req.body` then contains the parsed body. The check runs before any other rate limit, hash or query.
+ * Returns the host's own check, such as a CAPTCHA. Returns an empty list if the host has no check. The check runs after the rate limit of
+ * the route, and before any other rate limit, hash or query. `req.body` then contains the parsed body.
  * @param limit the name of the route's rate limit; used only if the host has a check
  */
 export function hostGuard(ctx: AuthContext, action: GuardedAction, limit: string): RequestHandler[] {

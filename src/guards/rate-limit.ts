@@ -17,7 +17,7 @@ export interface RateLimitOptions {
   counters?: CounterStore
   /**
    * Returns the key of a request. Requests with the same key count together. Default: the client's address (`req.ip`). For IPv6, the
-   * default is the /64 network. The /48 network has a limit ten times higher.
+   * default is the /64 network. In addition, the whole /48 network has a limit that is ten times higher.
    */
   key?: (req: Request) => string
   /** If the function returns exactly true, the request does not count and is not rejected. */
@@ -27,9 +27,9 @@ export interface RateLimitOptions {
 }
 
 /**
- * Allows a number of requests in each window. Then the middleware sends 429 TOO_MANY_REQUESTS with `Retry-After`. Every counted request
- * gets the headers `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds). If a shared store fails or is too slow, this
- * process counts in its own memory.
+ * Allows a number of requests in each window. To further requests, the middleware sends 429 TOO_MANY_REQUESTS with `Retry-After`. Every
+ * counted request gets the headers `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds). If a shared store fails or is
+ * too slow, this process counts in its own memory.
  * @throws ConfigurationError for a wrong option
  */
 export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
@@ -38,7 +38,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   // The key contains the limit, so two limits in one store count separately. All processes with the same limit share its counter.
   const budget = `rate-limit:${name}:${limit}/${windowSeconds}`
   return refusing(async (req, res) => {
-    if (exempt(req) === true) return // an async function returns a promise, which is not true
+    if (exempt(req) === true) return // a promise is not `true`, so an async function exempts no request
     const subject = key(req)
     const take = async (subject: unknown, limit: number) => {
       const { count, resetSeconds } = await guarded.increment(counterKey(budget, subjectOf(subject)), windowSeconds, limit)

@@ -1,7 +1,7 @@
 export interface RememberedTokens<T> {
   find(token: string): T | undefined
   keep(token: string, value: T): void
-  /** The maximum number of remembered tokens. A token in both generations counts twice. */
+  /** The number of remembered tokens. A token in both generations counts twice. */
   readonly size: number
 }
 
@@ -12,9 +12,9 @@ export interface RememberedTokens<T> {
 const longest = 2048
 
 /**
- * Remembers at most `limit` tokens by their whole text. There are two generations. If the new generation is full, the new generation
- * replaces the old generation. The map drops the whole old generation at once, so no request waits while the map removes many tokens. If a
- * guard finds a token in the old generation, the token moves to the new generation.
+ * Remembers at most `limit` tokens by their whole text. There are two generations. If the new generation is full, it replaces the old
+ * generation, and an empty new generation begins. The whole old generation is dropped in one step, so no request waits until many tokens
+ * are removed. If a guard finds a token in the old generation, the map also puts the token into the new generation.
  */
 export function rememberedTokens<T>(limit: number): RememberedTokens<T> {
   const perGeneration = Math.max(1, Math.floor(limit / 2))

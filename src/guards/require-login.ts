@@ -20,7 +20,7 @@ export function redirectToLogin(ctx: GuardContext): (error: unknown, req: Reques
   return (error, req, res) => {
     if (!(error instanceof UnauthorizedError) || !isPageRequest(req)) return false
     if (isSignInPage(settings, page, req)) {
-      notices.tell(guardedSignInPage(page)) // the page would redirect to itself forever
+      notices.tell(guardedSignInPage(page)) // a redirect would lead to this page again, forever
       return false
     }
     const asked = isReturnTo(settings, req.originalUrl) ? req.originalUrl : null

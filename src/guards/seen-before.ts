@@ -1,6 +1,7 @@
 /**
  * Returns a function that checks whether the guard saw a token recently. The function stores fingerprints in a table of fixed size, so the
- * table never grows and stores no token. If two tokens have the same fingerprint, the guard only remembers one token too early.
+ * table never grows and stores no token. Two tokens can have the same fingerprint. The guard then remembers the second token at its first
+ * request, which does no harm.
  */
 export function seenBefore(limit: number): (token: string) => boolean {
   const places = 2 ** Math.ceil(Math.log2(Math.max(limit, 16)))

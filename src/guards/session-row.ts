@@ -11,7 +11,7 @@ interface ReadRow {
 
 /**
  * How long the guards reuse the row, in milliseconds. Handlers of a request usually run immediately after one another. A slow body can
- * delay a handler, and the session may end during that time. So after this time, the guard reads the row again.
+ * delay a handler, and the session can end during that time. So after this time, the guard reads the row again.
  */
 const believedMs = 1_000
 

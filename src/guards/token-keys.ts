@@ -8,8 +8,8 @@ import type { VerifyingKey } from '../session/signature'
 /** The keys that a guard trusts. */
 export interface TokenKeys {
   /**
-   * Returns the key that may verify a token with this header. For one key, the function always returns the same object. The function
-   * returns a promise only if it must fetch the key.
+   * Returns the key for a token with this header. For one key, the function always returns the same object. The function returns a promise
+   * only if it must fetch the key.
    * @throws InvalidTokenError if there is no such key; ServiceUnavailableError if the key set cannot be fetched now
    */
   find(header: AccessTokenHeader): VerifyingKey | Promise<VerifyingKey>

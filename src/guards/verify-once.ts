@@ -44,7 +44,8 @@ export function verifyOnce(
 
   async function verifyUnderFetched(token: string, header: AccessTokenHeader, key: Promise<VerifyingKey>): Promise<KnownAuth> {
     const fetched = await key
-    // The guard may have read the key set again, and the key set may still contain the same key.
+    // The guard may have fetched the key set again. If the set still contains the key that verified this token, the token is not verified
+    // again.
     const seen = remembered.find(token)
     return seen?.key === fetched ? living(seen) : verify(token, header, fetched)
   }

@@ -9,7 +9,7 @@ const parseCookies = cookieParser()
  * Returns the value of a cookie. Returns null if the cookie is missing, empty or sent twice. If the request has the cookie twice, the
  * response expires both cookies.
  *
- * The host may parse `req.cookies` in another way. So the function parses the header itself, and does not change `req.cookies`.
+ * The host can parse `req.cookies` in another way. So the function parses the header itself, and does not change `req.cookies`.
  * cookie-parser converts a value `j:{…}` to an object, and the function ignores such a value.
  */
 export function readCookie(site: CookieSite, req: Request, name: string): string | null {

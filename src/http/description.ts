@@ -9,7 +9,7 @@ export interface Description {
   readonly answers: readonly Answer[]
   /** The errors of the route. The errors of the body and of the handlers before the route are not in this list. */
   readonly refuses?: readonly Refusal[]
-  /** True if a hook of the host may send other errors, in the same envelope. */
+  /** True if a hook of the host can send other errors, in the same envelope. */
   readonly hostRefuses?: boolean
   /** How the route sends an error. Default: in the JSON error envelope. */
   readonly refusals?: 'page' | 'redirect'
@@ -49,7 +49,10 @@ export interface QueryParameter {
   readonly required?: true
 }
 
-/** JSON Schema, draft 2020-12, as OpenAPI 3.1 uses JSON Schema. The document contains a schema with a `title` once, under that name. */
+/**
+ * A JSON Schema of draft 2020-12, the version that OpenAPI 3.1 uses. The OpenAPI document contains each schema with a `title` once, under
+ * that title.
+ */
 export interface JsonSchema {
   readonly [keyword: string]: unknown
 }

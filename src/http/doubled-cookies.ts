@@ -24,7 +24,10 @@ const mostPaths = 8
 /** With this limit, the lines of one name and the nameless lines stay below `mostLines`. */
 const mostNamelessPaths = 5
 const mostParentDomains = 2
-/** Proxies limit the size of response headers, often to 4 KiB. If there are more names, the next response expires the other names. */
+/**
+ * The maximum number of expiry lines in a response, because proxies limit the size of response headers, often to 4 KiB. The next response
+ * expires the remaining names.
+ */
 const mostLines = 40
 
 /** The Set-Cookie lines of each response that delete cookies. The key is the name of the cookie. */
@@ -32,10 +35,11 @@ const expiries = new WeakMap<Response, Map<string, readonly string[]>>()
 
 /**
  * Makes the response expire a cookie in every scope that the browser can use for the cookie. A scope has a path and a domain. The paths are
- * our own paths and all parent paths of the request's path. The domains are no domain and each parent domain. The expiries come before all
- * other cookies of the response, so a cookie that the response sets stays.
+ * our own paths and all parent paths of the request's path. For each path, the function uses no domain, and then each parent domain. The
+ * expiries come before all other cookies of the response, so a cookie that the response sets stays.
  *
- * @param options.always ignores the limit of lines. If a login sets a cookie, no other cookie with the same name may stay.
+ * @param options.always ignores the limit of lines; for a response that sets the cookie, because no other cookie with the same name may
+ *   stay
  */
 export function expireEverywhere(
   site: CookieSite,
@@ -52,7 +56,7 @@ export function expireEverywhere(
   if (nameless.length > 0) done.set('', nameless)
   expiries.set(res, done.set(name, lines))
   res.setHeader('Set-Cookie', [...nameless, ...lines, ...setCookieLines(res)])
-  // A shared cache would log other people out.
+  // A shared cache could send this response to other people and log them out.
   res.setHeader('Cache-Control', 'no-store')
 }
 
@@ -75,7 +79,7 @@ function linesOf(site: CookieSite, req: Request, name: string): string[] {
 /**
  * Returns expiries of cookies without a name. `Set-Cookie: =access_token=x` sets such a cookie, and the browser sends it as
  * `access_token=x` (RFC 6265bis section 5.8.3). An expiry of `access_token` does not delete the nameless cookie, so the name would stay
- * repeated. Browsers reject a nameless cookie with a value that begins with `__Host-`.
+ * repeated. Names with `__Host-` need no such expiry, because browsers reject a nameless cookie with a value that begins with `__Host-`.
  */
 function namelessLines(site: CookieSite, req: Request): string[] {
   return everywhere(site, req, mostNamelessPaths, (domain, path) => `=none;${domain} Path=${path}; ${end}`)
@@ -99,7 +103,10 @@ function pathsOf({ prefix, settings }: CookieSite, req: Request, most: number): 
   return chosen
 }
 
-/** Returns the paths that match the path of the request (RFC 6265 section 5.1.4). `Path=/orders` and `Path=/orders/` are two cookies. */
+/**
+ * Returns the paths that match the path of the request (RFC 6265 section 5.1.4), without and with a slash at the end. `Path=/orders` and
+ * `Path=/orders/` are two cookies.
+ */
 function parentPaths(req: Request): { plain: string[]; slashed: string[] } {
   const path = String(req.originalUrl ?? '').split('?', 1)[0] ?? ''
   const ends = [...path].flatMap((letter, index) => (letter === '/' && index > 0 ? [index] : []))
@@ -109,14 +116,14 @@ function parentPaths(req: Request): { plain: string[]; slashed: string[] } {
   }
 }
 
-/** Returns true for a path that Set-Cookie can contain. A long path would fill the header. */
+/** Returns true for a path that Set-Cookie can contain. Returns false for a long path, because it would fill the header. */
 function isCookiePath(path: string): boolean {
   return /^\/[\x21-\x3a\x3c-\x7e]{0,254}$/.test(path)
 }
 
 /**
- * Returns `cookieDomain` and then the shortest parent domains. A registrable domain is one of the two shortest domains. Browsers reject a
- * public suffix.
+ * Returns `cookieDomain` and then the shortest parent domains, at most two domains. Two are enough, because one of the two shortest parent
+ * domains is the registrable domain. Browsers ignore a cookie for a public suffix, such as `co.uk`.
  */
 function parentDomains({ settings }: CookieSite, req: Request): string[] {
   const labels = hostOf(settings, req).split('.')
@@ -125,15 +132,15 @@ function parentDomains({ settings }: CookieSite, req: Request): string[] {
 }
 
 /**
- * Returns the host name that the browser sees. A proxy may have set another name in the Host header. Then the function returns the host of
- * `publicUrl`.
+ * Returns the host name that the browser sees. If the Host header has no domain name, returns the host of `publicUrl`. An example is an
+ * internal name without a dot that a proxy set.
  */
 function hostOf({ publicUrl = '' }: CookieSite['settings'], req: Request): string {
   const hosts = [req.hostname, publicUrl === '' ? '' : new URL(publicUrl).hostname]
   return hosts.find(isDomain)?.toLowerCase() ?? ''
 }
 
-/** Returns true for a name with a dot. An IPv4 address has no parent domains. */
+/** Returns true for a host name with a dot. Returns false for an IPv4 address, because it has no parent domains. */
 function isDomain(host: string | undefined): boolean {
   return host !== undefined && host.length <= 253 && /^(?:[a-z0-9_-]+\.)+[a-z][a-z0-9-]*$/i.test(host)
 }

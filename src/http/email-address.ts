@@ -15,7 +15,10 @@ export function normalizeEmail(value: unknown): string | null {
   return error ? null : asciiLowerCase(value as string) // the rule accepts only strings
 }
 
-/** Any text that a person may type as the address of an account. A host's rows may have addresses that our rule rejects. */
+/**
+ * Any text that a person may type as the address of an account. Our rule is not used, because a host's rows can have addresses that our
+ * rule rejects.
+ */
 export const typedAddress = Joi.string().allow('').max(320)
 
 /**

@@ -75,7 +75,7 @@ function clientErrorStatus(thrown: unknown): number | null {
 export function setRefusalHeaders(res: Response, error: AppError): void {
   if (error.status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', 'Bearer')
   if (error instanceof ReauthenticationRequiredError)
-    // RFC 9470 section 3.
+    // The form of RFC 9470 section 3.
     res.setHeader('WWW-Authenticate', `Bearer error="insufficient_user_authentication", max_age="${error.maxAgeSeconds}"`)
   const seconds = retryAfterSeconds(error)
   if (seconds !== null) res.setHeader('Retry-After', String(seconds))

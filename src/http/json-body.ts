@@ -5,7 +5,7 @@ import { toAppError } from './error-envelope'
 
 const limitBytes = 16 * 1024
 
-// The deadline is enough for a few KiB. If a client announces a body and does not send it, the error is a client error.
+// A body of a few KiB arrives within this time. A client that announces a body and does not send it gets a client error.
 const deadlineMs = 10_000
 
 const parseJson = express.json({ limit: limitBytes, inflate: false, strict: true, type: () => true })
@@ -77,7 +77,7 @@ function alreadyParsed(req: Request): unknown {
   return body
 }
 
-/** Returns true if the declared length is the length of the JSON. The caller has already checked the declared length. */
+/** Returns true if `Content-Length` is the length of the JSON. The caller has already compared that length with the limit. */
 function isMeasured({ headers }: Request): boolean {
   return headers['content-length'] !== undefined && headers['content-encoding'] === undefined
 }

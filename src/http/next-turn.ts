@@ -1,7 +1,7 @@
 import timers from 'node:timers'
 import type { NextFunction } from 'express'
 
-// Read here, so that a test with fake timers does not stop its requests.
+// The module keeps the real `setImmediate` when it loads. Fake timers that a test installs later then do not stop requests.
 const { setImmediate } = timers
 
 /**

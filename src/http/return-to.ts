@@ -31,14 +31,14 @@ export function locationOf(returnTo: string): string {
 /** Returns true if the text is an allowed `return_to`. */
 export function isReturnTo(settings: ReturnToSettings, value: string): boolean {
   if (value.length > longestReturnTo || !/^[\x21-\x7e]+$/.test(value)) return false
-  // Browsers read a backslash before the query as a slash. Other software reads the text before the backslash as the host.
+  // Rejects a backslash before the query. Browsers read it as a slash, but other software reads the text before it as a part of the host.
   if (/^[^?#]*\\/.test(value)) return false
   return value.startsWith('/') ? isPath(value) : isKnownUrl(settings, value)
 }
 
 /**
  * Returns true for a path with one leading slash, because '//host' is another site. The function also rejects a percent-encoded slash,
- * backslash or control character after the slash. A proxy may decode the character.
+ * backslash or control character after that slash, because a proxy can decode the character.
  */
 function isPath(value: string): boolean {
   if (/^\/(?:\/|%(?:[01][\da-f]|20|2f|5c|7f))/i.test(value)) return false

@@ -18,9 +18,9 @@ export interface Route {
   readonly describes: Description
   /** True: the route ends in a login, so its response is a session or a challenge. */
   readonly loginShaped?: boolean
-  /** True: its responses about an account are sent at multiples of `timingGridMilliseconds` (`guards/answer-grid.ts`). */
+  /** True: the route sends its responses about an account at multiples of `timingGridMilliseconds` (`guards/answer-grid.ts`). */
   readonly isOnGrid?: boolean
-  /** True: this GET changes something, so HEAD, which Express would also route here, is rejected with 405. */
+  /** True: this GET changes something, so the route rejects HEAD with 405. Otherwise Express would call this route also for HEAD. */
   readonly refusesHead?: boolean
   /** Returns true if this route handles the request; otherwise the next route with the same method and path is tried. */
   readonly when?: (req: Request) => boolean
@@ -39,7 +39,7 @@ export function withBody<T>(
   return { ...route, handle: async (req, res) => route.handle(req, res, validate(route.body, await readJsonBody(req, res))) }
 }
 
-/** Mounts the routes. A known path with another method is 405; an unknown path is left to the host. */
+/** Mounts the routes. A known path with another method gets 405. An unknown path is left to the host. */
 export function mountRoutes(router: Router, routes: readonly Route[]): void {
   for (const path of new Set(routes.map((route) => route.path))) {
     const lines = routes.filter((route) => route.path === path)
@@ -75,7 +75,10 @@ const secured: RequestHandler = (_req, res, next) => {
   next()
 }
 
-/** Like `secured`, for the methods that have a body. In a measurement, a refresh became faster by a later turn, and GET did not. */
+/**
+ * Like `secured`, but calls the next handler in the next turn of the event loop, for methods that have a body. In a measurement, this made
+ * a refresh faster, but not a GET.
+ */
 const securedLater: RequestHandler = (_req, res, next) => {
   setSecurityHeaders(res)
   inNextTurn(next)
@@ -91,8 +94,8 @@ function refuseMethod(lines: readonly Route[]): RequestHandler {
 }
 
 /**
- * Makes a handler whose errors always reach the error handler as an Error. Express 4 loses rejected promises, and Express 4 and 5 read a
- * thrown `undefined` or 'route' as a call of `next`.
+ * Makes a handler whose errors always reach the error handler as an Error. Without it, Express 4 loses rejected promises. And if a handler
+ * throws `undefined` or 'route', Express 4 and 5 do not treat this as an error.
  */
 export function settled(handle: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
   return (req, res, next) => {
@@ -122,13 +125,13 @@ export function step(
         () => next(),
         (thrown: unknown) => refuse(asError(thrown), req, res, next),
       )
-      .catch(() => undefined) // Express catches what a handler throws; nothing else handles this promise
+      .catch(() => undefined) // prevents an unhandled rejection; Express handles what a handler throws
   }
 }
 
 const passOn: ErrorRequestHandler = (error, _req, _res, next) => next(error)
 
-// Longer than a request may need, which is three provider calls of ten seconds.
+// Longer than the slowest usual request, which makes three provider calls of at most ten seconds each.
 const deadlineMs = 40_000
 
 /** Ends the wait for an adapter that never settles, so that the request does not hang forever. */
@@ -136,7 +139,10 @@ function withinRequest(work: Promise<void>): Promise<void> {
   return inTime(work, deadlineMs, () => new ServiceUnavailableError())
 }
 
-/** Hides errors of the host's store or hooks behind a 500. Their `status` is not about this request's client; only our own errors are sent to it. */
+/**
+ * Converts every error that is not ours to a 500, such as an error of the host's store or hooks. Such an error can have a `status`, but
+ * that status is not meant for our client.
+ */
 function asError(thrown: unknown): AppError {
   return thrown instanceof AppError ? thrown : new InternalError({ cause: thrown })
 }

@@ -12,8 +12,8 @@ export interface SiteContext {
 }
 
 /**
- * Rejects a request that another site made a browser send. Routes that set or use our cookies need this check. A client without these
- * headers passes, such as curl or a native app. Such a client has no browser that attaches cookies.
+ * Rejects a request that another site made a browser send. Routes that set or use our cookies need this check. A client that sends neither
+ * `Origin` nor `Sec-Fetch-Site` passes, such as curl or a native app. Such a client is not a browser that attaches cookies.
  */
 export function refuseCrossSite({ settings, notices }: SiteContext, req: Request): void {
   if (isTrusted(settings, req)) return

@@ -13,8 +13,8 @@ export function setSecurityHeaders(res: Response): void {
 }
 
 /**
- * Sends JSON without `res.json`. The host's settings `json spaces`, `json replacer`, `etag` and `json escape` apply only to the host's own
- * responses. An ETag would allow a cache to answer a conditional request.
+ * Sends JSON without `res.json`, so that the host's settings `json spaces`, `json replacer`, `etag` and `json escape` do not change the
+ * response. For example, an ETag would allow a cache to answer a conditional request.
  */
 export function sendJson(res: Response, status: number, body: unknown): void {
   sendJsonText(res, status, JSON.stringify(body))

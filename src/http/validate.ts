@@ -2,7 +2,10 @@ import Joi from 'joi'
 import { ValidationError } from '../errors'
 
 interface ValidateOptions {
-  /** Applies to fields with no `presence` in their schema. The library's own fields are required. A host's schema keeps Joi's default. */
+  /**
+   * Applies to fields with no `presence` in their schema. The library uses `required` for its own fields, and `optional` (Joi's default)
+   * for a host's schema.
+   */
   presence?: 'required' | 'optional'
 }
 
@@ -25,7 +28,7 @@ export function validate<T>(schema: Joi.ObjectSchema<T>, value: unknown, { prese
 
 /**
  * Allows text and does not trim it. Rejects NUL, because PostgreSQL rejects NUL. Rejects lone surrogates, because all lone surrogates have
- * the same encoding.
+ * the same bytes in UTF-8.
  */
 export function text(maxLength: number): Joi.StringSchema {
   return Joi.string().max(maxLength).custom(wellFormed)
@@ -36,8 +39,8 @@ function wellFormed(value: string, helpers: Joi.CustomHelpers): string | Joi.Err
 }
 
 /**
- * Allows a password exactly as the client sent the password, not trimmed, not cut, and with NUL. The rule rejects lone surrogates. All lone
- * surrogates have the same encoding, so different passwords would be equal.
+ * Allows a password exactly as the client sent the password, not trimmed, not cut, and with NUL. The rule rejects lone surrogates, because
+ * all lone surrogates have the same bytes in UTF-8. Different passwords would be equal.
  */
 export function passwordText(): Joi.StringSchema {
   return Joi.string().custom((value: string, helpers) => (value.isWellFormed() ? value : helpers.error('string.malformed')))

@@ -8,7 +8,9 @@ interface Key {
   /** Attempts that were counted and are not finished. */
   granted: number
   readonly waiting: (() => void)[]
-  /** Resolves when the earlier results are written, because results are written one after another. */
+  /**
+   * Resolves when all earlier results are written. The next result waits for this promise, because results are written one after another.
+   */
   ends: Promise<unknown>
 }
 
@@ -19,7 +21,7 @@ const mostWaitMs = 2_000
 const keysOf = new WeakMap<CounterStore, Map<string, Key>>()
 let waitingInAll = 0
 
-/** The time until which a request may wait, over all its keys. Null before the first wait. */
+/** The time when a request stops waiting. All keys of the request share this time. Null before the first wait. */
 export interface Patience {
   endsAt: number | null
 }

@@ -31,7 +31,7 @@ export async function takeUnits(ctx: LimitContext, budgets: SubjectBudgets, subj
   await takeOfEach<TakenUnit>(budgets, subjects, ({ name, subject, budget }) => takeUnit(ctx, budget, [name, subject]))
 }
 
-/** Like `takeUnits`, for attempts that stay in progress until they end. */
+/** Like `takeUnits`, but the attempts stay in progress until the caller ends them. */
 export function takeAttempts(
   ctx: LimitContext,
   budgets: SubjectBudgets,
@@ -60,7 +60,8 @@ async function takeOfEach<Taken extends TakenUnit>(
       client: await take('client', client),
       // The network is counted after the client. A rejected client therefore does not use up the limit of its network.
       network: await take('client', client && networkOf(client), own && { ...own, attempts: own.attempts * networkTimes }),
-      pair: await take('pair', client && email && `${client} ${email}`), // a client's key contains no space
+      // The space separates the two parts, because a client's key contains no space.
+      pair: await take('pair', client && email && `${client} ${email}`),
       email: await take('email', email),
     }
   } catch (error) {

@@ -7,7 +7,7 @@ import { tellThrottled } from './tell-throttled'
 export type LimitContext = Pick<AuthContext, 'counters' | 'events' | 'keys'>
 export type Exhausted = new (options: AppErrorOptions) => TooManyRequestsError
 
-/** A counted attempt. The check comes later. */
+/** An attempt that was counted before its check. */
 export interface TakenUnit {
   /** The attempt did not fail. Only this attempt is taken back. */
   giveBack(): Promise<void>

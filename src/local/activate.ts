@@ -138,8 +138,8 @@ function redeem<T>(
 }
 
 /**
- * Returns true if the link is enough to identify the person who signed up. The function requires `activationBinding: 'lenient'` and only
- * one sign-up. A link from "I forgot my password" is never enough.
+ * Returns true if the link is enough to identify the person who signed up. This is the case only with `activationBinding: 'lenient'`, and
+ * only if there was a single sign-up. A link from "I forgot my password" is never enough.
  */
 function trustsLink({ settings }: AuthContext, mark: SignupMark | null, hasRivals: boolean): boolean {
   return settings.activationBinding === 'lenient' && !hasRivals && mark?.isLenient !== false

@@ -14,7 +14,9 @@ import { clearEndedCookies } from '../session/ended-cookies'
 import type { DeliveryLine } from '../session/per-delivery'
 import { activate } from './activate'
 
-/** Routes for the activation. The token is in the path, or in the body. Access logs do not record the body. */
+/**
+ * Routes for the activation. A client sends the token in the path or in the body. The body is better, because access logs do not record it.
+ */
 export function activationRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
   const describes: Description = {
     summary: 'Activate an account with the mailed link, and log in',

@@ -72,8 +72,8 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
 }
 
 /**
- * Before the response, the function looks up an address that no account has. If the database is down, the response is 503 for every
- * address. The response time does not depend on whether a row exists. After the response, the function looks up the requested address.
+ * Sends the response, and then looks up the requested address. So the response time does not depend on whether a row exists. Before the
+ * response, the function looks up an address that no account has. So if the database is down, the response is 503 for every address.
  */
 async function answer(
   ctx: AuthContext,

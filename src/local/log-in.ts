@@ -32,8 +32,8 @@ export interface LoginInput {
 
 /**
  * Logs in with email and password. Returns a session, or a challenge: the login then waits for its second factor. A wrong password, an
- * unknown address and an inactive account cause the same error after the same work. The attempt counts before the password is verified. All
- * kinds of sessions share this rate limit.
+ * unknown address and an inactive account cause the same error after the same work. The function counts the attempt against the rate limit
+ * before it verifies the password. All kinds of sessions share this rate limit.
  * @param shown the device of the request; if undefined, only `previousToken` counts
  * @throws InvalidCredentialsError, LoginThrottledError; ServiceUnavailableError if too many password checks wait
  */
@@ -108,7 +108,7 @@ async function logInAndRehash<Session>(
   try {
     return await logInAsSeen(ctx, seen, rehashed, finish)
   } catch (error) {
-    // The store was busy, or rejected the login for another reason.
+    // These errors do not come from the new hash: the store was busy, or rejected the login for another reason.
     if (error instanceof AppError && !(error instanceof ValidationError)) throw error
     const result = await logInAsSeen(ctx, seen, null, finish)
     warnOfLostRehash(ctx, error)
@@ -129,7 +129,7 @@ function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
   )
 }
 
-/** Returns a better hash. Returns null if hashing fails, because the login must not fail for this reason. */
+/** Hashes the password again. Returns null if hashing fails, because the login must not fail for this reason. */
 async function rehash(ctx: AuthContext, password: string): Promise<string | null> {
   try {
     return await ctx.hasher.hash(password)

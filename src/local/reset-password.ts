@@ -76,8 +76,8 @@ async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>):
   const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
   await forgetWrongCodes(ctx, user.id)
   ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
-  // The person gets one mail, usually the notice of a new password. The library may also have removed another person's access, such as a
-  // passkey. In that case, the mail lists what was removed.
+  // The person gets one mail, usually the notice of a new password. If a take-over removed more than the password and the sessions, for
+  // example a passkey, the mail is instead the list of what was removed.
   const more = takenOver?.removed.filter(({ kind }) => kind !== 'password' && kind !== 'sessions') ?? []
   if (takenOver) announceTakeOver(ctx, user, { ...takenOver, removed: more.length > 0 ? takenOver.removed : [] }, { locale })
   if (more.length === 0) mailNotice(ctx, user, 'password_changed', locale)
@@ -112,7 +112,8 @@ function redeem<T>(
     const locked = await ctx.store.users.lock(link.userId)
     if (!locked?.isActive) throw new InvalidTokenError()
     await spendLink(ctx, link, 'PASSWORD_RESET')
-    // The function verifies the address before it revokes the sessions. A session may be the evidence that the person created the account.
+    // The function verifies the address before it revokes the sessions, because a session can be the evidence that the person created the
+    // account.
     const { user, takenOver } = await proveAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
     // The reset revokes links of every kind. Otherwise, an attacker's pending change of address would stay valid after the owner's reset.
     await endOneShots(ctx, locked)

@@ -75,7 +75,7 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSes
   const name = requireName(input.name)
   const fields = requireFields(ctx, input)
   const body = { ...withoutPassword(input), email, name }
-  // `admit` runs before the function checks whether the address is taken.
+  // `admit` runs before the check whether the address is taken, so its error does not show that the address is taken.
   if ((await ctx.signup.admit?.(body)) === false) throw new ForbiddenError()
   // The function hashes the password also for a taken address, so that the response time reveals little about the address.
   const given = { email, name, ...fields, ...(await hashOrMarker(ctx, input.password, { email, name })) }
@@ -151,7 +151,9 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, signup: Newes
   }
 }
 
-/** Inserts the account. The function examines an error of our own INSERT. An error of `onSignup` passes through. */
+/**
+ * Inserts the account. An error of our own INSERT can become a result, for example a taken address. An error of `onSignup` passes through.
+ */
 async function insertAccount(ctx: AuthContext, account: NewUser, making: Making): Promise<Signup<AnyLoginResult | PostponedLogin>> {
   const refusals = new Set<unknown>()
   const insert = async (ctx: AuthContext) => {
@@ -178,7 +180,7 @@ async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unk
   const isDuplicate = error instanceof DuplicateRecordError
   if (isDuplicate && !fields) return { kind: 'taken', owner: null }
   if (!(error instanceof Error) || error instanceof AppError || !fields) throw error
-  // Inside the host's transaction, no query works after a failed statement.
+  // Inside the host's transaction, this query can fail, because no query works after a failed statement. The address then counts as taken.
   const owner = isDuplicate ? await ctx.store.users.findByEmail(email).catch(() => undefined) : null
   if (owner !== null) return { kind: 'taken', owner: owner ?? null }
   return { kind: 'refused', error: isDuplicate ? new ConflictError({ cause: error }) : error }
@@ -206,9 +208,10 @@ async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, ma
 }
 
 /**
- * Returns the host's fields for the new row. Without fields, returns an empty object, because an adapter may not support host fields. Only
- * the sign-up of a new address reaches the store. So this function rejects every value that the store would reject. Then the response does
- * not reveal whether the address is new. A column must not get the plain password.
+ * Returns the host's fields for the new row. Returns an empty object if there are no fields, because some adapters do not support host
+ * fields. Only the sign-up of a new address reaches the store, so an error of the store would reveal that the address is new. Therefore
+ * this function itself rejects every value that the store would reject. It also rejects a value equal to the password, because a column
+ * must not get the plain password.
  * @throws ValidationError for an unknown field, a value equal to the password, and a value that no column can store
  */
 function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput): Pick<NewUser, 'fields'> {

@@ -41,7 +41,7 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
     return { subject, text: plain([...before, ...list, ...after]), html: htmlMail({ locale, title: subject, before, items, after }) }
   }
   const validity = validityOf(texts, { issuedAt: issuedAt ?? expiresAt, expiresAt, locale, thing: thingOf(mail) })
-  // The link of a notice undoes the change. Therefore the reason stands above the button.
+  // The link of a notice undoes the change. Therefore the text above the button says why a person would open the link.
   const isOwn = words.button !== null || code !== undefined
   const [why, after] = isOwn ? [[], [say(words.notYou)]] : [[say(hasPasswords ? 'mail.undo.why' : 'mail.undo.why_without_password')], []]
   const link = url === null ? null : { url, label: say(words.button ?? 'mail.undo.button'), hint: say('mail.button_hint') }

@@ -5,7 +5,7 @@ import { directionOf } from '../texts/phrase-book'
 export interface HtmlMail {
   locale: Locale
   title: string
-  /** Paragraphs before and after the link. */
+  /** The paragraphs before the link. `after` contains the paragraphs after the link. */
   before: readonly string[]
   items?: readonly string[]
   /** The code in groups, as the mail shows it. */
@@ -19,7 +19,7 @@ export interface HtmlMail {
 }
 
 /**
- * Returns the HTML of a mail: one column of at most 600 px, with tables and inline styles. Every mail program can render that form. If a
+ * Returns the HTML of a mail: one column of at most 600 px, with tables and inline styles, because every mail program can render them. If a
  * program inverts the light colours, the mail stays readable. Programs with a dark mode get dark colours. The mail loads no external
  * resources.
  */

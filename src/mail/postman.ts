@@ -35,15 +35,15 @@ type Failure = AuthEventPayloads['mail.failed']['reason']
 /** The most mails in progress. The limit bounds the memory while a mailer does not respond. */
 const mostAtOnce = 1_000
 
-/** The most open reservations plus reserved mails in progress. This limit is separate from `mostAtOnce`. */
+/** The most reservations: the open reservations and the reserved mails in progress together. This limit is separate from `mostAtOnce`. */
 const mostPlaces = 1_000
 
 /** The time limit of an attempt in milliseconds. A late attempt is not repeated, because the mailer may have sent the mail. */
 const deadlineMs = 120_000
 
 /**
- * Pauses in milliseconds before the second and the third attempt. A second attempt happens only if the mailer reported that it did not
- * send.
+ * Pauses in milliseconds before the second and the third attempt. The postman tries again only after an error of the mailer that has
+ * neither `retryable: false` nor `outcome: 'unknown'`.
  */
 const pausesMs = [1_000, 10_000]
 

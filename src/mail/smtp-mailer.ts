@@ -33,8 +33,9 @@ export interface SmtpMailerOptions {
  * automatic (RFC 3834). TLS is required unless the host is this machine. Every attempt has a time limit. A transporter that you pass keeps
  * its own rules for TLS and time limits.
  *
- * The mailer retries after a temporary refusal (4yz), and if the server cannot be reached (RFC 5321 section 4.2.1). The mailer does not
- * retry after a permanent refusal (5yz). If the connection is lost after the server may have accepted the mail, the mailer does not retry.
+ * doorward tries again after a temporary refusal (4yz), and if the server cannot be reached (RFC 5321 section 4.2.1). doorward does not try
+ * again after a permanent refusal (5yz). It also does not try again if the connection was lost when the server may already have accepted
+ * the mail.
  * @throws ConfigurationError for a missing package, a missing or unusable option, and a pool that repeats mails
  */
 export function smtpMailer(options: SmtpMailerOptions): Mailer {

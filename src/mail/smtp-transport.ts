@@ -10,7 +10,7 @@ export interface Transporter {
 }
 
 /**
- * Time limits in milliseconds, all shorter than the 120 s of an attempt. nodemailer's error therefore arrives before the attempt ends.
+ * Time limits in milliseconds. All of them are shorter than the 120 s of an attempt, so nodemailer's error arrives before the attempt ends.
  * `socketTimeout` is how long the server may be silent. After that silence, the server may have accepted the mail.
  */
 const bounds = { dnsTimeout: 10_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 90_000 }
@@ -52,7 +52,7 @@ function readOptions(transport: unknown): SmtpOptions {
   return { ...bounds, ...(options.secure === true ? {} : startTls(options)), maxRequeues: 0, ...options, ...closed }
 }
 
-/** Requires STARTTLS, except for this machine. A local server often has a self-signed certificate, and even plain text would be safe. */
+/** Requires STARTTLS, except for this machine. There, a server often has a self-signed certificate, and even plain text would be safe. */
 function startTls({ host, service }: SmtpOptions): Partial<SmtpOptions> {
   // A nodemailer service sets its own host and ignores `host`.
   return service === undefined && isLoopback(host) ? { tls: { rejectUnauthorized: false } } : { requireTLS: true }

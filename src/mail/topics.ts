@@ -31,7 +31,7 @@ export function wordsOf(topic: MailTopic, hasPasswords: boolean): TopicText {
   return { subject: `mail.${topic}.subject`, lines, notYou, button: find('button') }
 }
 
-/** Topics that advise only a new password. */
+/** Topics whose only advice is a new password. If passwords are off, their mails need other advice. */
 const advisesNewPassword: ReadonlySet<MailTopic> = new Set<MailTopic>([
   'account_restored',
   'new_device',

@@ -12,7 +12,10 @@ export function newCode(): string {
   return String(randomInt(100_000_000)).padStart(8, '0')
 }
 
-/** Returns the keyed hash of a code. The store keeps only this hash. A plain hash of eight digits could be searched quickly. */
+/**
+ * Returns the keyed hash of a code. The store keeps only this hash. The hash needs a key, because eight digits are quickly found from a
+ * plain hash.
+ */
 export function hashCode({ keys }: Pick<AuthContext, 'keys'>, id: string, code: string): string {
   return macOf(keys['email-login-code'][0], id, code)
 }

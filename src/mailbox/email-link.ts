@@ -30,7 +30,7 @@ const purposes: Record<LinkPurpose, { page: string; template: keyof Settings; tt
   UNDO: { page: 'security/undo', template: 'undoUrlTemplate', ttlSeconds: (settings) => settings.undoSeconds },
 }
 
-/** Makes the first link of its purpose. Call the function inside a transaction. */
+/** Makes a link. Older links with the same purpose stay valid. Call the function inside a transaction. */
 export async function issueLink(
   ctx: AuthContext,
   userId: string,
@@ -54,8 +54,8 @@ export async function issueLink(
 }
 
 /**
- * Makes a further link. Invalidates the older links with this purpose, unless `singleActiveToken` is off. Call the function inside a
- * transaction that has locked the user's row. After two requests at once, only one link is then valid.
+ * Makes a further link. If `singleActiveToken` is on, invalidates the older links with this purpose. Call the function inside a transaction
+ * that has locked the user's row. Then, after two requests at once, only one link is valid.
  */
 export async function replaceLink(
   ctx: AuthContext,

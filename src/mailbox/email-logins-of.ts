@@ -11,8 +11,8 @@ export function emailLoginsOf({ store, settings, postman }: AuthContext): EmailL
 }
 
 /**
- * Invalidates every mailed link and code of an account, except UNDO links. Only an undo uses UNDO links. Call the function inside a
- * transaction that has locked the user's row.
+ * Invalidates every mailed link and code of an account. UNDO links stay valid, because only an undo uses them up. Call the function inside
+ * a transaction that has locked the user's row.
  */
 export async function endOneShots(ctx: AuthContext, { id, email }: Pick<UserRecord, 'id' | 'email'>): Promise<void> {
   await ctx.store.userTokens.consumeAllForUser(id, ctx.now())

@@ -20,8 +20,8 @@ export async function refusesEmailLink(
 }
 
 /**
- * Invalidates a link and commits, because the link must stay invalid. Marks the link as replaced by a newer link, so that the link never
- * counts as redeemed.
+ * Invalidates all links of the account with this purpose, in a transaction of its own, and then throws. So the error does not roll the
+ * transaction back. The links count as replaced by a newer link, and not as redeemed.
  * @throws EmailLinkForbiddenError
  */
 export async function refuseLink(ctx: AuthContext, { userId }: UserTokenRecord, purpose: LinkPurpose): Promise<never> {

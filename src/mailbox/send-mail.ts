@@ -21,8 +21,8 @@ export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVer
 type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
 
 /**
- * Returns true if the address may get another link of this purpose. Call the function before the link is made. A request without a mail
- * must make no link and invalidate no link. Without a mailer the function counts nothing.
+ * Returns true if the address may get another link of this purpose. Call the function before the link is made, because a request without a
+ * mail must make no link and invalidate no link. Without a mailer the function counts nothing.
  *
  * A person without a valid link gets one mail an hour, even beyond the rate limit. So an attacker's requests cannot lock the owner out. If
  * the function returns false, the function also emits `throttled`.
@@ -137,8 +137,8 @@ async function secondsUntilFree({ counters }: AuthContext, budget: Budget, key: 
 const byStrangers: ReadonlySet<string> = new Set(['address_taken', 'email_change_taken', 'no_account'])
 
 /**
- * The changes behind these notices have separate limits, so the notices have no limit. An attacker could use up a limit of notices before
- * the change that matters.
+ * Notices without a limit. An attacker could use up a limit of notices before the change that matters. A limit is not needed, because the
+ * changes behind these notices have separate limits.
  */
 const boundedElsewhere: ReadonlySet<string> = new Set<NoticeTopic | 'account_restored'>([
   'admin_granted',
@@ -163,7 +163,7 @@ async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restore
  * Mails a link to the stored address. Call the function after the commit and after `mayMail`. The mail does not delay the response.
  *
  * Only `email_change` goes to another address. In that case pass `{ ...user, email: newEmail, emailVerifiedAt: null }` to this function and
- * to `mayMail`. The mailbox may belong to another person.
+ * to `mayMail`, because the mailbox may belong to another person.
  */
 export function mailLink(
   ctx: AuthContext,
@@ -229,7 +229,8 @@ export interface ReservedNotice {
 }
 
 /**
- * Reserves a notice before the change is made. A change must not happen if the owner cannot be notified. Does nothing without a mailer.
+ * Reserves a notice before the change is made, because a change must not happen if the owner cannot be notified. Does nothing without a
+ * mailer.
  * @throws ServiceUnavailableError if no further mail can be queued
  */
 export function reserveNotice(ctx: AuthContext): ReservedNotice {
@@ -246,8 +247,8 @@ export function reserveNotice(ctx: AuthContext): ReservedNotice {
 }
 
 /**
- * Returns the address and the name. The mail shows the name only after the address was verified. An attacker may have signed up with a
- * message as the name.
+ * Returns the address and the name. The mail shows the name only after the address was verified, because an attacker may have signed up
+ * with a message as the name.
  */
 function addressed({ email, name, emailVerifiedAt }: Recipient) {
   return { to: email, name, saysName: emailVerifiedAt !== null }

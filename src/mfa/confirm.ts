@@ -22,7 +22,7 @@ import { activateFactor, lockPendingFactor, type PendingFactor } from './pending
 export interface Confirmation {
   userId: string
   code: string
-  /** How the session authenticated. The confirmation adds `otp`. */
+  /** The methods of the session. The confirmation adds `otp`. */
   amr?: readonly AuthMethod[] | undefined
   /** If true, the confirmation revokes every session of the account, because those sessions began without the factor. Default true. */
   revokeSessions?: boolean | undefined
@@ -94,8 +94,8 @@ export async function confirmInSession(
 }
 
 /**
- * The error for an enrolment that began in another session, or too long ago. `askToBeginAgain` adds the methods after the transaction,
- * because finding the methods may call the host.
+ * The error for an enrolment that began in another session, or too long ago. `askToBeginAgain` adds the methods of a reauthentication after
+ * the transaction, because `methodsOf` can call a hook of the host.
  */
 class BegunElsewhere extends Error {
   readonly user: UserRecord

@@ -27,8 +27,8 @@ export interface Enrolment {
 export type UserCheck = (ctx: AuthContext, user: UserRecord) => Promise<void> | void
 
 /**
- * With a code of the active factor, a recovery code or a passkey, the new factor replaces the active factor. If a passkey confirms the
- * first factor, an undo link cannot remove that factor.
+ * If these options contain a code of the active factor, a recovery code or a passkey, the new factor replaces the active factor. If a
+ * passkey confirms the enrolment of a first factor, an undo link cannot remove that factor.
  */
 export interface EnrolmentOptions extends ShownFactor {
   /** The only session that may confirm the factor. Null: any session of the account may confirm the factor. */

@@ -58,22 +58,25 @@ export async function findReplacement(ctx: AuthContext, userId: string): Promise
 
 /**
  * Returns whether an undo link can remove a first factor (`Finality`). Returns false if the enrolment began more than 15 minutes ago, or if
- * another enrolment began since. The stored secret identifies the enrolment.
+ * another enrolment began later. The stored secret identifies the enrolment.
  */
 export async function finalityOfFirst(ctx: AuthContext, userId: string, secret: string): Promise<Finality> {
   const begun = await findBegun(ctx, userId)
   return begun?.secret === secret && begun.isFinal
 }
 
-/** Returns null if no enrolment is open. Returns null for a first factor if its enrolment began without a passkey. */
+/**
+ * Returns null if no enrolment is open. Also returns null for a first factor whose enrolment began without a passkey, because its row has
+ * only the session's id.
+ */
 async function findBegun(ctx: AuthContext, userId: string): Promise<BegunFactor | null> {
   const [begun] = await ctx.store.userTokens.listOpen(userId, 'MFA_ENROLMENT', ctx.now())
   return begun ? readPayload(begun.payload).factor : null
 }
 
 /**
- * Returns true if this session began the enrolment of this secret within the last 15 minutes. Returns true only once. Call the function
- * inside the transaction that activates the factor.
+ * Returns true if this session began the enrolment of this secret within the last 15 minutes. A second call returns false. Call the
+ * function inside the transaction that activates the factor.
  */
 export async function finishEnrolment(ctx: AuthContext, userId: string, secret: string, session: SessionRecord | null): Promise<boolean> {
   const begun = await ctx.store.userTokens.find(enrolmentHash(userId, secret))

@@ -69,7 +69,7 @@ export async function verifyMfa<Session extends OpenedSession>(
 
 /**
  * Limits the failures for each challenge, because verifying a passkey takes time. The account has no such limit, because an attacker who
- * knows the password must not lock the owner out. An attacker cannot guess a signature.
+ * knows the password must not lock the owner out. This is safe, because an attacker cannot guess a signature.
  */
 async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () => Promise<T>): Promise<T> {
   const taken = await takeUnit(ctx, ctx.budgets.mfa, ['mfa_passkey:challenge', idHash], MfaThrottledError)
@@ -101,8 +101,8 @@ async function redeem<Session extends OpenedSession, Accepted>(
     return await unitOfWork(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(challenge.userId)
       if (!isStillMeant(ctx, challenge, user)) throw new MfaTokenInvalidError()
-      // Checked before the code is accepted. Then a used challenge uses up no code, even if the host's transaction commits despite the
-      // error.
+      // The challenge is checked before the code is accepted. So a used challenge uses up no code, even if the host's transaction commits
+      // despite the error.
       if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
       const factor = await accept(ctx, user)
       await spendChallenge(ctx, challenge)

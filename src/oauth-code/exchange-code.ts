@@ -46,8 +46,8 @@ export async function exchangeCode(
 }
 
 /**
- * Returns null if the exchange is refused. A refused exchange also uses the code up. Locks the user's row first, like every operation that
- * revokes a person's codes.
+ * Exchanges the code. Returns null if the exchange is refused, and then the code is used up too. Locks the user's row first, as every
+ * operation does that revokes a person's codes.
  */
 async function exchangeOnce(
   ctx: AuthContext,
@@ -69,7 +69,10 @@ async function exchangeOnce(
   })
 }
 
-/** Returns no claims if the exchange will be refused. In that case, the code must be used up even if the host's function fails. */
+/**
+ * Asks the host for the claims before the code is used. If the exchange will be refused, does not ask and returns no claims. A refused
+ * exchange must use the code up, even if the host's function would fail.
+ */
 async function claimsBeforeUse(
   ctx: AuthContext,
   row: UserTokenRecord,

@@ -15,7 +15,10 @@ interface Receipt {
   readonly challenge?: { readonly idHash: string; readonly endsAt: number }
 }
 
-/** Stores the result of an exchange, in the same transaction. The row is already used. Only a client with the code can find it. */
+/**
+ * Stores the result of an exchange, in the transaction of the exchange. The row counts as used. Only a client that has the code can find
+ * the row.
+ */
 export async function leaveReceipt(ctx: AuthContext, code: string, result: LoginResult): Promise<void> {
   const now = ctx.now()
   await ctx.store.userTokens.insert({

@@ -152,7 +152,10 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
     return writing
   }
 
-  /** Writes the whole queue. Call the function only if the queue is not empty, because the function must await at least once. */
+  /**
+   * Writes the whole queue. Call the function only if the queue is not empty. Otherwise it sets `writing` to null before `write` sets
+   * `writing`.
+   */
   async function writeAll(): Promise<void> {
     if (pause) clearTimeout(pause)
     pause = null

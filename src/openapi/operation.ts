@@ -10,7 +10,10 @@ export interface OperationContext {
   readonly schemesOf: (credential: Credential) => readonly string[]
 }
 
-/** Returns the OpenAPI operation of all routes for a method and path. Such routes may accept JSON, a page's form, or both. */
+/**
+ * Returns one OpenAPI operation for all routes with the same method and path. One of these routes can accept JSON, and another a page's
+ * form.
+ */
 export function operationOf(ctx: OperationContext, lines: readonly [Route, ...Route[]]): object {
   const [{ method, path, describes }] = lines
   const bodies = lines.flatMap((line) => bodiesOf(ctx, line))
@@ -102,7 +105,10 @@ interface Response {
   readonly content?: object
 }
 
-/** Adds a response. Two routes of a path may use one status for different responses, for example a page and JSON. */
+/**
+ * Adds a response. If the status has a response already, joins the two. Two routes with the same path can use one status for a page and for
+ * JSON.
+ */
 function add(responses: Map<number, Response>, status: number, response: Response): void {
   const known = responses.get(status)
   const description =
@@ -142,8 +148,8 @@ function byStatus(refusals: readonly Refusal[]): Map<number, Refusal[]> {
 }
 
 /**
- * Returns the description of an error. If the route shows pages, a form post gets an HTML page. Other requests, and requests with a
- * malformed path, get the JSON error envelope.
+ * Returns the response of an error. A route that shows pages responds with an HTML page to a GET and to a form post. Other routes, other
+ * POST requests, and requests with a malformed path get the JSON error envelope.
  */
 function refusalOf({ describes, method }: Route, status: number, refusals: readonly Refusal[]): Response {
   const envelope = { 'application/json': { schema: envelopeOf(refusals.map(({ code }) => code)) } }

@@ -38,8 +38,9 @@ function fieldsThatDoNotSay(schema: Joi.ObjectSchema): string[] {
 }
 
 /**
- * Returns only the names and types of a host's fields. The document is public, and a schema's rules, defaults or messages may be private.
- * Invitation codes are an example. If a schema cannot be described, the result is an object.
+ * Returns the names, types, formats and lengths of a host's fields, and which fields are required. Leaves out everything else, because the
+ * document is public. The patterns, allowed values, defaults and messages of a schema can be private (invitation codes). If a schema cannot
+ * be described, the result is `{ type: 'object' }`.
  */
 export function hostsSchemaOf(schema: SignupSchema): JsonSchema {
   try {

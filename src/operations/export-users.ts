@@ -12,7 +12,7 @@ export interface ExportOptions {
 
 /** All accounts, the oldest first, in the form that the import reads. */
 export interface UserExport {
-  /** The names in a row, in order. */
+  /** The names of the columns, in their order. */
   readonly fields: readonly string[]
   rows(): AsyncIterable<readonly Readonly<Record<string, unknown>>[]>
 }

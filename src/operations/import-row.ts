@@ -61,7 +61,7 @@ export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser 
     isActive,
     createdAt,
     emailVerifiedAt: isVerified ? createdAt : null,
-    // An imported account is never pending. Expired pending accounts are deleted, and an inactive account of the file must stay.
+    // An imported account is never pending, because expired pending accounts are deleted. An inactive account of the file must stay.
     activatedAt: createdAt,
     passwordSetAt: hashedPassword === null ? null : createdAt,
     ...(rules.hostFields.size > 0 && { fields: fields.values }),

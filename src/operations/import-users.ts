@@ -47,7 +47,7 @@ export async function importUsers(ctx: AuthContext, hostStore: AuthStore, { isDr
 function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImport<Ready>, isDryRun: boolean): UserImporter {
   const hostFields = ctx.store.users.hostFields ?? new Map()
   const fields = [...importedFields, ...hostFields.keys()].filter((name) => name !== 'is_admin' || ctx.store.users.fields.has('isAdmin'))
-  const wholeFile = isDryRun ? new Set<number>() : null // otherwise the database finds repeated addresses
+  const wholeFile = isDryRun ? new Set<number>() : null // a real import needs no such set, because the database finds repeated addresses
   const admins = new WeakSet<Ready>()
   const done = { count: 0, admins: 0 }
   let last: Promise<unknown> = Promise.resolve()
@@ -160,7 +160,7 @@ async function refusedBy<Ready extends Account>(error: unknown, accounts: UserIm
 /**
  * Returns why the store rejected a row. For an error of a host's adapter or `insertDefaults`, the message contains only the name of the
  * error.
- * @throws ConfigurationError passes through
+ * @throws the error itself if it is a ConfigurationError
  */
 function refusalBy(error: unknown): Refusal {
   if (error instanceof ConfigurationError) throw error

@@ -1,7 +1,10 @@
 import type { Operations } from './operations'
 
-/** The property with which a router gives its operations to the command. The command may come from another copy of the package. */
+/**
+ * The property of a router by which the command finds the router's operations. The symbol is global, because the command may come from
+ * another copy of the package.
+ */
 export const OPERATIONS = Symbol.for('doorward.operations.v2')
 
-/** The value of that property. The function loads the code of the operations at the first call. */
+/** The value of the property `OPERATIONS`: a function that loads the code of the operations at its first call. */
 export type LoadOperations = () => Promise<Operations>

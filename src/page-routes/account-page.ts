@@ -24,8 +24,8 @@ export interface Done {
 }
 
 /**
- * A page of the account area. `show` and `post` run only for a person with a live session. If `needsFresh` requires a fresh session, the
- * session is fresh. If a form was made for another person, the route rejects the form before `post`.
+ * A page of the account area. `show` and `post` run only for a person with a live session. If `needsFresh` requires a fresh session, they
+ * run only with a fresh session. If a form was made for another person, the route rejects the form before `post`.
  */
 export interface AccountPage extends Explaining {
   readonly page: PageName
@@ -46,8 +46,8 @@ export interface AccountPage extends Explaining {
   /** Returns the cards of the page. */
   show(visit: AccountVisit, state: FormState): Html | Promise<Html>
   /**
-   * Handles the form. The form shows the errors. For content that appears only once, the function returns cards instead of `Done`. The
-   * response then has status 200.
+   * Handles the form. If the function throws, the page shows the form again with the error. For content that appears only once, the
+   * function returns cards instead of `Done`. The response then has status 200.
    */
   post?(visit: AccountVisit, fields: Fields): Promise<Done | Html>
 }

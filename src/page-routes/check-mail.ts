@@ -36,8 +36,8 @@ const name = 'check_mail'
 const seconds = 3_600
 
 /**
- * Redirects to the page that names the address of the mail. A cookie contains the address. A query would appear in logs, and an attacker
- * could forge a query.
+ * Redirects to the page that names the address of the mail. A cookie contains the address, because a query would appear in logs, and an
+ * attacker could forge a query.
  */
 export function awaitMail({ ctx, res, reader, returnTo }: Visit, mail: Omit<AwaitedMail, 'returnTo'>): GoOn {
   setProofCookie(ctx, res, name, JSON.stringify({ ...mail, returnTo }), seconds)

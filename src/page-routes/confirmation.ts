@@ -104,7 +104,9 @@ async function passkeyOf({ ctx, reader, session: { user, session }, formOf, retu
   })
 }
 
-/** Mails a code and redirects. The parameter `by` shows the field for the code, also after a reload. The notice appears only once. */
+/**
+ * Mails a code and redirects. With the parameter `by`, the page shows the field for the code, also after a reload. The notice appears once.
+ */
 async function sendCode({ ask, ctx, res, reader, returnTo }: AccountVisit): Promise<GoOn> {
   await ask.requestConfirmationCode()
   leaveNotice(ctx, res, 'code_sent')

@@ -38,7 +38,8 @@ export function requireFields(fields: Fields, ...names: readonly string[]): void
 }
 
 /**
- * Returns the status of a form that is shown again. The status is never 401, because programs read the `WWW-Authenticate` header of a 401.
+ * Returns the status of a form that is shown again. The status is never 401, because a 401 needs the header `WWW-Authenticate`, which is
+ * for programs.
  */
 export function statusOf(error: AppError): number {
   if (error instanceof CsrfValidationFailedError) return 403

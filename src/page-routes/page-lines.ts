@@ -32,11 +32,11 @@ export interface PageDefinition extends Explaining {
   readonly summary: string
   /** Returns the page with the values of the form. If there is nothing to show, returns a redirect. */
   show(visit: Visit, state: FormState): Promise<Page | GoOn> | Page | GoOn
-  /** Handles the form. The form shows the errors. If undefined, the page has no form. */
+  /** Handles the form. If the function throws, the page shows the form again with the error. If undefined, the page has no form. */
   post?(visit: Visit, fields: Fields): Promise<Page | GoOn>
   /** True if another route handles requests to this path that do not send a form. */
   readonly sharesPath?: boolean
-  /** True if the form ignores the rate limit of page forms. */
+  /** True if the rate limit of page forms does not apply to the form. */
   readonly isUnlimited?: boolean
 }
 

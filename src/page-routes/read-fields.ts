@@ -6,8 +6,8 @@ import type { Fields } from './page-site'
 export interface Sent {
   readonly fields: Fields
   /**
-   * The names of fields that the page cannot read. A field was sent twice, or a parser of the host converted the field from text to another
-   * type.
+   * The names of fields that the page cannot read, because the field was sent twice, or because a parser of the host converted its text to
+   * another type.
    */
   readonly unreadable: readonly string[]
 }

@@ -14,8 +14,8 @@ import { signOutRoutes } from './sign-out'
 import { signupPageRoutes } from './signup'
 
 /**
- * Returns the routes of the pages if `pagesEnabled` is true. These routes come before the API routes, because the page routes handle forms
- * and pass on all other requests.
+ * Returns the routes of the pages if `pagesEnabled` is true. These routes must come before the API routes on the same paths. They handle
+ * forms and pass all other requests on to the API routes.
  */
 export function pageRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.pagesEnabled) return []

@@ -45,7 +45,7 @@ async function signUp(visit: Visit, fields: Fields): Promise<GoOn> {
   const { email = '', password = '', name = '', return_to: _back, ...own } = fields
   const signup = await visit.ask.signUp({ email, ...(takesPassword && { password }), name: name === '' ? null : name, fields: own })
   if (signup.activationRequired && visit.returnTo !== null) setSignupReturn(visit.ctx, visit.req, visit.res, visit.returnTo)
-  // Without a mailer, the response contains the link.
+  // Without a mailer, `signUp` returns the activation link, and the browser is redirected to it.
   if (signup.activationUrl !== null) return { to: signup.activationUrl }
   if (signup.activationRequired) return awaitMail(visit, { email, from: 'signup' })
   return { to: visit.returnTo === null ? visit.reader.href('/account') : locationOf(visit.returnTo) }

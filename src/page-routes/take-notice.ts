@@ -4,7 +4,7 @@ import { emptyForm, type FormState } from '../pages/form-state'
 import { takeNotice } from '../session/notice-cookie'
 import type { Visit } from './page-site'
 
-/** Returns the page with the notice of the previous action above it. If the form has errors, the page shows no notice. */
+/** Returns the page's body, below the notice of the previous action. If the form has errors, the result has no notice. */
 export function showNotice({ ctx, req, res, reader }: Visit, state: FormState, body: Html): Html {
   const word = state === emptyForm ? takeNotice(ctx, req, res) : null
   return html`${notice(word && reader.text(`notice.${word}`))}${body}`

@@ -9,7 +9,7 @@ export function accountNavigation(reader: Reader, pages: readonly { path: string
 `
 }
 
-/** Marks the page in the list that is open. If a page below is open, marks its parent page. */
+/** Marks the open page in the list. If the open page is not in the list, marks the page above it. */
 function currentIn(path: string, open: string): Part {
   if (path === open) return html` aria-current="page"`
   return path !== '/account' && open.startsWith(`${path}/`) ? html` aria-current="true"` : null

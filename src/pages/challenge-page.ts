@@ -27,7 +27,10 @@ export function sendChallengePage(
   })
 }
 
-/** Returns the path of the route that sets cookies. With `tokenDelivery: 'bearer'`, the form redirects to an app. */
+/**
+ * Returns the path to which the form posts. With `tokenDelivery: 'both'`, the routes below `/cookie` set the login cookies. With
+ * `'bearer'`, the form redirects to an app.
+ */
 function challengeFormPath({ settings, prefix }: AuthContext): string {
   return `${prefix}${settings.tokenDelivery === 'both' ? '/cookie' : ''}/mfa/verify`
 }

@@ -13,7 +13,7 @@ export interface CheckMailView {
   readonly holds: 'link' | 'code' | 'both'
   /** The link back to the form, with the address. */
   readonly back: string
-  /** The address of the account that is logged in already. A login by code replaces that account. */
+  /** The address of the account that is logged in already. A login by code replaces the session of that account. */
   readonly replaces: string | null
 }
 

@@ -63,8 +63,8 @@ function looksOf({ type, isCode, isDigits }: FieldInput): Part {
 }
 
 /**
- * Returns true for the first field with an error. If no field has an error, returns true for the first field, unless the whole form was
- * rejected.
+ * Returns true if this field gets the focus. The first field with an error gets it. If no field has an error, the field with `isFirst` gets
+ * it. Exception: if the whole form has an error, `problem` gets the focus.
  */
 function hasFocus({ faults, problem }: FormState, { name, isFirst = false }: FieldInput): boolean {
   const [wrong] = Object.keys(faults)
@@ -84,7 +84,7 @@ export function hidden(name: string, value: string | null): Part {
 }
 
 export interface FormInput {
-  /** The URL to which the form posts. Undefined: the URL of its page. */
+  /** The URL to which the form posts. Undefined: the URL of the page. */
   readonly action?: string
   readonly fields: readonly Part[]
   readonly button: string

@@ -32,15 +32,13 @@ export interface LinkPage {
   path: string
   summary: string
   before: readonly RequestHandler[]
-  /** Other errors of the page. The list does not contain the errors of an invalid link. */
+  /** Errors of the page, besides the errors of an invalid link. */
   refuses?: readonly Refusal[]
   /** The fields of the form. Default: no fields. */
   fields?: Joi.ObjectSchema
   form: LinkPageName
   done: LinkPageName
-  /**
-   * Returns the data for the form. The function throws the same errors as `redeem`. The link stays valid, because mail scanners open links.
-   */
+  /** Returns the data for the form. Throws the same errors as `redeem`, but does not use the link, because mail scanners open links too. */
   look(token: string, visit: LinkVisit): Promise<FormNeeds>
   /** Redeems the link. Returns the page after the form, or null for the page `done`. */
   redeem(click: LinkClick): Promise<PageAfter | null>
@@ -52,7 +50,7 @@ export interface LinkPage {
   formTargets?: readonly string[]
 }
 
-/** The page after a form, with its list of texts. Otherwise the token for the page where the person chooses a new password. */
+/** The response after a form: a page with a list of texts, or the token for the page where the person chooses a new password. */
 export type PageAfter =
   | { readonly page: LinkPageName; readonly items?: readonly string[] }
   | { readonly resetToken: string }
@@ -83,8 +81,8 @@ export interface FormNeeds {
 }
 
 /**
- * Returns the routes of a link page. GET shows the form and changes nothing. POST redeems the link and responds with a page. The page has
- * no cookie and no token.
+ * Returns the routes of a link page. GET shows the form and changes nothing. POST redeems the link and responds with a page. A page sets no
+ * cookie, and contains no access token and no refresh token.
  */
 export function linkPage(
   ctx: AuthContext,
@@ -137,7 +135,7 @@ export function linkPage(
           sendPage(ctx, req, res, 200, after.page, { items: after.items ?? [] })
         } catch (error) {
           if (!(error instanceof ValidationError) && !isWrongPassword(error)) throw error
-          // The link is still valid. The service checks the password policy and the old password before it invalidates the link.
+          // The link is still valid, because the service checks the password policy and the old password before it invalidates the link.
           const { password = null, items = [], problem } = await look(click.token, click)
           const why = whyOf(ctx, click.locale, error, problem)
           sendPage(ctx, req, res, 400, form, { password, items, problem: why, formTargets })

@@ -105,7 +105,9 @@ export function emailLogin(
   })
 }
 
-/** Returns a link. A form cannot redirect to another site, because `form-action` forbids the redirect. */
+/**
+ * Returns the login with a provider as a link. A form does not work here, because `form-action` blocks its redirect to the provider's site.
+ */
 export function providerLogin(reader: Reader, provider: { key: string; name: string }, returnTo: string | null): Html {
   const href = reader.href(`/oauth/${provider.key}/login`, { return_to: returnTo })
   return linkButton(href, reader.text('login.with_provider', { provider: provider.name }), 'second')

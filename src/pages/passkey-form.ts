@@ -2,10 +2,10 @@ import { type Html, html } from '../http/html'
 import { form, hidden, type Part } from './elements'
 import type { Reader } from './reader'
 
-/** The request of the page's script to the browser, and the target of the browser's response. */
+/** The options that the page's script passes to the browser, and the form that sends the browser's response. */
 export interface PasskeyForm {
   readonly action: string
-  /** The options of `navigator.credentials.get()`. `challenge` is their token. */
+  /** The options of `navigator.credentials.get()`. `challenge` is the challenge token that belongs to them. */
   readonly options: object
   readonly challenge: string
   readonly fields?: readonly Part[]

@@ -35,7 +35,7 @@ export function readerOf(ctx: AuthContext, req: Request): Reader {
   }
 }
 
-/** Returns the query parameters that the link keeps. An attacker cannot choose the values of these parameters. */
+/** Returns the query parameters that a link to another language keeps. An attacker cannot choose the values of these parameters. */
 function keptParameters(ctx: AuthContext, req: Request): [string, string][] {
   const back = queryParameter(req, 'return_to', longestReturnTo)
   const kept = [

@@ -18,7 +18,8 @@ export interface PageExtras {
 }
 
 /**
- * Responds with a page in the reader's language. If the host has its own page, sends that page. The response has no cookie and no token.
+ * Responds with a page in the reader's language. If the host has its own page, sends that page. The function sets no cookie, and the page
+ * contains no access token and no refresh token.
  */
 export function sendPage(
   ctx: AuthContext,

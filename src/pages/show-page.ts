@@ -44,7 +44,10 @@ export function showPage(ctx: AuthContext, res: Response, reader: Reader, page: 
   res.end(laidOut ?? document(reader, ctx.theme, { title, head, body, navigation, user, isRefused, languages }))
 }
 
-/** With `pagesEnabled: false`, only link pages exist, and these pages load no files. */
+/**
+ * Returns the style sheet and the script for the `<head>`. With `pagesEnabled: false`, only link pages exist. Link pages load no files, so
+ * the style is inline.
+ */
 function headOf(ctx: AuthContext, nonce: string): Html {
   if (ctx.settings.pagesEnabled) return assets(ctx.theme)
   return html`<style nonce="${nonce}">${new Html(ctx.theme.style.text)}</style>
@@ -77,8 +80,8 @@ export function written(ctx: AuthContext, page: PageName, write: () => unknown):
 }
 
 /**
- * Returns the referrer policy of a page. With `pagesEnabled`, the browser must send the origin of a form. With `no-referrer`, a browser
- * would send `Origin: null`.
+ * Returns the referrer policy of a page. With `pagesEnabled`, the policy cannot be `no-referrer`, because a browser would then send
+ * `Origin: null` with a form.
  */
 export function referrerPolicyOf({ settings }: AuthContext): string {
   return settings.pagesEnabled ? 'same-origin' : 'no-referrer'
@@ -117,7 +120,9 @@ function loadingNothing(hasLogo: boolean, nonces: readonly string[]): string[] {
   return [['style-src', ...nonces].join(' '), ...(hasLogo ? ["img-src 'self' data:"] : [])]
 }
 
-/** Returns the targets that every form may redirect to. Browsers apply `form-action` also to the redirect after a form. */
+/**
+ * Returns the targets that every form may redirect to. The policy must list them, because browsers apply `form-action` also to redirects.
+ */
 function everyTarget({ settings: { oauthSuccessRedirect, loginUrl, trustedOrigins } }: AuthContext): string[] {
   const redirects = [oauthSuccessRedirect, loginUrl].filter((url): url is string => url !== null && URL.canParse(url))
   return [...trustedOrigins, ...redirects.map((url) => new URL(url).origin)]

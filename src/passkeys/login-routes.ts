@@ -87,7 +87,7 @@ function optionsRoute(ctx: AuthContext): Route {
   })
 }
 
-/** Returns the middlewares that limit the route. The host's guard includes the rate limit. */
+/** Returns the middlewares that limit the route. `hostGuard` already includes the rate limit of the route. */
 function limits(ctx: AuthContext) {
   return ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeBudget(ctx, 'passkey_login')]
 }

@@ -35,10 +35,10 @@ export interface PasskeyRemoval {
 }
 
 /**
- * Removes a passkey and sends the owner a notice. Locks the user's row first, because every login locks that row too. After the commit, no
- * login with the passkey can succeed.
+ * Removes a passkey and sends the owner a notice. Locks the user's row first, because every login locks that row too. So after the commit,
+ * no login with the passkey can succeed.
  * @throws NotFoundError unless the passkey belongs to this account, UnauthorizedError, InvalidTokenError (the session has ended);
- *   LastLoginMethodError under `oauthKeepLastLoginMethod`
+ *   LastLoginMethodError (only with `oauthKeepLastLoginMethod`)
  */
 export async function removePasskey(
   ctx: AuthContext,

@@ -7,7 +7,10 @@ export interface PublicPasskey {
   readonly id: string
   readonly name: string | null
   readonly createdAt: Date
-  /** The time of the last login with the passkey. Null if the passkey was not used since its registration. */
+  /**
+   * The time of the last use of the passkey: a login, a second-factor step or a confirmation. Null if the passkey was not used since its
+   * registration.
+   */
   readonly lastUsedAt: Date | null
   /** True if the passkey is copied to the owner's other devices or to a sync service. */
   readonly isBackedUp: boolean

@@ -20,7 +20,7 @@ import type { PasskeyCreationOptions, RegisteredCredential } from '../webauthn/c
 import { descriptorOf, type PasskeyOptions } from './options'
 import { type PublicPasskey, toPublicPasskey } from './public-passkey'
 
-/** The most passkeys of an account. */
+/** The maximum number of passkeys of an account. */
 const mostPasskeys = 20
 
 export interface RegistrationAsker {

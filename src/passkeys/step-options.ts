@@ -8,7 +8,7 @@ import type { PasskeyRequestOptions } from '../webauthn/ceremonies'
 import { descriptorOf, type PasskeyOptions } from './options'
 
 /**
- * Returns the options with which a browser can finish a login with a passkey of that account. Stores nothing.
+ * Returns the options with which a browser can finish the login of `mfaToken` with a passkey of the account. Stores nothing.
  * @throws MfaTokenInvalidError, MfaNotEnrolledError (the account has no passkey)
  */
 export async function passkeyStepOptions(ctx: AuthContext, mfaToken: string): Promise<PasskeyOptions<PasskeyRequestOptions>> {

@@ -10,8 +10,8 @@ import { optionsBody, requestOptionsSchema } from './options'
 import { passkeyStepOptions } from './step-options'
 
 /**
- * Returns the route that begins the second step of a login with a passkey, for every `tokenDelivery`. `POST /mfa/verify` finishes the
- * login.
+ * Returns the route that begins a second-factor step with a passkey. The route is the same for every `tokenDelivery`. `POST /mfa/verify`
+ * finishes the login.
  */
 export function passkeyStepRoute(ctx: AuthContext): Route {
   return withBody({

@@ -60,8 +60,8 @@ function nativeEngine(): Argon2Engine {
 }
 
 /**
- * Requires `argon2`. The package contains binaries for the usual platforms. For other platforms its install script compiles a binary. A
- * host may have turned that script off.
+ * Requires `argon2`. The package contains binaries for the usual platforms. For other platforms its install script compiles a binary. If
+ * the host turned install scripts off, the package does not load there.
  */
 function requireArgon2(): typeof import('argon2') {
   try {

@@ -11,8 +11,8 @@ export interface Argon2Parameters {
 }
 
 /**
- * The highest costs that a stored hash may have, because argon2 uses the costs in the hash. An attacker could write a hash with m=2097152
- * into a row. Each login would then use 2 GiB and keep every core busy for seconds.
+ * The highest costs that a stored hash may have. argon2 runs with the costs that the hash contains. If an attacker wrote a hash with
+ * m=2097152 into a row, each login would use 2 GiB and keep every core busy for seconds.
  */
 export const argon2Bounds = { memoryCost: 1_048_576, timeCost: 10, parallelism: 8 } as const
 

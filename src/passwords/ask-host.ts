@@ -6,8 +6,8 @@ const deadlineMs = 3_000
 
 /**
  * Calls the host's own rule, for example a check for breached passwords. Returns the name of the rule that rejects the password, or null.
- * If the rule throws or answers late, the function logs a warning and returns null. A breach service that is down must not stop every
- * sign-up and password reset.
+ * If the rule throws or answers late, the function logs a warning and returns null, because a breach service that is down must not stop
+ * every sign-up and password reset.
  */
 export async function askHost(
   { passwordPolicy, logger }: { passwordPolicy: PasswordPolicy; logger: Logger },
@@ -30,8 +30,8 @@ function late(): Error {
 }
 
 /**
- * Returns the name of the rule. Any other answer rejects the password as `refused`. The answer is not repeated, because it may be the
- * password.
+ * Returns the name of the rule. Any other answer rejects the password as `refused`. The function does not repeat that answer, because it
+ * may be the password.
  */
 function ruleOf(answer: unknown, password: string): string | null {
   if (answer === null || answer === undefined) return null

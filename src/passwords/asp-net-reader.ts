@@ -8,7 +8,7 @@ const derive = promisify(pbkdf2)
 const digests = ['sha1', 'sha256', 'sha512']
 const version3 = 0x01
 const headerBytes = 13
-/** The length of Identity's keys. The reader rejects a shorter key, because the first part of a key would match too. */
+/** The length of Identity's keys. The reader rejects a shorter key, because the beginning of the right key would match too. */
 const keyBytes = 32
 const leastSaltBytes = 16
 

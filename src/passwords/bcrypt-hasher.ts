@@ -15,8 +15,8 @@ export interface BcryptOptions {
 
 /**
  * Creates a hasher for bcrypt (`$2b$`), for hosts that must store bcrypt hashes. The host must install the peer dependency `bcrypt`. bcrypt
- * reads 72 bytes and stops at NUL. The hasher rejects other passwords and does not cut them: `hash` throws ValidationError, and `verify`
- * returns false. If the queue is full, both methods throw ServiceUnavailableError.
+ * reads 72 bytes and stops at NUL. The hasher therefore rejects a longer password and a password with NUL, and does not cut them: `hash`
+ * throws ValidationError, and `verify` returns false. If the queue is full, both methods throw ServiceUnavailableError.
  *
  * @throws ConfigurationError when `bcrypt` is missing, for an unknown option, or a cost out of range
  */

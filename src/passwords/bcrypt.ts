@@ -4,8 +4,8 @@ import { whenInstalled } from './optional-package'
 export const bcryptBytes = 72
 
 /**
- * The lowest and the highest cost of a new hash. The highest cost is also the limit for a stored hash. An attacker could write a hash with
- * cost 31 into a row. Verifying that hash would keep a thread busy for a day. Cost 15 takes 1.5 s.
+ * The lowest and the highest cost of a new hash. The highest cost is also the limit for a stored hash, because an attacker could write a
+ * hash with cost 31 into a row. Verifying that hash would keep a thread busy for a day. Cost 15 takes 1.5 s.
  */
 export const bcryptCosts = { least: 10, most: 15 } as const
 
@@ -28,7 +28,7 @@ export function loadBcrypt(): Bcrypt | null {
     hash: (password, cost) => bcrypt.hash(password, cost),
     async verify(hash, password) {
       const matches = await bcrypt.compare(password, asVariantB(hash))
-      return matches && !password.includes('\0') // bcrypt repeats the password with a NUL, so `a\0a` would match the hash of `a`
+      return matches && !password.includes('\0') // bcrypt repeats `a` as `a\0a\0…`, so the password `a\0a` would match the hash of `a`
     },
   }
 }
@@ -39,9 +39,9 @@ interface BcryptPackage {
 }
 
 /**
- * Returns the hash with the prefix `$2b$`. The package does not know `$2y$`, which is PHP's name for `$2b$`. Up to 72 bytes, `$2a$` gives
- * the same result as `$2b$`. Above 254 bytes, the package has an old bug with `$2a$`. The package then takes the length modulo 256, so a
- * different password can match.
+ * Returns the hash with the prefix `$2b$`. The package does not know `$2y$`, which is PHP's name for `$2b$`. With `$2a$`, the package has
+ * an old bug: it takes the length of a password above 254 bytes modulo 256, so a different password can match. For passwords up to 72
+ * bytes, `$2a$` gives the same result as `$2b$`.
  */
 function asVariantB(hash: string): string {
   return `$2b$${hash.slice(4)}`

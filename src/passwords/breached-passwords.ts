@@ -26,8 +26,8 @@ const prefixLength = 5
  * Returns a `passwordPolicy.check` that rejects passwords in the list of Have I Been Pwned, with the rule `breached`. The service gets the
  * first five of the forty characters of the password's SHA-1. The service pads its response, so the length reveals nothing
  * (https://haveibeenpwned.com/API/v3#PwnedPasswords). The service has one second to respond. The check keeps at most 1,000 responses, each
- * for one hour. If the service does not respond and `onFailure` is `allow`, the check throws HttpClientError or Error. The caller logs a
- * warning.
+ * for one hour. If the service does not respond and `onFailure` is `allow`, the check throws HttpClientError or Error. The caller then logs
+ * a warning and accepts the password.
  * @throws ConfigurationError for an option out of range
  */
 export function breachedPasswords(options: BreachedPasswordsOptions = {}): NonNullable<PasswordPolicy['check']> {
@@ -75,8 +75,9 @@ const line = /^([0-9A-F]{35}):(\d+)$/
 const bytesOfSuffix = 18
 
 /**
- * Returns the suffixes in the response. Padding has the count 0. @throws Error if the response is not a list, for example the page of a
- * proxy
+ * Returns the suffixes that appear at least `minCount` times. The lines that only pad the response have the count 0, so the result does not
+ * contain them.
+ * @throws Error if the response is not a list, for example the page of a proxy
  */
 function suffixesOf(text: string, minCount: number): Buffer {
   const lines = text.split(/\r?\n/).filter((row) => row !== '')

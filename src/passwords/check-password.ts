@@ -6,8 +6,8 @@ import { passwordRefusal } from './password-refusal'
 
 /**
  * Rejects a password that a person may not choose (NIST SP 800-63B section 3.1.1.2). The rules, in order:
- * - `malformed`: half of a UTF-16 pair. All such halves become the same character after encoding. The routes check their bodies for this
- * rule too. Calls without HTTP have only this check.
+ * - `malformed`: half of a UTF-16 pair. All such halves become the same character after encoding, so different passwords would be equal.
+ * The routes reject a body with such a half. For calls without HTTP, this is the only check.
  * - `too_short` { min } code points, `too_long` { max } bytes of UTF-8, `missing_classes` { missing }, `too_common`.
  * - The host's own rule, by the rule's name.
  *

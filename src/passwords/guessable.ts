@@ -3,13 +3,13 @@ import { isListed } from './common-passwords'
 /** People often append a year, a date or `123!` to a word until the password is long enough. At most this many characters are cut off. */
 const longestTail = 8
 
-/** Shorter words appear in many good passwords by chance. */
+/** The check ignores shorter words of the account, because they appear in many good passwords by chance. */
 const shortestWord = 4
 
 /**
  * Returns true if a password would be among an attacker's first guesses. The first guesses are common passwords, words of the account
- * (address, local part, name) and repetitions. Up to eight digits and signs may follow. The list alone would not help. Only 308 of its
- * 49,233 entries reach the default minimum of 12 characters, and `password123456` is not in the list.
+ * (address, local part, name) and repetitions. Up to eight digits and signs may follow. The list of common passwords alone would not help.
+ * Only 308 of its 49,233 entries reach the default minimum of 12 characters, and `password123456` is not in the list.
  */
 export function isGuessable(password: string, about: { email: string; name: string | null }): boolean {
   const folded = fold(password)

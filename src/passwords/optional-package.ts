@@ -1,8 +1,8 @@
 import { ConfigurationError } from '../errors'
 
 /**
- * Returns what `load` requires. Returns null if the host did not install the package `name`. If the package lacks a module of its own, the
- * package is broken, and the function throws.
+ * Returns what `load` requires. Returns null if the host did not install the package `name`. If the package is installed but one of its own
+ * modules is missing, the function throws.
  *
  * @throws ConfigurationError when the package is installed but does not load
  */

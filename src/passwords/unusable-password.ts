@@ -14,8 +14,8 @@ export function isUnusablePassword(hash: unknown): boolean {
 }
 
 /**
- * Returns true if a person knows the account's password. If the table has no column `password_set_at`, every hash counts, except an
- * unusable password.
+ * Returns true if a person knows the account's password. If the table has no column `password_set_at`, the function returns true for every
+ * hash that is not an unusable password.
  */
 export function hasPassword({ passwordSetAt, hashedPassword }: Pick<UserRecord, 'passwordSetAt' | 'hashedPassword'>): boolean {
   return passwordSetAt !== null && !isUnusablePassword(hashedPassword)

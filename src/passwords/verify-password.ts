@@ -39,8 +39,8 @@ export async function verifyPassword(ctx: Verifier, hash: string | null, passwor
 }
 
 /**
- * Verifies the dummy hash before it passes on an error. If the hasher cannot read a hash, the hasher fails at once, and the time must not
- * reveal that failure.
+ * Runs `verify`. After any error except ServiceUnavailableError, the function verifies the dummy hash and then throws the error. A hasher
+ * fails at once if it cannot read a hash, and the time must not reveal that failure.
  */
 async function orDummy<T>(ctx: Verifier, password: string, verify: () => Promise<T>): Promise<T> {
   try {

@@ -7,7 +7,8 @@ import { refuseOthers } from './writable-fields'
 
 /**
  * Returns the new values of a person's fields, as `signup.schema` accepts them. The schema validates the whole person: the new values, and
- * the stored values of all other fields. Only errors about the sent fields count, because a sign-up may require more (terms, a captcha).
+ * the stored values of all other fields. Only errors about the sent fields count, because a sign-up can require more fields (terms, a
+ * captcha).
  * @throws ValidationError
  */
 export async function validateFields(ctx: AuthContext, user: UserRecord, sent: HostFields): Promise<HostFields> {
@@ -20,7 +21,7 @@ export async function validateFields(ctx: AuthContext, user: UserRecord, sent: H
   const errors = [...issues.filter(({ path: [first] }) => first !== undefined && Object.hasOwn(sent, first)), ...ofWhole]
   if (errors.length > 0)
     throw new ValidationError({ details: { errors: errors.map(({ path, rule }) => ({ path: ['fields', ...path].join('.'), rule })) } })
-  // If a Standard Schema finds issues, it returns no values. In that case, the sent values stay.
+  // A Standard Schema with issues returns no values. None of these issues counts here, so the sent values are used as they are.
   if (!value) return sent
   if (!isJoiSchema(schema)) announceDroppedFields(ctx, schema, sent, value)
   return Object.fromEntries(Object.keys(sent).flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])))

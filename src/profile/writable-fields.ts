@@ -15,7 +15,7 @@ export function pickWritable(ctx: Pick<AuthContext, 'store'>, body: object): Hos
 
 /**
  * Rejects fields that a person may not write.
- * @throws ValidationError with one rule for unknown, read-only and private read-only fields
+ * @throws ValidationError with the same rule for unknown, read-only and private read-only fields
  */
 export function refuseOthers(ctx: Pick<AuthContext, 'store'>, fields: object): void {
   const writable = writableFields(ctx)

@@ -3,8 +3,8 @@ import { refused } from './signed-token'
 type Claims = Record<string, unknown>
 
 /**
- * Names of tokens that are not access tokens. Keycloak puts the name into `typ`. Cognito and Hydra put the name into `token_use`. `typ` may also be in
- * the header.
+ * Names of tokens that are not access tokens. Keycloak puts the name into `typ`. Cognito and Hydra put the name into `token_use`. `typ` can
+ * also be in the header.
  */
 const otherKinds = ['id', 'id_token', 'refresh', 'refresh_token', 'offline', 'logout']
 const accessTokenNames = ['bearer', 'access', 'access_token']
@@ -14,11 +14,11 @@ const idTokenClaims = ['nonce', 'at_hash', 'c_hash', 's_hash']
 const accessTokenClaims = ['azp', 'client_id', 'scope', 'scp']
 
 /**
- * Rejects a JWT that may be an id_token. An id_token can have the issuer, keys and audience of an access token. More parties see an
- * id_token than an access token (RFC 8725 section 3.11). A JWT with the header `typ: at+jwt` counts as an access token (RFC 9068 section
- * 2.1).
+ * Rejects a JWT that can be an id_token. An id_token can have the issuer, keys and audience of an access token. But more parties see an
+ * id_token, so an id_token must not work as an access token (RFC 8725 section 3.11). A JWT with the header `typ: at+jwt` counts as an
+ * access token (RFC 9068 section 2.1).
  *
- * @param mustSayType true: the function accepts only tokens with that header
+ * @param mustSayType true: the function accepts only tokens with the header `typ: at+jwt`
  * @throws OAuthTokenRejectedError
  */
 export function requireAccessToken(headerType: string | null, claims: Claims, { mustSayType }: { mustSayType: boolean }): void {
@@ -32,8 +32,8 @@ export function requireAccessToken(headerType: string | null, claims: Claims, { 
 }
 
 /**
- * Rejects a JWT that names this application only in `aud`, because the `aud` of an id_token is also the application. An access token also
- * names its client or its scope.
+ * Rejects a JWT that names this application only in `aud`. Such a JWT can be an id_token, because the `aud` of an id_token is the
+ * application too. An access token also names its client or its scope.
  *
  * @throws OAuthTokenRejectedError unless the header says that the JWT is an access token
  */

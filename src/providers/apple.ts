@@ -20,7 +20,8 @@ export interface AppleClientOptions
   privateKey: string | KeyObject
 }
 
-// Fixed URLs: for some days in 2025, Apple's discovery document and Apple's tokens named different issuers.
+// The URLs are fixed and not discovered, because for some days in 2025, Apple's discovery document and Apple's tokens named different
+// issuers.
 const ENDPOINTS = {
   authorizeUrl: 'https://appleid.apple.com/auth/authorize',
   tokenUrl: 'https://appleid.apple.com/auth/token',
@@ -28,7 +29,10 @@ const ENDPOINTS = {
   issuer: 'https://appleid.apple.com',
 }
 
-/** Apple accepts secrets for up to six months. The client makes a new secret for each request, so a secret cannot expire before its use. */
+/**
+ * The lifetime of a client secret. Apple accepts up to six months. A short time is enough, because the client makes a new secret for each
+ * request.
+ */
 const secretSeconds = 300
 
 /**
@@ -57,7 +61,8 @@ export class AppleClient extends OidcClient {
   }
 
   /**
-   * Reads `{"name":{"firstName":"…","lastName":"…"},"email":"…"}`. The form is not signed, so the address is read only from the id_token.
+   * Returns the name in `{"name":{"firstName":"…","lastName":"…"},"email":"…"}`. Does not return the address, because the form is not
+   * signed. The address comes only from the id_token.
    */
   nameOfForm(user: string): string | null {
     const name = parseJsonObject(Buffer.from(user))?.['name']
@@ -100,7 +105,7 @@ function withAppleEndpoints(options: AppleClientOptions): OidcClientOptions & { 
   const complete = { ...shared, clientSecret: '' } // `freshSecret` makes the secret
   checkClientOptions('AppleClient', complete, [...allowed, 'clientSecret'])
   const { endpoints, ...rest } = complete
-  // The login sends a nonce only with the scope `openid`.
+  // Always adds `openid`, because the login sends a nonce only with this scope.
   const scopes = [...new Set(['openid', ...(options.scopes ?? ['name', 'email'])])]
   const byForm = scopes.some((scope) => scope === 'name' || scope === 'email')
   return {

@@ -2,9 +2,9 @@ import { OAuthTokenAudienceMismatchError } from '../errors'
 import { isPlainObject } from './provider-request'
 
 /**
- * Rejects an access token that was not issued to this application, by the provider's claims. `azp` and `client_id` name the application
- * that got the token. If a token has one of these claims, the claim must name us. `aud` cannot override `azp` and `client_id`, because
- * `aud` may list every service that accepts the token. The function compares whole ids.
+ * Rejects an access token that was not issued to this application. The provider's claims decide. `azp` and `client_id` name the application
+ * that got the token. If a token has one of these claims, the claim must name us. Only a token without both is checked by `aud`, because
+ * `aud` can list every service that accepts the token. The function compares whole ids.
  *
  * @throws OAuthTokenAudienceMismatchError also when the claims name no application
  */

@@ -6,7 +6,9 @@ import { isPlainObject } from './provider-request'
 export interface OAuthClientOptions extends ClientCredentials {
   /** The URL where the provider sends the browser back. Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
   redirectUri?: string
-  /** Other client ids of your project (mobile apps). A provider may issue an app's token to one of these ids or to `clientId`. */
+  /**
+   * Other client ids of your project (mobile apps). doorward accepts an app's token that was issued to `clientId` or to one of these ids.
+   */
   extraAudiences?: readonly string[]
   /** The scopes to request. Default `openid`, `email` and `profile`; for GitHub `read:user` and `user:email`. */
   scopes?: readonly string[]
@@ -19,7 +21,7 @@ export interface OAuthClientOptions extends ClientCredentials {
   /** False: doorward ignores this provider's `email_verified`. Default true. */
   trustEmail?: boolean
   /**
-   * True: a login with `prompt=login` at this provider confirms a session, even if its id_token has no `auth_time`. Set it only if the
+   * True: a login with `prompt=login` at this provider confirms a session, even if the id_token has no `auth_time`. Set it only if the
    * provider always asks for a new sign-in after `prompt=login`. Default false: only `auth_time` confirms a session.
    */
   reauthenticates?: boolean

@@ -21,7 +21,7 @@ export interface Discovery {
   facts: ProviderFacts
 }
 
-/** The facts for a provider if the host named its URLs. */
+/** The facts about a provider whose URLs the host has set. doorward reads no discovery document of such a provider. */
 export const UNKNOWN_FACTS: ProviderFacts = Object.freeze({
   sendsIssuerParameter: false,
   idTokenAlgorithms: SIGNATURE_ALGORITHMS,
@@ -122,7 +122,10 @@ async function askFollowing(httpClient: HttpClient, url: string): Promise<Provid
   return target.origin === new URL(url).origin ? callProvider(httpClient, target.href, request) : answer
 }
 
-/** Returns the error, with a cause that is safe to log. If this error ends the start of the host, Node prints the message first. */
+/**
+ * Returns the error, with a cause that is safe to log. The problem is in the message of the error too, because Node prints this message if
+ * the error ends the start of the host.
+ */
 function unavailable(what: string, provider: string): OAuthProviderUnavailableError {
   const message = `${what} (providers.${provider}). ${seeTroubleshooting('provider-unreachable')}`
   return new OAuthProviderUnavailableError({ message, cause: withOwnMessage(new Error(message)) })

@@ -47,7 +47,7 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
     const query = new URLSearchParams({ fields: FIELDS, appsecret_proof: this.#proofOf(tokens.accessToken) })
     const raw = await getWithBearer(this.connection(), `${this.#apiUrl}/me?${query}`, tokens)
     const { id, email, name, picture } = raw
-    // Facebook makes this id for one app. In a second app, the person has a second id.
+    // Facebook makes this id for one app. In another app, the same person has another id.
     if (typeof id !== 'string' || !/^\d{1,32}$/.test(id)) throw unusableIdentity(this.providerName, 'the profile has no id')
     refuseOtherSubject(tokens.proof, id)
     const { url } = Object(Object(picture).data)
@@ -55,7 +55,7 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
   }
 
   /**
-   * Asks Facebook, with the credentials of this app, for which app it issued the token (`GET {apiUrl}/debug_token`).
+   * Asks Facebook which app the token was issued to (`GET {apiUrl}/debug_token`, with the credentials of this app).
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
    */
@@ -74,7 +74,8 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
 }
 
 /**
- * Always sends the version. Without a version, Facebook uses the oldest version that the app may use, and that version changes over time.
+ * Returns URLs that contain the version. Without a version, Facebook uses the oldest version that the app may use, and that version changes
+ * over time.
  */
 function endpointsOf(version: unknown = 'v24.0') {
   if (typeof version !== 'string' || !/^v\d{1,3}\.\d$/.test(version))

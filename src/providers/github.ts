@@ -55,8 +55,8 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
   }
 
   /**
-   * Asks GitHub, as this application, whether the token was issued to it (`POST {apiUrl}/applications/{client_id}/token`). `extraAudiences`
-   * have no effect, because GitHub answers only for the application with this secret. The check needs a client secret.
+   * Asks GitHub whether the token was issued to this application (`POST {apiUrl}/applications/{client_id}/token`). `extraAudiences` have no
+   * effect, because GitHub answers only for the application with this secret. The check needs a client secret.
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
    * @throws OAuthAudienceUnverifiableError when `clientId` or the client secret is missing
@@ -77,7 +77,10 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
     return { email: primary['email'], emailVerified: this.trustsEmail ? primary['verified'] === true : null }
   }
 
-  /** Also returns null if GitHub refuses the list, because a login with a linked identity needs no address. */
+  /**
+   * Returns the primary address if GitHub verified it. Returns null if GitHub refuses the list, because the login can still succeed: a
+   * linked identity needs no address.
+   */
   async #privateAddress(tokens: OAuthTokens): Promise<unknown> {
     if (!showsEmails(this.scopes)) return null
     try {
@@ -89,7 +92,7 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
     }
   }
 
-  /** Returns only the primary address, because other addresses of an account may be old. */
+  /** Returns only the primary address, because the other addresses of an account can be old. */
   async #primary(tokens: OAuthTokens): Promise<Record<string, unknown> | null> {
     const addresses = await getListWithBearer(this.connection(), `${this.#userUrl}/emails?per_page=100`, tokens)
     return addresses.find((address) => address['primary'] === true) ?? null

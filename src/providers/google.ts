@@ -33,7 +33,7 @@ export class GoogleClient extends OidcClient {
     this.#authoritativeEmails = authoritativeEmails
   }
 
-  /** Accepts Google's issuer with a scheme and without a scheme. */
+  /** Accepts Google's issuer with and without `https://`. */
   protected override acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean {
     return super.acceptsIssuer(issuer, claims) || (this.#isPublicIssuer && issuer === 'accounts.google.com')
   }
@@ -45,7 +45,10 @@ export class GoogleClient extends OidcClient {
   }
 }
 
-/** The rule of https://developers.google.com/identity/sign-in/web/backend-auth, read in 2025. */
+/**
+ * Returns true if Google controls the domain of the address. The rule is from
+ * https://developers.google.com/identity/sign-in/web/backend-auth, read in 2025.
+ */
 function isAuthority(email: string | null, hostedDomain: unknown): boolean {
   const domain = email?.slice(email.lastIndexOf('@') + 1).toLowerCase() ?? ''
   if (domain === 'gmail.com' || domain === 'googlemail.com') return true

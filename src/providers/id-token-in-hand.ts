@@ -16,7 +16,10 @@ export interface InHandRules {
   now: Date
 }
 
-/** The system's sign-in dialog returns its token at once. If a token is older, an app or an attacker has stored it. */
+/**
+ * The maximum age of an id_token, in seconds. The system's sign-in dialog returns a new token at once. An older token was stored by an app
+ * or an attacker.
+ */
 const oldestSeconds = 600
 
 /**
@@ -37,7 +40,7 @@ export async function verifyIdTokenInHand(idToken: string, rules: InHandRules): 
   return claims
 }
 
-/** Rejects access tokens and logout tokens. These tokens may have the issuer, keys and audience of an id_token (RFC 8725 section 3.11). */
+/** Rejects access tokens and logout tokens. These tokens can have the issuer, keys and audience of an id_token (RFC 8725 section 3.11). */
 function refuseOtherThanIdTokens(headerType: string | null, claims: TokenClaims): void {
   const { typ, token_use: use, events } = claims
   const isOtherHeader = headerType !== null && headerType.toLowerCase() !== 'jwt'

@@ -13,7 +13,7 @@ export interface CallLimits {
 /**
  * Limits the sockets, the memory and the waiting requests that a hanging provider can use in this process.
  * @param refusal makes the error for a call beyond the limit
- * @param most the number of calls for each purpose
+ * @param most the most calls that run at once for each purpose
  */
 export function limitInFlight(refusal: () => Error, most = 50): CallLimits {
   const limits = new Map<CallPurpose, CallLimit>()

@@ -14,7 +14,7 @@ type Claims = Record<string, unknown>
  * Introspects a token (RFC 7662). For an invalid token, the provider answers with 200 (section 2.2). So a 4xx means that our request is
  * wrong, mostly our credentials. Only `unsupported_token_type` is about the token.
  *
- * @throws OAuthTokenRejectedError unless `active` is true, the token is within its times, and it is an access token
+ * @throws OAuthTokenRejectedError unless the token is active, valid at this time, and an access token
  * @throws OAuthError for a 4xx; OAuthProviderUnavailableError when there is no readable response
  */
 export async function introspect(connection: ProviderConnection, url: string, accessToken: string, now: Date): Promise<Claims> {
@@ -37,7 +37,7 @@ export async function introspect(connection: ProviderConnection, url: string, ac
  * Asks a tokeninfo endpoint like Google's, by GET with the token in the query. The library never logs the URL of a call, because the URL
  * contains the token. The request does not contain our credentials, so every 4xx is about the token.
  *
- * @throws OAuthTokenRejectedError for a 4xx, an `error`, `active: false`, a token outside its times
+ * @throws OAuthTokenRejectedError for a 4xx, an `error`, `active: false`, a token that is not valid at this time
  * @throws OAuthProviderUnavailableError when there is no readable response
  */
 export async function readTokeninfo(connection: ProviderConnection, tokeninfoUrl: string, accessToken: string, now: Date): Promise<Claims> {
@@ -119,8 +119,8 @@ function refuseErrors({ error }: Claims): void {
 }
 
 /**
- * Rejects a token outside of its times. A server that answers `active` must check the times itself (RFC 7662 section 2.2). Some servers do
- * not check the times.
+ * Rejects a token that has expired or is not valid yet. A server that answers `active` must check the times itself (RFC 7662 section 2.2).
+ * Some servers do not check the times.
  */
 function requireTimely(claims: Claims, now: Date): void {
   const seconds = now.getTime() / 1000

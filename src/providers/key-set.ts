@@ -26,9 +26,9 @@ export interface KeySetOptions {
 
 export interface KeySet {
   /**
-   * Returns the key that may verify a token with this header. If the set does not know the `kid`, `find` fetches the set again after a
-   * cooldown. For a token from our own exchange, the cooldown is only 5 seconds, because a provider may change its keys right after the
-   * last fetch. The short cooldown is safe, because an attacker cannot make such a token.
+   * Returns the key for a token with this header. If the set does not know the `kid`, `find` fetches the set again after a cooldown. For a
+   * token from our own exchange, the cooldown is only 5 seconds, because a provider can change its keys right after the last fetch. The
+   * short cooldown is safe, because an attacker cannot make such a token.
    *
    * @throws OAuthTokenRejectedError when the set has no such key, or has it in an unusable form
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key
@@ -70,7 +70,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
   let askedForUnknownAt: number | null = null
   let inFlight: Promise<Keys> | null = null
 
-  // If the clock was set back, a time in the future counts as over. So no lifespan and no cooldown becomes longer.
+  // If the clock was set back, `at` is in the future. Then the time counts as over, so that no lifespan and no cooldown becomes longer.
   const isWithin = (at: number, seconds: number) => {
     const elapsed = now().getTime() - at
     return elapsed >= 0 && elapsed < seconds * 1000

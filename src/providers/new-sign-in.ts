@@ -11,7 +11,7 @@ export function canProveSignIn(client: Provider): boolean {
 /**
  * Returns true if these tokens show that the person signed in at or after `since`. `auth_time` decides. Without `auth_time`, the host's
  * option `reauthenticates` decides. Many providers ignore `prompt=login` (OpenID Connect Core section 3.1.2.1) and use an older session.
- * The provider's clock may be one minute behind ours (`CLOCK_SKEW_SECONDS`). So a sign-in within one minute before `since` also counts.
+ * The provider's clock can be one minute behind ours (`CLOCK_SKEW_SECONDS`). So a sign-in within one minute before `since` also counts.
  * @param since seconds since 1970
  */
 export function provesSignIn(client: Provider, tokens: OAuthTokens, since: number): boolean {

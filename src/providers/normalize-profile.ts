@@ -24,8 +24,8 @@ export function normalizeProfile(provider: string, profile: unknown): OAuthUser 
 
 /**
  * Returns the subject as text. A subject has at most 255 characters and is case sensitive (OpenID Connect Core section 2). A safe integer
- * becomes its decimal text. Rejects control characters and lone surrogates, because a database may change them. Two people could then get
- * one subject.
+ * becomes its decimal text. Rejects control characters and lone surrogates, because a database can change them. Then two people could get
+ * the same subject.
  *
  * @throws OAuthError
  */

@@ -78,7 +78,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
 
   abstract verifyTokenAudience(accessToken: string): Promise<TokenProof>
 
-  /** A method instead of an accessor: when a program prints a client, it also prints the values of accessors. */
+  /** This is a method and not an accessor, because printing a client also prints the values of its accessors. */
   protected connection(): ProviderConnection {
     return this.#connection
   }

@@ -26,7 +26,7 @@ export function connectTo(known: Omit<ProviderConnection, 'limits'>): ProviderCo
 }
 
 /**
- * Exchanges a code for tokens (RFC 6749 section 4.1.3). Never sends the code again, because the provider accepts a code once.
+ * Exchanges a code for tokens (RFC 6749 section 4.1.3). Never sends the code again, because the provider accepts a code only once.
  *
  * @throws OAuthError unless the response is 2xx and a JSON object with a bearer access token and no `error`
  */
@@ -60,7 +60,7 @@ function readCompact(body: Buffer): string | null {
 }
 
 /**
- * Sends a GET like `getWithBearer`, to an endpoint that may also respond with a JWT. The caller has to verify the returned JWT.
+ * Sends a GET like `getWithBearer`, to an endpoint that can also respond with a JWT. The caller has to verify the returned JWT.
  *
  * @throws as `getWithBearer`
  */
@@ -96,7 +96,7 @@ async function read<Content>(
   throw providerRefusal(connection.providerName, answer, [accessToken, connection.clientSecret], failure)
 }
 
-/** Returns true if the provider was reached and refused. Another try would not help. */
+/** Returns true if the provider answered and refused. Another try would not help. */
 function saysNo(answer: ProviderAnswer | null): boolean {
   if (!answer) return false
   return (answer.status >= 400 && answer.status < 500) || (isSuccess(answer) && parseJsonObject(answer.body) !== null)
@@ -121,8 +121,8 @@ export async function askProvider({ httpClient, limits }: ProviderConnection, ur
 }
 
 /**
- * Counts a redirect as a failure. A client that follows a redirect would send the secret to another server. The body of a redirect is not
- * trusted.
+ * Returns true for a status 2xx. A redirect counts as a failure, because following it would send the secret to another server. The body of
+ * a redirect is not trusted.
  */
 export function isSuccess({ status }: ProviderAnswer): boolean {
   return status >= 200 && status < 300

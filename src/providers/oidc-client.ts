@@ -95,8 +95,8 @@ export class OidcClient implements ProviderClient {
   // A private field, because printing a client must not print its secret.
   readonly #options: OidcClientOptions
   /**
-   * Limits the tokens that wait for the key set. While a provider hangs, an attacker could send many invented tokens. A token with a cached
-   * key does not wait, and does not count.
+   * Limits how many tokens wait for the key set. While a provider hangs, an attacker could send many invented tokens. A token with a cached
+   * key does not wait, so it counts only for a moment.
    */
   readonly #verifications = limitInFlight(
     () => new OAuthProviderUnavailableError({ cause: new Error('Too many tokens wait for the key set.') }),
@@ -145,7 +145,7 @@ export class OidcClient implements ProviderClient {
   ): Promise<Client> {
     checkClientOptions('OidcClient.discover', options, KEY_SET_OPTIONS)
     requireIssuer(issuer, options.providerName ?? 'oidc')
-    // `this` is the host's subclass, so the client uses the `parseUser` of that subclass.
+    // `this` is the class that `discover` is called on. So a host's subclass keeps its own `parseUser`.
     const client = new this({ ...options, issuer })
     await client.#discovery.find()
     return client
@@ -278,7 +278,8 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Returns when the person signed in at the provider, in seconds since 1970, by the verified id_token. Null: the id_token does not say.
+   * Returns the `auth_time` of the verified id_token: when the person signed in at the provider, in seconds since 1970. Null: the id_token
+   * has no `auth_time`.
    */
   authTimeOf(tokens: OAuthTokens): number | null {
     const authTime = this.#verifiedClaims.get(tokens)?.['auth_time']
@@ -297,8 +298,8 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Returns a new secret for each request. Override this method for a provider that needs a new secret. Null: use the secret of the
-   * options.
+   * Returns a new client secret for a request. Override this method for a provider that needs a new secret for each request. Null: use the
+   * secret of the options.
    */
   protected freshSecret(_now: Date): string | null {
     return null
@@ -334,8 +335,8 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Returns the provider. Counts it as unavailable while its discovery document is not usable, because the provider may correct the
-   * document later.
+   * Returns the endpoints and keys of the provider. A discovery document that is not usable counts as unavailable, because the provider can
+   * correct the document later.
    */
   async #known(): Promise<KnownProvider> {
     try {
@@ -382,7 +383,7 @@ export class OidcClient implements ProviderClient {
       if (tokenVerifier) return this.#verifications.run('token', () => tokenVerifier.verify(accessToken))
       const { connection, endpoints } = await this.#known()
       const { introspectionUrl, tokeninfoUrl } = endpoints
-      // The host may set `tokeninfoUrl` while discovery finds introspection. In that case, the host's option wins.
+      // If the host sets `tokeninfoUrl` and discovery finds an introspection endpoint, the host's option wins.
       if (tokeninfoUrl !== undefined) return readTokeninfo(connection, tokeninfoUrl, accessToken, this.#now())
       if (introspectionUrl !== undefined) return introspect(connection, introspectionUrl, accessToken, this.#now())
     }
@@ -413,7 +414,7 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Verifies the access token. After a code exchange, every failure is the same 502. The app cannot retry, because the code is already
+   * Verifies the access token. After a code exchange, every failure becomes the same 502, because a retry cannot help: the code is already
    * used.
    */
   async #claimsOfAccessToken(tokenVerifier: TokenVerifier, tokens: OAuthTokens): Promise<Claims> {
@@ -426,7 +427,10 @@ export class OidcClient implements ProviderClient {
   }
 }
 
-/** Returns the host's setting, or the discovered method. Without a secret, the client cannot authenticate by header. */
+/**
+ * Returns the host's setting, or else the discovered method. If the secret is empty, the method is `none`, because the discovered methods
+ * need a secret.
+ */
 function authenticationOf(
   { clientSecret, clientAuthentication }: ClientCredentials,
   discovered: DiscoveredEndpoints,

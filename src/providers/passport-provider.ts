@@ -96,7 +96,10 @@ export function passportProvider<Profile = PassportProfile>(
   })
 }
 
-/** Checks for the method instead of the class, because the object may come from another copy of the package. */
+/**
+ * Returns true for a result of `passportProvider()`. Checks for the method `strategy`, because the object can come from another copy of the
+ * package.
+ */
 export function isPassportProvider(provider: Provider): provider is PassportProvider {
   return typeof Object(provider).strategy === 'function'
 }

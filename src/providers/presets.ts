@@ -48,7 +48,8 @@ export class GitLabClient extends OidcClient {
 }
 
 /**
- * Sign in with LinkedIn. LinkedIn writes no nonce into its id_tokens. If an application has a secret, LinkedIn rejects its PKCE verifier.
+ * Sign in with LinkedIn. The client checks no nonce, because LinkedIn writes no nonce into its id_tokens. PKCE is off, because LinkedIn
+ * rejects the PKCE verifier of an application that has a secret.
  */
 export class LinkedInClient extends OidcClient {
   /** @throws ConfigurationError naming the option and the fix */
@@ -90,7 +91,7 @@ export class SlackClient extends OidcClient {
       userinfoUrl: 'https://slack.com/api/openid.connect.userInfo',
       jwksUri: 'https://slack.com/openid/connect/keys',
     }
-    // PKCE is off. Slack allows PKCE only for an app that was switched to PKCE. An app with PKCE has no secret.
+    // PKCE is off, because Slack allows PKCE only for an app that was switched to PKCE. Such an app has no secret.
     super(optionsOf('SlackClient', options, { endpoints, defaults: { providerName: 'slack', pkce: false } }))
   }
 }

@@ -5,7 +5,7 @@ import { refused } from './signed-token'
  * Rejects a profile if its subject differs from the subject of the verified token. If the verification found no subject, the check does
  * nothing.
  *
- * @param subject the profile's `sub` as the provider spells it, a number as its digits
+ * @param subject the profile's `sub` as text, as the provider spells it
  * @throws OAuthTokenRejectedError
  */
 export function refuseOtherSubject(proof: TokenProof | undefined, subject: string): void {

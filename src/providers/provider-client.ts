@@ -14,7 +14,7 @@ export interface OAuthTokens {
   scope: string | null
   /** The whole response. doorward never stores it. */
   raw: Record<string, unknown>
-  /** The result of `verifyTokenAudience` for a token that an app sent. Absent after a code exchange. */
+  /** The result of the verification of a token that an app sent. Absent after a code exchange. */
   proof?: TokenProof
 }
 
@@ -81,7 +81,7 @@ export interface ProviderClient {
    */
   readonly endSessionUrl?: string | null
   /**
-   * Resolves when `authorizeUrl` and `tokenUrl` are known. Before that, the two URLs may be empty. doorward calls this method before each
+   * Resolves when `authorizeUrl` and `tokenUrl` are known. Before that, the two URLs can be empty. doorward calls this method before each
    * login and callback.
    *
    * @throws OAuthProviderUnavailableError when the URLs cannot be discovered now
@@ -118,7 +118,7 @@ export interface ProviderClient {
    * be at most 10 minutes old, and have this nonce. Resolves with tokens for `fetchUser`. `proof.claims` are the claims of the id_token,
    * with `exp`. Absent: doorward rejects an id_token from an app (501).
    *
-   * @param nonce as the app sent it; the token may have its SHA-256 in hex. Null: reject a token that has a nonce
+   * @param nonce the app's nonce; the token has this nonce itself, or its SHA-256 in hex. Null: reject a token that has a nonce
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthProviderUnavailableError, OAuthError
    */
   verifyIdToken?(idToken: string, nonce: string | null): Promise<OAuthTokens>

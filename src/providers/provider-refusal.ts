@@ -42,15 +42,15 @@ export function providerUnavailable(provider: string, answer: ProviderAnswer | n
 }
 
 /**
- * Returns the error for an unusable id_token or profile, if the provider refused no request. `reason` is for logs, and never contains a
+ * Returns the error for an unusable id_token or profile. The provider itself refused no request. `reason` is for logs, and never contains a
  * value of the token.
  */
 export function unusableIdentity(provider: string, reason: string): OAuthError {
   return new OAuthError({ details: { provider, status: null, body: null }, cause: withOwnMessage(new Error(reason)) })
 }
 
-// The maximum number of bytes that the search for secrets reads. The error shows fewer bytes. The time of the search grows with this
-// number.
+// The maximum number of bytes that the search for secrets reads. The limit exists, because the time of the search grows with the number of
+// bytes. The error shows fewer bytes.
 const MAX_READ_BYTES = 16 * 1024
 
 function readableBody(bytes: Buffer, secrets: readonly (string | undefined)[]): string {
@@ -58,7 +58,8 @@ function readableBody(bytes: Buffer, secrets: readonly (string | undefined)[]): 
   const spelled = [...secrets, ...tokensIn(parseJsonObject(bytes))].flatMap(spellings).sort(longestFirst)
   const mask = maskOf(spelled)
   const masked = maskInsideJson(mask(text), mask)
-  // The end of the read part may cut a secret into two.
+  // The last bytes that were read can be the beginning of a secret, which no mask finds. So a text as long as the longest secret is removed
+  // from the end.
   const shown = bytes.length > MAX_READ_BYTES ? masked.slice(0, -(spelled[0]?.length ?? 0) || undefined) : masked
   return cut(escapeControls(shown))
 }
@@ -104,7 +105,7 @@ function looksLikeJwt(run: string): boolean {
   return run.includes('eyJ') || run.split('.').filter((part) => part.length >= 16).length >= 3
 }
 
-// Uses patterns, because the response may be invalid JSON or cut short. Keeps `code`, because it may be an error code.
+// Uses patterns, because the response can be invalid JSON or cut short. Does not mask the field `code`, because it can be an error code.
 const SECRET_MEMBER = '(?:access_token|refresh_token|id_token|client_secret|code_verifier)'
 const MEMBER_IN_JSON = new RegExp(`("${SECRET_MEMBER}"\\s*:\\s*)(?:"(?:[^"\\\\]|\\\\.)*(?:"|$)|[^",}\\s]+)`, 'g')
 const MEMBER_IN_FORM = new RegExp(`(\\b${SECRET_MEMBER}=)[^&\\s<"']*`, 'g')

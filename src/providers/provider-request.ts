@@ -19,9 +19,9 @@ export async function callProvider(httpClient: HttpClient, url: string, request:
   const response: unknown = await (isBounded(httpClient) ? call() : withDeadline(call)).catch((error: unknown) => {
     throw withoutMessage(error)
   })
-  const { status, headers, body } = Object(response) as { status?: unknown; headers?: unknown; body?: unknown } // a host's client may return anything
+  const { status, headers, body } = Object(response) as { status?: unknown; headers?: unknown; body?: unknown } // a host's client can return anything
   if (!Number.isInteger(status)) throw new HttpClientError('NO_STATUS', 'The HTTP client returned no status.')
-  const { location } = Object(headers) as { location?: unknown } // a host's client may return anything
+  const { location } = Object(headers) as { location?: unknown } // a host's client can return anything
   return { status: Number(status), location: typeof location === 'string' ? location : null, body: bytesOf(body, maxBytes) }
 }
 
@@ -40,7 +40,7 @@ function withDeadline<Result>(call: (signal: AbortSignal) => Promise<Result>): P
   })
 }
 
-/** Replaces the message of a foreign error, because it may contain the URL, and the URL may contain a token. */
+/** Replaces the message of a foreign error, because the message can contain the URL, and the URL can contain a token. */
 function withoutMessage(error: unknown): HttpClientError {
   if (error instanceof HttpClientError) return error
   return new HttpClientError(error instanceof Error ? error.name : 'UNKNOWN', 'The HTTP client failed.')

@@ -13,7 +13,10 @@ export interface RetryClock {
 }
 
 const MAX_DELAY_SECONDS = 60
-/** Longer than the longest delay plus a call that hangs. So while a key set is in use, its last failure is never older than this limit. */
+/**
+ * Longer than the longest delay plus a call that hangs. So while a key set is in use but cannot be read, its last failure is always more
+ * recent than this limit.
+ */
 const LATELY_SECONDS = 120
 
 export function createRetryClock(now: () => Date): RetryClock {

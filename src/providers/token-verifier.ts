@@ -8,7 +8,7 @@ import { checkClaims, readHeader, type TokenClaims, verifySignature } from './si
 
 export interface TokenVerifier {
   /**
-   * Verifies a provider's access token (a JWT) and returns its claims. The verifier only calls the provider for the key set. The verifier
+   * Verifies a provider's access token (a JWT) and returns its claims. The verifier calls the provider only for the key set. The verifier
    * does not check which client the token was issued to. The caller compares `aud`, `azp` and `client_id` with its own ids.
    *
    * @throws OAuthTokenRejectedError for a bad token; OAuthProviderUnavailableError when the key set cannot be read
@@ -33,8 +33,8 @@ export interface TokenVerifierOptions {
   /** Claims that are required in addition to `exp`, `iss` and `sub`. */
   requiredClaims?: readonly string[]
   /**
-   * How long a key set is used before it is read again, in seconds. Default 300. The verifier reads a set that is in use again
-   * before that time, in the background.
+   * How long a key set is used after it was read, in seconds. Default 300. After 80 % of that time, the next use reads the set again in the
+   * background.
    */
   lifespanSeconds?: number
   /** The least time between two fetches of the key set for an unknown `kid`, in seconds. Default 60. */

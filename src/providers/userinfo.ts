@@ -19,7 +19,7 @@ export interface UserinfoRules {
  * Reads userinfo (OpenID Connect Core section 5.3). Userinfo is a JSON object. If the client is registered for a JWT, userinfo is a JWT.
  *
  * @throws OAuthError when the provider refuses or its response is unusable
- * @throws OAuthProviderUnavailableError if an app sent the token, and may try again
+ * @throws OAuthProviderUnavailableError if an app sent the token and no readable response came; the app can try again
  */
 export async function readUserinfo(
   connection: ProviderConnection,

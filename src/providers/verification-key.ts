@@ -9,9 +9,9 @@ export interface VerificationKey {
 }
 
 /**
- * Reads one member of a JWK set (RFC 7517 section 4). Returns null if the key must not check signatures. A rejected key is for another use,
- * symmetric, private, on another curve, or a weak or very large RSA key. Node accepts RSA keys with e = 1 or a modulus of one bit. doorward
- * rejects these keys.
+ * Reads one member of a JWK set (RFC 7517 section 4). Returns null if the key must not check signatures. Rejects a key for another use, a
+ * symmetric or private key, a key on another curve, and a weak or very large RSA key. Node itself accepts even RSA keys with e = 1 or a
+ * modulus of one bit.
  */
 export function readVerificationKey(jwk: unknown): VerificationKey | null {
   if (!isPlainObject(jwk) || !isForSignatures(jwk) || Object.hasOwn(jwk, 'd') || !isOfSaneSize(jwk)) return null
@@ -22,8 +22,8 @@ export function readVerificationKey(jwk: unknown): VerificationKey | null {
 }
 
 /**
- * Compares the exported bytes, and does not call KeyObject.equals. For two keys of different types, KeyObject.equals leaves an error in
- * OpenSSL's queue. The next read of a private key in this process then fails (Node 20).
+ * Returns true if both are the same key. Compares the exported bytes, and does not call KeyObject.equals. For two keys of different types,
+ * KeyObject.equals leaves an error in OpenSSL's queue. The next read of a private key in this process then fails (Node 20).
  */
 export function isSamePublicKey(one: KeyObject, other: KeyObject): boolean {
   const [bytes, otherBytes] = [one, other].map((key) => key.export({ type: 'spki', format: 'der' }))
@@ -47,7 +47,7 @@ function importKey(jwk: Record<string, unknown>): KeyObject | null {
     const wanted = kty === 'RSA' ? { kty, n, e } : { kty, crv, x, ...(kty === 'EC' && { y }) }
     return createPublicKey({ key: wanted as JsonWebKey, format: 'jwk' }) // the import rejects members of a wrong type
   } catch {
-    return null // the member is not a key, but other keys of the set may be usable
+    return null // the member is not a key, but other keys of the set can be usable
   }
 }
 

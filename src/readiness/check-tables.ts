@@ -12,11 +12,11 @@ import { tableNeeds } from './table-needs'
 import { withoutIgnored } from './without-ignored'
 
 /**
- * The table options of `createKnexStore`, and other options of the router. The other options determine which columns the tables need, and
- * how long the columns must be.
+ * The options of `checkTables`: the table options of `createKnexStore`, some options of the router, and `ignore`. The router's options
+ * determine which columns the tables need, and how long the columns must be.
  */
 export interface CheckTablesOptions extends HostTables {
-  /** The router's settings. Without settings, the function does not check the tables for passkeys and login by email. */
+  /** The router's settings. Without settings, `checkTables` does not check the tables for passkeys and login by email. */
   settings?: Partial<RouterSettings>
   /** The router's providers. The column `identities.provider` stores the keys of this object. */
   providers?: Record<string, Provider>

@@ -11,7 +11,10 @@ export function guardedStore(store: AuthStore, readiness: Readiness): AuthStore 
   return guarded(store, (verb) => (readiness.isOpen ? verb() : readiness.pass().then(verb)))
 }
 
-/** Returns a guarded store for a host's transaction. The store rejects calls in the same way, but does not wait for a check. */
+/**
+ * Returns a store for a host's transaction. While there is an `error`, the store rejects the call. The store does not wait for a check
+ * (`Readiness.refuseIfBroken`).
+ */
 export function guardedTransaction(store: AuthStore, readiness: Readiness): AuthStore {
   return guarded(store, (verb) =>
     readiness.isOpen

@@ -9,7 +9,7 @@ import { type Stopwatch, stopwatch } from './stopwatch'
 
 /** Shows whether the store can work with its tables. */
 export interface Readiness {
-  /** True if the last check found no `error`. A call of the store then does not wait. */
+  /** True if a check has ended and no `error` is known. A call of the store then does not wait. */
   readonly isOpen: boolean
   /**
    * Waits for the running check.
@@ -17,11 +17,11 @@ export interface Readiness {
    */
   pass(): Promise<void>
   /**
-   * Throws the error of `pass`, but does not wait. Inside a host's transaction, waiting could take forever, because the check may need the
-   * connection of that transaction.
+   * Throws a SignInUnavailableError while there is an `error`, like `pass`, but does not wait. Inside a host's transaction, waiting could
+   * take forever, because the check may need the connection of that transaction.
    */
   refuseIfBroken(): void
-  /** Runs a new check and returns the findings. Earlier findings do not matter. */
+  /** Runs a new check and returns its findings. The result does not change whether `pass` accepts calls. */
   look(): Promise<readonly TableFinding[]>
   /**
    * Waits for the check. While there is an `error`, each call runs a new check.
@@ -42,7 +42,7 @@ interface State {
   isOpen: boolean
   /** True if the first check took too long. Calls then no longer wait for the first check. */
   isLate: boolean
-  /** How many seconds after a check a call may start the next check. */
+  /** The number of seconds after a check until a call can start the next check. */
   pauseSeconds: number
   sinceCheck: Stopwatch
 }

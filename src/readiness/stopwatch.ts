@@ -3,8 +3,8 @@ export interface Stopwatch {
 }
 
 /**
- * Measures the time since the call. The result is the larger difference of two clocks: the host's clock and the process's clock. The host's
- * clock may stop or go back.
+ * Measures the time since the call. Reads two clocks, the host's clock and the process's clock, and returns the longer time. The host's
+ * clock alone is not enough, because it can stop or go back.
  */
 export function stopwatch(now: () => Date): Stopwatch {
   const [started, startedAt] = [performance.now(), now().getTime()]

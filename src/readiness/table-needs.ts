@@ -15,15 +15,18 @@ interface Features {
 /** The length of an argon2id hash at the default cost, in characters. */
 const argon2idLength = 97
 
-/** The length of 20 bytes in base32: as plain text, and encrypted with `mfaSecretKey` (`v1.nonce.sealed.tag`). */
+/**
+ * The length of a stored TOTP secret, which is 20 bytes in base32: as plain text, and encrypted with `mfaSecretKey`
+ * (`v1.nonce.sealed.tag`).
+ */
 const secretLengths = { plain: 32, sealed: 86 }
 
-/** The maximum length of the stored state of an account before a change that a person can undo. */
+/** The maximum length of an undo point, in characters. An undo point stores the state of an account before a change. */
 const undoLength = 1_000
 
 /**
- * Returns the length of the stored data while a person replaces the second factor. The data contains a session id, the secret, the digest
- * of a passkey, and the hash of each recovery code. The hashes are base64url.
+ * Returns the length of the data that doorward stores while a person replaces the second factor. The data contains a session id, the
+ * secret, the digest of a passkey, and the hash of each recovery code. The hashes are base64url.
  */
 function replacementLength(recoveryCodes: unknown): number {
   return 180 + 46 * (typeof recoveryCodes === 'number' ? recoveryCodes : 10)
@@ -39,11 +42,11 @@ export function tableNeeds({ settings, providers, passwordHasher, hasMailer = fa
     secretLength: settings === null || isOn('mfaEnabled') ? secretLength : null,
     providers: providers && Object.keys(providers),
     makesAccountsOtherwise: (hasProviders && settings?.['oauthAllowAccountCreation'] !== false) || isOn('emailLoginSignup'),
-    // The library mails confirmation codes to logged-in people, so a mailer also needs this table.
+    // With a mailer, the library mails confirmation codes to logged-in people. This table stores the codes.
     emailLogins: hasMailer || (settings?.['emailLogin'] ?? 'off') !== 'off',
-    // If a social login is linked by its verified email, the library may remove recovery codes.
+    // A social login that is linked by its verified email can remove the account's recovery codes, so it needs their table.
     recoveryCodes: settings === null || isOn('mfaEnabled') || isOn('oauthLinkByVerifiedEmail'),
-    // Without settings, the check requires no table for passkeys, because a host without passkeys needs no such table.
+    // Without settings, it is unknown whether the host uses passkeys. The check then does not require the table for passkeys.
     passkeys: isOn('passkeysEnabled'),
     payloadLength: Math.max(undoLength, isOn('mfaEnabled') ? replacementLength(settings?.['mfaRecoveryCodesCount']) : 0),
     linksByVerifiedEmail: isOn('oauthLinkByVerifiedEmail') && !isOn('assumeEmailsProven'),

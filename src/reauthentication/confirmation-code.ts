@@ -33,7 +33,8 @@ export interface IssuedCode {
 
 /**
  * Mails a code that confirms only this session. Invalidates the earlier code of the session.
- * @returns null if the address may get no further mail now; the earlier code then stays valid
+ * @returns null if no mail was sent, because the address may get no further mail now, or the account has another address now; the earlier
+ *   code then stays valid
  * @throws EmailNotVerifiedError; MfaRequiredError if only a second factor makes the session fresh; EmailLinkForbiddenError;
  *   InvalidTokenError (the session has ended meanwhile)
  */
@@ -75,8 +76,7 @@ async function replaceCode(
 
 /**
  * Verifies a typed code. Counts the try before comparing the code. The try stays counted even if a later step fails.
- * @returns a function that uses the code; call the function in the transaction that makes the session fresh, where only one of many calls
- *   succeeds
+ * @returns a function that uses the code up; call it in the transaction that makes the session fresh; of several calls, only one succeeds
  * @throws EmailLoginInvalidError
  */
 export async function tryConfirmationCode(

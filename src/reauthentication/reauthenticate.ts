@@ -35,7 +35,7 @@ import { type IssuedCode, requestConfirmationCode, tryConfirmationCode } from '.
 /** The credentials with which a person confirms a session. At least one credential is required. */
 export interface ShownCredentials {
   password?: string | undefined
-  /** A code of the authenticator app. Recovery codes are not accepted here. A recovery code can only log in. */
+  /** A code of the authenticator app. A recovery code is not accepted. */
   code?: string | undefined
   /** A passkey response to `passkeyReauthenticationOptions`, for this session. */
   passkey?: ShownPasskey | undefined
@@ -177,7 +177,7 @@ export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket'
   userId: string
   /** `sid` of the access token, or the id of a server-side session. Leave the id out only if the store keeps no sessions. */
   sessionId?: string | undefined
-  /** How the session authenticated, if the store keeps no sessions. */
+  /** The methods of the session. Used if the store keeps no sessions, or if the session's row has no methods. */
   amr?: readonly AuthMethod[] | undefined
   /** The refresh token of the client's cookie. The call replaces this token, so the old token becomes invalid. */
   refreshToken?: string | undefined

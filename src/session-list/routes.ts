@@ -20,7 +20,7 @@ import { revokeOtherSessions } from './revoke-other-sessions'
 /** Returns the routes for a person's list of sessions, for every `tokenDelivery`. Returns no routes if the store keeps no sessions. */
 export function sessionListRoutes(ctx: AuthContext, guards: Guards): Route[] {
   if (!ctx.store.sessions) return []
-  // The literal path comes first, because `:id` would also match the literal path.
+  // `endOthers` comes before `endOne`, because `/sessions/:id` also matches `/sessions/revoke-others` and would answer 405.
   return [list(ctx, guards), endOthers(ctx, guards), endOne(ctx, guards)]
 }
 
@@ -81,7 +81,9 @@ function changing(ctx: AuthContext, guards: Guards) {
   return [routeBudget(ctx, 'sessions'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 
-/** Returns the session that `aliveSession` found. It is never null, because these routes exist only if the store keeps sessions. */
+/**
+ * Returns the session that `aliveSession` found. The session is never null, because these routes exist only if the store keeps sessions.
+ */
 function ownSession(req: Request): SessionRecord {
   const session = sessionOf(req)
   if (!session) throw new Error('aliveSession() let a request in without a session')

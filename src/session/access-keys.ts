@@ -6,13 +6,13 @@ import { algorithmsFor, isSamePublicKey } from '../providers/verification-key'
 
 /**
  * Reads `settings.jwtKeys` as KeyObjects, once at boot. A guard only verifies tokens, so it needs no private key.
- * @throws ConfigurationError naming the key by its position, and the fix; never a value
+ * @throws ConfigurationError with the position of the key and the fix, but never with a value of the key
  */
 export function readJwtKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
   const keys = jwtKeys.map(readJwtKey)
   keys.forEach(({ key }, place) => {
     const earlier = keys.slice(0, place).findIndex((other) => isSamePublicKey(other.key, key))
-    // If a key had two names, it could have two algorithms.
+    // Each name has its own algorithm. So a key with two names could be used with two algorithms.
     if (earlier !== -1) throw wrong(place, `is key ${earlier + 1} under another kid; list each key once`)
   })
   return keys
@@ -53,14 +53,14 @@ function readPrivateKey(pem: string, place: number): KeyObject {
   try {
     return createPrivateKey({ key: pem, format: 'pem' })
   } catch {
-    // OpenSSL's message describes the value, and does not say what to do.
+    // The error does not contain OpenSSL's message, because that message describes the value, and does not say what to do.
     throw wrong(place, `has a privateKey that is not an unencrypted private key in PEM; ${lineBreaks}`)
   }
 }
 
 /**
- * Reads a public key, and rejects every other PEM. Node would also make a public key from a private key or a certificate. But this setting
- * must not contain a private key.
+ * Reads a public key, and rejects every other PEM. The check is necessary, because Node would also make a public key from a private key or
+ * a certificate. `publicKey` must not contain a private key.
  */
 function readPublicKey(pem: string, place: number): KeyObject {
   try {

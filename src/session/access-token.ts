@@ -15,9 +15,8 @@ export interface AccessTokenClaims extends Partial<ProfileClaims> {
   /** The methods that this session used (in the style of RFC 8176). */
   readonly amr: readonly AuthMethod[]
   /**
-   * When the person last showed a credential, in seconds since 1970. If the time is unknown, or the credential was added less than 24
-   * hours ago, the
-   * value is 0. A refresh does not change this time. Absent with `accessTokenSessionClaims: false`.
+   * When the person last showed a credential, in seconds since 1970. If that time is unknown, or the credential was added less than 24
+   * hours ago, the value is 0. A refresh does not change this time. Absent with `accessTokenSessionClaims: false`.
    */
   readonly auth_time?: number
   readonly email: string
@@ -37,7 +36,7 @@ export interface AccessTokenClaims extends Partial<ProfileClaims> {
 export type AccessTokenHeader = Readonly<({ alg: 'HS256'; kid: null } | { alg: JwtAlgorithm; kid: string }) & { typ: 'JWT' | 'at+jwt' }>
 
 const maxLength = 4096
-// The headers of tokens that we sign with the secret. A comparison of the whole text rejects every other header at once.
+// The headers of tokens that we sign with the secret. `readTokenHeader` compares the whole text, so it accepts no other header with HS256.
 const secretHeaders = (['JWT', 'at+jwt'] as const).map((typ) => ({
   encoded: `${Buffer.from(JSON.stringify({ alg: 'HS256', typ })).toString('base64url')}.`,
   header: { alg: 'HS256', kid: null, typ } satisfies AccessTokenHeader,
@@ -50,7 +49,7 @@ interface TokenSession {
   readonly sessionId: string | null
   /** When the person last showed a credential. Null: the time is unknown, or the credential was added less than 24 hours ago. */
   readonly authenticatedAt: Date | null
-  /** The stored start of the session, or of its refresh. `iat` has this time. */
+  /** The time for `iat`: when the session started, or when it was last continued. */
   readonly at: Date
   readonly claims: HostClaims
 }
@@ -79,12 +78,12 @@ export function signAccessToken(
   return signClaims(key, claims, profile ? 'at+jwt' : 'JWT')
 }
 
-/** Returns `auth_time` of a session: seconds since 1970, 0 for never. */
+/** Returns the claim `auth_time` for a time: seconds since 1970. If the time is null, returns 0. */
 export function authTimeOf(authenticatedAt: Date | null): number {
   return authenticatedAt === null ? 0 : Math.floor(authenticatedAt.getTime() / 1000)
 }
 
-/** Returns the time of an `auth_time`; null for 0. */
+/** Returns the time of the claim `auth_time`. If the claim is 0, returns null. */
 export function instantOfAuthTime(seconds: number): Date | null {
   return seconds === 0 ? null : new Date(seconds * 1000)
 }
@@ -95,7 +94,7 @@ function signingKey({ accessKeys: [first] }: Pick<AuthContext, 'accessKeys'>) {
 }
 
 /**
- * Returns the claims of an access token, verified by its signature and without the database.
+ * Verifies the signature of an access token and returns its claims. Does not use the database.
  * @throws InvalidTokenError (signature, shape, key), TokenExpiredError, UnauthorizedError (a token of another kind)
  */
 export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now' | 'settings'>, token: string): AccessTokenClaims {
@@ -124,7 +123,7 @@ interface ReadHeader {
   readonly header: AccessTokenHeader
 }
 
-// All tokens of one key have an equal header, so the code keeps the last parsed header.
+// The last parsed header. It is kept, because all tokens of one key have the same header.
 let latest: ReadHeader | null = null
 
 function readHeader(encoded: string): ReadHeader {
@@ -176,8 +175,8 @@ export function refuseExpired({ exp }: AccessTokenClaims, now: Date): void {
 
 /**
  * Validates the payload and returns its claims. The payload is null if the key did not sign the token. Copies our claims by their names.
- * Copies the host's claims without reserved names, so that a claim `__proto__` has no effect. Freezes the claims, because many requests
- * share them.
+ * Copies the host's claims except reserved names. `__proto__` is a reserved name, so a claim with that name has no effect. Freezes the
+ * claims, because many requests share them.
  */
 function readClaims(payload: unknown, header: AccessTokenHeader, profile: TokenProfile | null): AccessTokenClaims {
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError({ reason: 'signature' })

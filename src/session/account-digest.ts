@@ -4,9 +4,11 @@ import type { UserRecord } from '../store/auth-store'
 
 /**
  * Returns a digest of the credentials and the state of an account. An unfinished operation (for example, a second-factor challenge) carries
- * the digest. The digest changes with a reset, a password change, a new second factor and a deactivation. The digest also changes with a
- * verification or change of the address. Then the unfinished operation becomes invalid. The digest is an HMAC, because it passes through
- * browsers and a host's password hashes may be weak.
+ * the digest. The digest changes with a reset, a password change, a new second factor and a deactivation. It also changes with a
+ * verification or change of the address. After such a change, the unfinished operation is invalid.
+ *
+ * The digest is an HMAC, because browsers see it. A plain hash would let an attacker test password guesses if the host's password hashes
+ * are weak.
  */
 export function accountDigest(key: KeyObject, user: UserRecord): string {
   const { id, email, hashedPassword, totpEnabledAt, emailVerifiedAt, activatedAt, isActive } = user

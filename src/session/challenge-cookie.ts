@@ -13,7 +13,7 @@ export interface KeptChallenge {
 
 const name = 'mfa_challenge'
 
-/** Stores the challenge in a cookie. If a URL had the challenge, logs and the browser history would keep it. */
+/** Stores the challenge in a cookie. The challenge is not in a URL, because logs and the browser history keep URLs. */
 export function keepChallenge(ctx: AuthContext, res: Response, challenge: KeptChallenge): void {
   setProofCookie(ctx, res, name, JSON.stringify(challenge), ctx.settings.mfaTokenTtlSeconds)
 }

@@ -11,7 +11,7 @@ import { epochSeconds, readPrivateToken, signPrivateToken } from './private-toke
 
 /**
  * A login that has finished its first step and needs a second factor. The challenge contains the account, the methods, and a digest of the
- * account at that time.
+ * account after the first step.
  */
 export interface Challenge extends Login {
   readonly userId: string

@@ -11,8 +11,8 @@ import { needsSecondFactor } from './needs-second-factor'
 
 /**
  * Asks the host for its claims before the transaction of a login. So a failure of the host does not use up a token or a code. Returns the
- * login with the claims. If the login signs no access token, returns the login unchanged. No token is signed without `accessTokenClaims`,
- * for a server-side session, and before a second factor.
+ * login with the claims. Returns the login unchanged if it needs no claims: without `accessTokenClaims`, for a server-side session, and if
+ * a second factor is still missing.
  * @throws ServiceUnavailableError
  */
 export async function withClaims(ctx: AuthContext, user: UserRecord, login: Login, open: OpenSession<OpenedSession>): Promise<Login> {
@@ -43,8 +43,9 @@ export async function claimsToGoOn(ctx: AuthContext, { userId, session, amr }: G
 }
 
 /**
- * Returns the claims to sign. Never leaves out the host's claims, because other services may use them to decide what a person may do.
- * @throws ServiceUnavailableError if the host was not asked, because the account lost its second factor at this moment
+ * Returns the claims to sign. Never leaves out the host's claims, because other services can use them to decide what a person may do.
+ * @throws ServiceUnavailableError if the host's function was not called for this login. This happens if the account lost its second factor
+ *   after `withClaims`
  */
 export function claimsToSign({ accessTokenClaims }: AuthContext, { claims }: Login): HostClaims {
   if (accessTokenClaims && !claims)
@@ -77,8 +78,8 @@ export async function finishOrPostpone<Session extends OpenedSession>(
 }
 
 /**
- * Opens the session of a postponed login, in a new transaction. Returns every other result unchanged. Call it after the transaction, and
- * after the events of its changes. If the host's function fails, the account stays, and the person can log in again.
+ * Opens the session of a postponed login, in a new transaction. Returns every other result unchanged. Call it after that transaction, and
+ * after the events of the transaction. If the host's function fails, the account stays, and the person can log in again.
  * @throws ServiceUnavailableError; UnauthorizedError when the account has changed since the transaction
  */
 export async function openPostponed<Session extends OpenedSession>(

@@ -13,8 +13,8 @@ export interface CsrfBinding {
   /** Returns the value for the tokens of this browser. If the browser has no cookie, sets the cookie. */
   ensure(req: Request, res: Response): string
   /**
-   * Returns the values of this request's cookies, with and without the `__Host-` prefix. The guard does not know whether cookies are
-   * Secure.
+   * Returns the values of this request's cookies. Reads the cookie with and without the `__Host-` prefix, because the guard does not know
+   * whether cookies are Secure.
    */
   read(req: Request): readonly string[]
 }
@@ -61,8 +61,8 @@ function bindingIn(form: Form, req: Request): string | null {
 }
 
 /**
- * Returns the text that a token is bound to. The text says whether the cookie has the `__Host-` prefix. Another subdomain can set the plain
- * cookie, but cannot set the `__Host-` cookie.
+ * Returns the text that a token is bound to. The text says whether the cookie has the `__Host-` prefix, because another subdomain can set
+ * only the cookie without that prefix.
  */
 function textOf({ settings }: Form, value: string): string {
   return JSON.stringify([settings.cookieSecure, value])

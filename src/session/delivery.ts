@@ -23,7 +23,7 @@ const loginFields = shape('Login', {
 
 const sessionFields = shape('SessionLogin', { user_id: string, expires_at: instant })
 
-/** A field of challenges, if passkeys are on. */
+/** A field of the response with a challenge, if passkeys are on. */
 const stepMethods = { mfa_methods: { type: 'array', items: { enum: ['otp', 'passkey'] } } }
 /**
  * `password_required` is true if the first verification of the address removed the password. Otherwise the field is absent. `return_to` is
@@ -66,8 +66,8 @@ export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, deliver
 
 /**
  * How one response sends the tokens of a login. `bearer`: in the body. `cookie`: in cookies, with null in the body. `both`: in the body and
- * in cookies. `session`: the response has no tokens, but a server-side session in a cookie. If the setting is `both`, each route passes one
- * of the first three.
+ * in cookies. `session`: the response has no tokens, but a server-side session in a cookie. With the setting `both`, each route uses one of
+ * the first three.
  */
 export type Delivery = Settings['tokenDelivery']
 
@@ -116,7 +116,7 @@ export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLogi
   else setTokenCookies(ctx, res, result)
 }
 
-/** Sets the cookies of tokens. Without a new refresh token, the refresh cookie stays unchanged. */
+/** Sets the cookies of tokens. If `result` has no new refresh token, the refresh cookie stays unchanged. */
 export function setTokenCookies(ctx: AuthContext, res: Response, result: TokenPair | KeptTokens): void {
   const { settings } = ctx
   const { accessToken, refreshToken, refreshTokenExpiresAt, isPersistent = true } = result
@@ -163,7 +163,10 @@ function accessScope(settings: Settings) {
   return { path: '/', sameSite: settings.cookieSamesite }
 }
 
-/** Returns the scope of the refresh cookie. The browser sends the cookie only to the router, or only to the cookie routes. */
+/**
+ * Returns the scope of the refresh cookie. The browser sends the cookie only to the router. With `both` and without the built-in pages, the
+ * browser sends the cookie only to the cookie routes.
+ */
 function refreshScope({ settings, prefix }: AuthContext) {
   const isBelowTwins = settings.tokenDelivery === 'both' && !settings.pagesEnabled // pages are not below the cookie routes
   return { path: isBelowTwins ? `${prefix}/cookie` : prefix, sameSite: settings.cookieSamesite }

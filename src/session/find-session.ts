@@ -75,7 +75,7 @@ export async function findLiveTokens(ctx: LiveContext, token: string): Promise<S
   return found?.user.isActive && isAlive(found.session, ctx.now()) ? found : null
 }
 
-/** Extends a session that `findLiveTokens` found, at most once a minute. Null: the session has ended since. */
+/** Extends a session that `findLiveTokens` found, at most once a minute. Null: the session has ended since `findLiveTokens` read it. */
 export async function slideTokens(ctx: TokensContext, found: SessionWithUser): Promise<LiveSession | null> {
   const live = await moveOn(ctx, found, ctx.settings.refreshTokenTtlSeconds)
   return live?.user.isActive ? live : null
@@ -92,8 +92,8 @@ async function moveOn(ctx: LiveContext, found: SessionWithUser, idleSeconds: num
   if (!isDue) return { ...found, hasSlid: false }
   const session = await slide(ctx, found.session, idleSeconds)
   if (session) return { session, user: found.user, hasSlid: true }
-  // The session may have ended since the first read. Or a parallel request may have extended it or replaced its token. So this code reads
-  // the session again.
+  // The session was not extended: it has ended since the first read, or a parallel request extended it or replaced its token. So this code
+  // reads the session again.
   const again = await ctx.sessions.find({ id: found.session.id })
   const isAsked = again?.session.id === found.session.id && again.user.id === found.user.id
   return isAsked && isAlive(again.session, ctx.now()) ? { ...again, hasSlid: false } : null
@@ -128,7 +128,7 @@ async function findByToken(
   return isAsked ? found : null
 }
 
-/** Returns the session of a refresh token that is valid now, even if the session has expired. */
+/** Returns the session whose current refresh token is `token`, even if the session has ended. A used token finds no session. */
 export async function findByRefreshToken(lookUp: SessionLookUp, token: string): Promise<SessionWithUser | null> {
   return findByToken(lookUp, 'tokens', token)
 }

@@ -19,11 +19,14 @@ export interface Login {
   readonly isYoung?: boolean
   /** The host's claims of the access token. Absent: doorward did not call the host's hook (`claims-of-login.ts`). */
   readonly claims?: HostClaims
-  /** Where the browser goes after the login. The challenge keeps it. Null or absent: the request names no destination. */
+  /**
+   * Where the browser goes after the login. A second-factor challenge keeps this destination. Null or absent: the request names no
+   * destination.
+   */
   readonly destination?: Destination | null
   /**
-   * False: the browser deletes the cookies of the session when it closes (`remember: false`). The challenge keeps this choice. Default
-   * true.
+   * False: the browser deletes the cookies of the session when it closes (`remember: false`). A second-factor challenge keeps this choice.
+   * Default true.
    */
   readonly isPersistent?: boolean
   /** True if the login set a new password and revoked every earlier session. Then the device cookie of this browser no longer counts. */
@@ -32,9 +35,9 @@ export interface Login {
 
 /** A browser in which a person logged in to one account. A device does not authenticate anybody. */
 export interface Device {
-  /** Digest of the account's address, to find the entry without a query. */
+  /** Digest of the account's address. With this digest, doorward finds the device of an account in the cookie without a query. */
   readonly address: string
-  /** A random id. The rate limits of this browser use it as their name. */
+  /** A random id. The keys of the rate limits of this browser contain the id. */
   readonly id: string
   /** The session of the login. Null if the store keeps no sessions, or if the person logged out of the session in this browser. */
   readonly sessionId: string | null
@@ -112,8 +115,8 @@ export function lasting({ isPersistent }: { isPersistent?: boolean }): { isPersi
 }
 
 /**
- * Finishes every login. Call it inside the transaction that has locked or inserted the active user's row. A deactivation waits for that
- * transaction, and then revokes the new session. If the account has a second factor that this login did not show, the result is a
+ * Finishes every login. Call it inside the transaction that has locked or inserted the active user's row. So a parallel deactivation waits
+ * for that transaction, and then revokes the new session. If the account has a second factor that this login did not show, the result is a
  * challenge.
  */
 export async function finishLogin<Session extends OpenedSession>(
@@ -139,8 +142,8 @@ async function stepMethodsOf(ctx: AuthContext, { id }: UserRecord): Promise<Pick
 }
 
 /**
- * Returns the user's row from the database. A later step compares a challenge with that row. The host's table may store less than
- * `user` contains. For example, a column may store only whole seconds, or may be missing.
+ * Returns the user's row from the database. A later step compares a challenge with that row, and the host's table can store less than
+ * `user` contains. For example, a column can store only whole seconds, or can be missing.
  */
 export async function asStored(ctx: AuthContext, user: UserRecord): Promise<UserRecord> {
   return (await ctx.store.users.find(user.id)) ?? user

@@ -116,7 +116,7 @@ export async function keepServerSession(
 /**
  * Continues a session that the store does not keep. A refresh token contains a digest of the account's credentials. So a change of the
  * credentials needs a new refresh token.
- * @param shown the result of `trustedStateless`, from before the change; null: only a new access token
+ * @param shown the result of `trustedStateless` before the change; null: the session gets a new access token, but no new refresh token
  */
 export function keepStateless(
   ctx: AuthContext,

@@ -17,8 +17,8 @@ export interface LogoutRules {
   /** Counts the request. False: the client exceeded the rate limit of the route. */
   isWithinBudget(req: Request): Promise<boolean>
   /**
-   * Ends the unfinished provider logins of this browser. If `endedId` is an id, the browser stays a known device. `endedId` is the id of
-   * the revoked session. Null: the logout revoked no session, or all sessions of the account.
+   * Ends the unfinished provider logins of this browser. After the logout of one session, the browser stays a known device.
+   * @param endedId the id of that session; null if the logout revoked no session, or all sessions of the account
    */
   endOthers(req: Request, res: Response, endedId: string | null): void
 }
@@ -52,7 +52,7 @@ export const logoutAnswers: readonly Answer[] = [
 /**
  * Revokes the session of a logout, before the response is sent. If the client exceeds the rate limit, the function runs at most one
  * statement.
- * @returns the revoked session; if the client exceeds the rate limit, without the provider
+ * @returns the revoked session; its provider is null if the client exceeds the rate limit
  */
 export async function logOutRequest(
   ctx: AuthContext,

@@ -120,10 +120,7 @@ export async function endOtherSessions(ctx: AuthContext, userId: string, keep: K
   return exceptId
 }
 
-/**
- * Returns the id of the session to keep. Only a token that is valid now can name the session, because an attacker may have a replaced
- * token.
- */
+/** Returns the id of the session to keep. An old token of a session cannot name the session, because an attacker may have the old token. */
 async function keptSessionId(ctx: AuthContext, sessions: SessionStore, userId: string, keep: KeptSession): Promise<string | null> {
   const { refreshToken, sessionId, sessionToken } = keep
   const lookUp = { sessions, sessionTokenKeys: ctx.keys['session-token'] }

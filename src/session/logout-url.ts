@@ -4,7 +4,7 @@ import { isPassportProvider } from '../providers/passport-provider'
 /**
  * Returns the URL where a browser also ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0 section 2). Null: the
  * session was started without a provider, or the provider has no such URL. The URL has no `id_token_hint`, because doorward stores no
- * id_token. So the provider may ask the person.
+ * id_token. So the provider can ask the person to confirm the logout.
  *
  * @param provider the registration key in the session's row; null: the session has no provider
  */

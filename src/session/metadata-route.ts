@@ -13,8 +13,9 @@ const metadataSchema = shape('AuthorizationServerMetadata', {
 })
 
 /**
- * Serves the URL of our keys, for verifiers that only know the issuer. The sources are RFC 8414 and, for the second path, OpenID Discovery
- * 1.0. The routes require `accessTokenIssuer` and `jwtKeys`, because doorward never publishes a shared secret.
+ * Serves the URL of our keys, for verifiers that only know the issuer. The first path is from RFC 8414, and the second path is from OpenID
+ * Discovery 1.0. The routes require `accessTokenIssuer` and `jwtKeys`. Without `jwtKeys`, doorward has only a shared secret, which it never
+ * publishes.
  */
 export function metadataRoutes(ctx: MetadataContext): Route[] {
   return isPublished(ctx)

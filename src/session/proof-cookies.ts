@@ -50,9 +50,8 @@ export function clearProofCookie(ctx: ProofCookieContext, res: Response, name: s
 }
 
 /**
- * Returns the name and scope of a cookie. The cookie is Lax, because the browser must send some of these cookies when the
- * person opens a link from a mail. The cookie is for this
- * host only, even if `cookieDomain` is set.
+ * Returns the name and scope of a cookie. The cookie is Lax, because the browser must send some of these cookies when the person opens a
+ * link from a mail. The cookie is only for this host, even if `cookieDomain` is set.
  */
 export function placeOf({ settings, prefix }: Pick<ProofCookieContext, 'settings' | 'prefix'>, name: string) {
   const path = settings.cookieSecure ? '/' : prefix

@@ -44,8 +44,8 @@ export interface ContinuedSession {
 export async function refresh(ctx: AuthContext, presented: string): Promise<TokenPair> {
   const continued = await continueSession(ctx, presented)
   const { user, amr, sessionId, authenticatedAt, refreshToken, expiresAt, at } = continued
-  // `claimsBeforeUse` does not ask the host for a used token within the grace period, or for a stateless token. In both cases, no token is
-  // used up, so this code can ask the host now.
+  // Two cases have no claims yet: a used token within the grace period, and a stateless token. Neither case uses up a token, so this code
+  // can ask the host now.
   const claims = continued.claims ?? (await claimsToGoOn(ctx, { userId: user.id, session: null, amr }))
   return {
     kind: 'session',
@@ -71,8 +71,8 @@ async function continueSession(ctx: AuthContext, presented: string): Promise<Con
 }
 
 /**
- * Returns the host's claims, before the token is used up. Null: the token is not valid or was already used. If the token was already used,
- * the session must be revoked even if the host's function fails.
+ * Returns the host's claims, before the token is used up. Null: the host has no claims, or the token is invalid or was already used. For a
+ * used token, the function does not ask the host, because the session must be revoked even if the host's function fails.
  */
 async function claimsBeforeUse(
   ctx: AuthContext,

@@ -12,8 +12,7 @@ import { possibleSuccessors } from './successor'
 /**
  * Handles a valid refresh token that is not the current token of its session. A used token has one successor. Within the grace period, the
  * client gets an unused successor again (two tabs, or a lost response). The function writes nothing then, so a second successor never
- * exists. Otherwise a used token revokes its session. A token that was never valid revokes nothing, so a made-up token cannot revoke a
- * session.
+ * exists. In every other case, a used token revokes its session. A made-up token revokes nothing.
  *
  * @throws InvalidTokenError, AccountInactiveError
  */

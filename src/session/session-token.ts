@@ -16,7 +16,7 @@ const signedBytes = secretBytes + idBytes + 4
 
 /**
  * Returns a refresh token or the value of a session cookie. The token consists of 32 secret bytes, the session's id, the generation, and a
- * MAC. The MAC covers the secret bytes, the id, the generation and the kind. Clients cannot read the token.
+ * MAC. The MAC covers the secret bytes, the id, the generation and the kind. For clients, the token is an opaque text.
  * @param keys the first key makes the MAC
  */
 export function makeSessionToken(

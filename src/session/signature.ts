@@ -16,8 +16,8 @@ export function signClaims({ algorithm, kid, privateKey }: SigningKey, claims: o
 
 /**
  * Returns the payload of a token that the key signed under its own algorithm (RFC 8725 section 3.1). Null for every other token. The caller
- * checks the characters and the header before this call, and the claims after it. The caller also checks `exp`, because a cached token is
- * checked again without its signature.
+ * checks the characters and the header before this call, and the claims after it. This function ignores `exp`. The caller checks `exp`,
+ * also for a remembered token, whose signature is not verified again.
  */
 export function readSigned(verifying: VerifyingKey, token: string): unknown {
   if (verifying.algorithm !== 'HS256') return isCanonical(token) ? payloadOf(token, verifying.key, verifying.algorithm) : null

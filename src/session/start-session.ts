@@ -78,7 +78,10 @@ function lifetimeOf({ settings }: AuthContext, kind: SessionKind): { idleSeconds
     : { idleSeconds: settings.sessionTtlSeconds, maxSeconds: settings.sessionMaxSeconds }
 }
 
-/** Returns the text shortened, and without control characters. A client can send any header, and a person reads the text in a list. */
+/**
+ * Returns the text shortened, and without control characters. This is necessary, because a client can send any header, and a person reads
+ * the text in a list.
+ */
 export function plainText(value: string | null | undefined, maxLength: number): string | null {
   const visible = [...(value ?? '').replace(/[\p{Cc}\p{Cf}\p{Surrogate}\p{Zl}\p{Zp}]/gu, '')]
   return visible.slice(0, maxLength).join('').trim() || null

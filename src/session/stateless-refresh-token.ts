@@ -38,7 +38,7 @@ export async function issueStatelessToken(
   userId: string,
   { amr, isYoung, isPersistent = true }: Login,
 ): Promise<IssuedRefreshToken> {
-  // A later step compares the token with the row. A host's table may store less of a user than this login knows, so the code reads the row
+  // A later step compares the token with the row. A host's table can store less of a user than this login knows, so the code reads the row
   // again.
   const user = await ctx.store.users.find(userId)
   if (!user) throw new InvalidTokenError()
@@ -91,7 +91,8 @@ export function isStillTrusted(ctx: AuthContext, { digest }: StatelessSession, u
 }
 
 /**
- * Returns a digest of the credentials. The digest is an HMAC, because it passes through clients and a host's password hashes may be weak.
+ * Returns a digest of the credentials. The digest is an HMAC, because clients see it. A plain hash would let an attacker test password
+ * guesses if the host's password hashes are weak.
  */
 function credentialDigest(key: KeyObject, { id, hashedPassword, totpEnabledAt, activatedAt }: UserRecord): string {
   const text = JSON.stringify(['credentials', id, hashedPassword, totpEnabledAt?.getTime() ?? null, activatedAt?.getTime() ?? null])

@@ -8,10 +8,10 @@ import type { AccessTokenClaims } from './access-token'
  * minutes after a password change, a new factor or the verification of the address. The change may have logged an attacker out. The
  * attacker must not use the remaining minutes to regain access. The owner's client refreshes its token and sends the request again.
  *
- * `iat` counts whole seconds. So a token from the second of the change may be older than the change. The function also rejects this token,
- * unless its methods show that the change created the token. The methods are the mailed link (`email`) and the new factor's code (`otp`). A
- * change in the second of the account's creation does not count. A server-side session is not affected, because a change of the credentials
- * revokes it at once.
+ * `iat` counts whole seconds. So a token from the same second as the change can be older than the change. The function also rejects such a
+ * token. Exception: the methods of the token show that the change itself created the token (`email` for the mailed link, `otp` for the code
+ * of the new factor). A change in the same second as the creation of the account does not count. A server-side session is not affected,
+ * because a change of the credentials revokes it at once.
  * @throws InvalidTokenError
  */
 export function refuseSupersededToken(
@@ -28,7 +28,7 @@ interface SupersededContext {
 
 /** Returns true if the token is older than the last change of the credentials. */
 export function isSuperseded({ store }: SupersededContext, { iat, amr }: AccessTokenClaims, user: UserRecord): boolean {
-  // If the table has no column for the time of the password change, any change of the row counts.
+  // If the table has no column for the time of the password change, the time of the last change of the row is used instead.
   const passwordChange = store.users.fields.has('passwordSetAt') ? user.passwordSetAt : user.updatedAt
   const byLink = amr.includes('email')
   return (
@@ -41,6 +41,6 @@ export function isSuperseded({ store }: SupersededContext, { iat, amr }: AccessT
 function isOlder(iat: number, change: Date | null, { createdAt }: UserRecord, cameOfIt: boolean): boolean {
   if (change === null) return false
   const second = Math.floor(change.getTime() / 1000)
-  if (second <= Math.floor(createdAt.getTime() / 1000)) return false // a host's column may store whole seconds
+  if (second <= Math.floor(createdAt.getTime() / 1000)) return false // a host's column can store only whole seconds
   return cameOfIt ? iat < second : iat <= second
 }

@@ -2,8 +2,8 @@ import { ConfigurationError } from '../errors'
 import type { Logger } from '../logger'
 
 /**
- * Returns a function that logs why a provider's discovery document cannot be read in the background. The function logs once for each level.
- * `warn`: the provider does not respond. `error`: the document cannot be used, in most cases because its issuer is wrong.
+ * Returns a function that logs an error of the background request for a provider's discovery document. The function logs once for each
+ * level. `warn`: the provider does not respond. `error`: the document cannot be used, in most cases because its issuer is wrong.
  */
 export function discoveryNotices(provider: string, logger: Logger): (error: unknown) => void {
   const told = new Set<'warn' | 'error'>()

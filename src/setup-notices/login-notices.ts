@@ -3,7 +3,7 @@ import type { SeenRequest } from './request-notices'
 
 /**
  * Warns if a login begins at a host that differs from the host of the redirect URI. The first host sets the state cookie, but the callback
- * goes to the second host.
+ * goes to the second host, where the cookie is missing.
  */
 export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>, redirectUri: string): Notice | null {
   const forwarded = app.get('trust proxy') ? [headers['x-forwarded-host'] ?? []].flat()[0]?.split(',')[0]?.trim() : undefined

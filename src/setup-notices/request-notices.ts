@@ -49,15 +49,18 @@ export function secureCookiesOverHttp(
   }
 }
 
-/** Returns true if a trusted proxy forwarded the request. A health check from this machine does not show the scheme that people use. */
+/**
+ * Returns true if a trusted proxy forwarded the request. Other requests, such as a health check from this machine, do not show which scheme
+ * people use.
+ */
 function cameThroughTrustedProxy({ headers, app }: SeenRequest): boolean {
   const isForwarded = headers['x-forwarded-proto'] !== undefined || headers['x-forwarded-for'] !== undefined
   return isForwarded && Boolean(app.get('trust proxy'))
 }
 
 /**
- * Warns if the mount path differs from `prefix`. A proxy may have removed the first part of the public path, so the mount path may be
- * shorter. Express ignores letter case here.
+ * Warns if the mount path differs from `prefix`. A mount path that is the end of `prefix` is correct too, because a proxy may have removed
+ * the first part of the public path. Letter case does not count, because Express ignores it.
  */
 export function otherMount({ baseUrl }: SeenRequest, prefix: string): Notice | null {
   if (baseUrl !== '' && prefix.toLowerCase().endsWith(baseUrl.toLowerCase())) return null

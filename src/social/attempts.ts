@@ -75,8 +75,8 @@ export function findAttempt(ctx: AuthContext, req: Request, provider: string): A
 
 /**
  * Returns false if a signed-in person's attempt is no longer valid. The attempt is for one account. The attempt becomes invalid if the
- * account's credentials change, or another person signs in to this browser. A later check under the user's lock decides again. The early
- * check saves a call to the provider, and does not use the code.
+ * account's credentials change, or another person signs in to this browser. A later check under the user's lock decides again. This early
+ * check saves a call to the provider, and leaves the code unused.
  */
 async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): Promise<boolean> {
   if (attempt.purpose === 'login') return true
@@ -87,8 +87,8 @@ async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): P
 }
 
 /**
- * Returns the account id of the request's access token. Null: the request has no valid access token. The token may have expired since the
- * start. In delivery `bearer` (tokens in the body), the callback has no token.
+ * Returns the account id of the request's access token. Null: the request has no valid access token. For example, the token has expired
+ * since the start of the attempt. In delivery `bearer` (tokens in the body), a callback never has a token.
  */
 export function signedInAs(ctx: AuthContext, req: Request): string | null {
   try {

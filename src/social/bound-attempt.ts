@@ -22,8 +22,8 @@ interface BoundIntent extends Pick<BoundAttempt, 'provider' | 'purpose' | 'desti
 
 /**
  * Begins an attempt for the account and the session of the request. With `cookieSecure`, the browser also gets a cookie that no other
- * subdomain can set. An attacker on a subdomain may plant an attempt and a session cookie in another browser. Without this cookie, the
- * callback rejects the planted attempt.
+ * subdomain can set. An attacker on a subdomain can plant an attempt and a session cookie in another browser, but not this cookie. Without
+ * this cookie, the callback treats the browser as not signed in.
  */
 export function beginBoundAttempt(
   ctx: AuthContext,
@@ -61,7 +61,10 @@ export async function isInSameSession(ctx: AuthContext, req: Request, attempt: B
   return session !== null && session.id === sessionId && hasBinding(ctx, req, session.id)
 }
 
-/** Returns the owner of a ticket. Null: this browser began no attempt, so an attacker may have planted the access cookie in it. */
+/**
+ * Returns the account and session that may redeem a ticket in this request. Null: a cookie authenticates the request, but this browser
+ * began no attempt. An attacker may have planted the cookie.
+ */
 export function ticketOwner(ctx: AuthContext, req: Request): TicketOwner | null {
   const { user, session } = requestSessionOf(req)
   const owner = { userId: user.id, sessionId: session?.id ?? null }

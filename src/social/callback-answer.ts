@@ -15,7 +15,10 @@ export interface CallbackAnswer {
 }
 
 const sealedSeconds = 60
-/** The maximum length of a response. Proxies often limit a request's first line to 8 KiB, and sealing makes a text a third longer. */
+/**
+ * The maximum length of a response. The limit is low, because the response becomes part of the URL of the GET callback. Proxies often limit
+ * a request's first line to 8 KiB, and encryption makes a text a third longer.
+ */
 export const longestAnswer = 4_500
 const parameter = 'answer'
 

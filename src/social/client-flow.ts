@@ -16,16 +16,18 @@ export interface LoginHints {
 }
 
 /**
- * Runs clients by Passport. Only this file uses Passport, and only the first social login loads this file. The flow uses its own Passport
- * instance and its own requests. So the host's `req` keeps its user, session and `_sessionManager`. The flow registers and calls strategies
- * by name. Passport writes `success` and `fail` onto a strategy *object*. With a shared object, two simultaneous requests would get each
- * other's results.
+ * Runs provider clients with Passport. Only this file uses Passport, and only the first social login loads this file.
+ *
+ * The flow uses its own Passport instance and its own requests. So the host's `req` keeps its user, session and `_sessionManager`.
+ *
+ * The flow registers strategies and calls them by name, because then Passport makes a new object for each request. Passport writes
+ * `success` and `fail` onto that object. If requests shared one object, two simultaneous requests would get each other's results.
  */
 export function createClientFlow(ctx: AuthContext, clients: ReadonlyMap<string, ProviderClient>) {
   const passport = new Passport()
   const strategies = new Set<string>()
 
-  /** Registers a strategy at its first use. A client that discovers its endpoints has no endpoints before. */
+  /** Registers the strategy of a client before its first use. A client that discovers its endpoints does not know them at boot. */
   async function useStrategy(key: string): Promise<void> {
     if (strategies.has(key)) return
     const client = clients.get(key)
@@ -40,7 +42,8 @@ export function createClientFlow(ctx: AuthContext, clients: ReadonlyMap<string, 
     return new Promise((resolve, reject) => {
       const options = { session: false, ...secretsOf(ctx, attempt), loginHint, isNewSignIn: attempt.purpose === 'reauthenticate' }
       const settle = (error: unknown, tokens?: OAuthTokens | false | null) => (tokens ? resolve({ tokens }) : reject(unwrap(error)))
-      // Passport gets only this query. With the host's query, Passport would also act on `code` and `error` at the login route.
+      // Passport gets only this query. With the query of the real request, Passport would also act on `code` and `error` at the login
+      // route.
       const request = { query, headers: {}, method: 'GET', url: '/' } as unknown as Request
       passport.authenticate(strategyName(attempt.provider), options, settle)(request, redirectsTo(resolve), reject)
     })
@@ -61,7 +64,7 @@ export function createClientFlow(ctx: AuthContext, clients: ReadonlyMap<string, 
   }
 }
 
-/** Passport redirects a request without a code, and exchanges the code of another request. */
+/** The result of Passport: a redirect URL if the request has no code, or the tokens if the request has a code. */
 type Outcome = { url: string } | { tokens: OAuthTokens }
 
 type ExchangeCallback = (error: unknown, accessToken?: string, refreshToken?: string | null, tokens?: OAuthTokens) => void
@@ -96,7 +99,10 @@ class ProviderStrategy extends OAuth2Strategy {
     this.exchangeThrough(client, callbackURL)
   }
 
-  /** Exchanges the code by the client. The package `oauth` has no deadline and no size limit, and crashes on a `null`. */
+  /**
+   * Lets the provider client exchange the code. The package `oauth`, which the strategy would use, has no deadline and no size limit, and
+   * crashes on the response `null`.
+   */
   private exchangeThrough(client: ProviderClient, redirectUri: string): void {
     const getOAuthAccessToken = (code: string, params: object, done: ExchangeCallback) => {
       const { code_verifier: codeVerifier, nonce } = params as { code_verifier?: string; nonce?: string } // what tokenParams returned
@@ -106,13 +112,15 @@ class ProviderStrategy extends OAuth2Strategy {
         .then((tokens) => done(null, tokens.accessToken, tokens.refreshToken, tokens))
         .catch((error: unknown) => done(error))
     }
-    // The documented way (`_oauth2` is "protected"). This strategy calls no other method of `_oauth2`.
+    // passport-oauth2 documents `_oauth2` as "protected", so a subclass is allowed to use it. This strategy calls no other method of
+    // `_oauth2`.
     Object.assign(this._oauth2, { getOAuthAccessToken })
   }
 
   override authorizationParams(options: AttemptSecrets & LoginHints & { isNewSignIn: boolean }): object {
     const pkce = this.client.pkce === false ? {} : { code_challenge: codeChallengeOf(options.codeVerifier), code_challenge_method: 'S256' }
-    // With these parameters the provider asks the person to sign in again. The id_token contains the time (OpenID Connect Core 3.1.2.1).
+    // With `prompt` and `max_age`, the provider asks the person to sign in again. The id_token then contains the time of the sign-in
+    // (OpenID Connect Core 3.1.2.1).
     const anew = options.isNewSignIn ? { prompt: 'login', max_age: '0' } : {}
     const hint = options.loginHint === null || this.client.loginHint !== true ? {} : { login_hint: options.loginHint }
     const byForm = this.client.responseMode === 'form_post' ? { response_mode: 'form_post' } : {}

@@ -15,7 +15,7 @@ const mostForOneClient = 30
 /**
  * Keeps a slow provider usable for every client. If 30 logins of a provider are running, a client that has one of them cannot start a
  * second login. A route's rate limit allows one client more calls at once than a provider client makes. So without this share, one client
- * could use all calls. The rejected client can try again, because the `state` is not used.
+ * could use all calls. A rejected callback can be repeated, because its `state` is not used up.
  */
 export function createClientShare(): ClientShare {
   const underWay = new Map<string, Map<string, number>>()

@@ -23,8 +23,8 @@ export type IdentityDecision = { kind: 'log_in'; user: UserRecord } | { kind: 'l
 type Rules = Pick<Settings, 'oauthLinkByVerifiedEmail' | 'oauthAllowAccountCreation'>
 
 /**
- * Decides which account an external identity belongs to. The email never identifies a linked account. The email only decides about new
- * links.
+ * Decides which account an external identity belongs to. If the identity is linked, the link alone decides. The email decides only if there
+ * is no link.
  */
 export function decideIdentity(
   settings: Rules,

@@ -9,8 +9,8 @@ import { type AppDestination, isApp } from '../session/destination'
 import { findAttempt } from './attempts'
 
 /**
- * Redirects every refusal, with its error code. The target is the app of this callback's attempt, or else the host's error page. The log
- * has the rest of the refusal. Undefined: the settings name no app and no error page.
+ * Returns a handler that redirects every error, with its code. The target is the app of this callback's attempt, or else the host's error
+ * page. Only the log contains the details of the error. Undefined: the settings name no app and no error page.
  */
 export function redirectErrors(ctx: AuthContext): ErrorRequestHandler | undefined {
   const { oauthErrorRedirect, appRedirects } = ctx.settings
@@ -18,7 +18,9 @@ export function redirectErrors(ctx: AuthContext): ErrorRequestHandler | undefine
   return redirecting(ctx, (_error, req) => appOfCallback(ctx, req)?.redirectTo ?? oauthErrorRedirect)
 }
 
-/** Redirects a browser navigation that exceeds the rate limit of its route. A script gets the JSON error envelope. */
+/**
+ * Returns a handler that redirects a browser navigation if it exceeds the rate limit of its route. A script gets the JSON error envelope.
+ */
 export function redirectThrottled(ctx: AuthContext): ErrorRequestHandler | undefined {
   const { oauthErrorRedirect } = ctx.settings
   if (oauthErrorRedirect === null) return undefined
@@ -44,7 +46,7 @@ export function throttledAnswers({ settings }: AuthContext): Answer[] {
   return [{ status: 302, description: 'If a browser navigation exceeds the rate limit: to `oauthErrorRedirect`, with `error`.' }]
 }
 
-/** Returns true if the browser says that the request is a navigation. Without that header, a GET counts as a navigation. */
+/** Returns true if the browser says that the request is a navigation. Without the header `sec-fetch-mode`, a GET counts as a navigation. */
 function isNavigation({ method, headers }: Request): boolean {
   return (headers['sec-fetch-mode'] ?? (method === 'GET' ? 'navigate' : undefined)) === 'navigate'
 }

@@ -8,8 +8,8 @@ const deadlineMs = 5_000
 
 /**
  * Passes the provider's tokens to the host. The host may store the tokens; doorward does not store them. Never call this function inside a
- * transaction, because the host may query its database. If the host's function fails or takes longer than 5 seconds, doorward logs the
- * failure, and the login continues.
+ * transaction, because the host's function can query the database. If the host's function fails or takes longer than 5 seconds, doorward
+ * logs the failure, and the login continues.
  */
 export async function handOverTokens(ctx: AuthContext, userId: string, provider: string, tokens: OAuthTokens): Promise<void> {
   const { onProviderTokens: hook } = ctx

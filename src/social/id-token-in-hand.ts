@@ -46,8 +46,8 @@ function requirePattern(path: string, value: unknown, pattern: RegExp): void {
 }
 
 /**
- * Marks the signed part of the token as used. Leaves the signature out, because one signature has several spellings (spare bits of
- * base64url, the second form of ECDSA).
+ * Marks the signed part of the token as used. Leaves the signature out, because the same signature can be written in several ways (spare
+ * bits of base64url, the second form of ECDSA).
  */
 async function useOnce(ctx: AuthContext, idToken: string, { proof }: OAuthTokens): Promise<void> {
   const end = Number(proof?.claims?.['exp'])

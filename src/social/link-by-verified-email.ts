@@ -68,7 +68,7 @@ function proveAndLink<Session extends OpenedSession>(
     if (!user) return null
     const activation = isActivation ? await activating(ctx, user, clearing) : {}
     const { user: proven, takenOver } = await proveAddress(ctx, user, weighed, { isActivation, ...activation })
-    // After a take-over, this identity is the only credential of the account, and does not count as new.
+    // After a take-over, this identity is the only credential of the account, so it does not count as new.
     const login: Login = { amr: ['ext'], provider: profile.provider, isYoung: !takenOver, destination }
     const linked = await link(ctx, proven, profile, { open, login })
     return linked && { ...linked, isActivated: isActivation, ...(takenOver && { takenOver: { user: proven, what: takenOver } }) }

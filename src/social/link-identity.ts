@@ -36,7 +36,7 @@ export interface LinkOptions {
 const rounds = 4
 
 /**
- * Links an external identity to an account, at the request of the account's owner. The email does not matter: it may be missing, or belong
+ * Links an external identity to an account, at the request of the account's owner. The email does not matter: it can be missing, or belong
  * to another account. The function never moves an identity from another account.
  *
  * Decides under the lock of the user's row, like unlinking and every login. If a parallel request causes a conflict, the function tries

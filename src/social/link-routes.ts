@@ -91,7 +91,7 @@ export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow)
   ]
 }
 
-/** Responds with the provider's URL. The page then navigates by itself, because a script cannot follow a redirect to another site. */
+/** Responds with the provider's URL. The page's own script opens this URL, because a script cannot follow a redirect to another site. */
 async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, body: LinkBody): Promise<void> {
   const { key } = registeredProvider(ctx, req)
   const destination = destinationOfBody(ctx, body)
@@ -126,8 +126,9 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
 }
 
 /**
- * Ends a link attempt. Links the identity if this browser is signed in to the account and session that began the attempt. The account must
- * be unchanged since the start. Otherwise the function links nothing and sends a ticket. The function logs nobody in.
+ * Ends a link attempt. Links the identity if this browser is signed in to the account and session that began the attempt. If it is not, or
+ * if an app began the attempt, the function links nothing and sends a ticket. The function logs nobody in.
+ * @throws OAuthStateMismatchError if the account has changed since the start, or if another person is signed in
  */
 export async function finishLink(
   ctx: AuthContext,
@@ -157,7 +158,10 @@ interface RedeemBody {
   refresh_token?: string
 }
 
-/** Links the identity of a ticket. The callback sends a ticket if its browser was not signed in to the session that began the link. */
+/**
+ * Links the identity of a ticket. The callback sends a ticket if its browser was not signed in to the session that began the link, or if an
+ * app began the link.
+ */
 function redeemRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',

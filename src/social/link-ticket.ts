@@ -11,8 +11,8 @@ import { type LinkedIdentity, linkIdentity, requireActive } from './link-identit
 import type { BoundAttempt } from './state-cookie'
 
 /**
- * Returns the ticket for a callback whose browser is not signed in. Only the account and session that began the link can redeem the ticket.
- * Redeeming the ticket links the identity.
+ * Returns the ticket that the callback sends instead of linking the identity. Only the account and session that began the link can redeem
+ * the ticket. Redeeming the ticket links the identity.
  * @throws OAuthStateMismatchError if the account has changed since the start
  */
 export function issueLinkTicket(ctx: AuthContext, { userId, sessionId, digest, isFinal }: BoundAttempt, given: OAuthUser): Promise<string> {
@@ -34,8 +34,8 @@ export interface LinkRedemption {
 
 /**
  * Links the identity of a ticket. Every attempt uses the ticket up.
- * @throws OAuthStateMismatchError unless the account and session began the link
- * @throws InvalidTokenError for a session that has ended; what `linkIdentity` throws
+ * @throws OAuthStateMismatchError unless this account and session began the link and the session is still live
+ * @throws what `linkIdentity` throws
  */
 export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner }: LinkRedemption): Promise<LinkedIdentity> {
   const taken = await takeTicket(ctx, 'LINK_TICKET', ticket, owner)

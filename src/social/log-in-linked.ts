@@ -21,7 +21,7 @@ export async function logInLinked<Session extends OpenedSession>(
   const login = await withClaims(ctx, seen, { amr: ['ext'], provider, destination }, open)
   return unitOfWork(ctx, async (ctx) => {
     const user = await identitiesOf(ctx).recordLogin({ userId: seen.id, provider, subject }, ctx.now())
-    if (user?.id !== seen.id) return null // an adapter may return another user's row
+    if (user?.id !== seen.id) return null // an adapter can return another user's row by mistake
     const isYoung = identityUsableAt(ctx, user, linkedAt) !== null
     return { result: await finishLogin(ctx, user, { ...login, isYoung }, open), did: 'logged_in' }
   })

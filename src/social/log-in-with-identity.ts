@@ -108,7 +108,8 @@ async function tryOnce<Session extends OpenedSession>(
 }
 
 /**
- * Marks the result of a login that removed the password (`takeOver`), if the router has passwords. So the person may choose a new password.
+ * Adds `passwordRequired` to the result of a login that removed the password (`takeOver`). So the app can ask the person for a new
+ * password. Does nothing if the router has no passwords.
  */
 function withoutPassword<Session extends OpenedSession>(ctx: AuthContext, result: Session | LoginChallenge): Session | LoginChallenge {
   return result.kind === 'session' && hasPasswords(ctx.settings) ? { ...result, passwordRequired: true } : result
@@ -116,7 +117,7 @@ function withoutPassword<Session extends OpenedSession>(ctx: AuthContext, result
 
 /**
  * Finds the account of the address, after the search by identity found no link. Between the two searches, a first login in another tab may
- * have linked the identity. In that case, the account of the address already has this identity.
+ * have linked the identity. So if an account has the address, the function searches for the link again.
  */
 async function findByEmail(ctx: AuthContext, profile: OAuthUser): Promise<{ emailOwner: UserRecord | null; link: Link | null }> {
   if (profile.email === null) return { link: null, emailOwner: null }

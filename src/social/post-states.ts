@@ -16,8 +16,8 @@ export function answersByForm(client: Provider | undefined): boolean {
 }
 
 /**
- * Stores the states of attempts in a separate cookie, if their response comes by POST. A browser sends this cookie with another site's form
- * (`SameSite=None`). The cookie contains only the states. The attempts themselves stay in the Lax cookie, for the later GET.
+ * Stores the states of the attempts whose response comes by POST, in a separate cookie. A browser sends this cookie with another site's
+ * form (`SameSite=None`). The cookie contains only the states. The attempts themselves stay in the Lax cookie, for the later GET.
  */
 export function writePostStates(ctx: AuthContext, res: Response, attempts: readonly Attempt[]): void {
   const states = attempts

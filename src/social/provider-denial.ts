@@ -4,7 +4,10 @@ import { OAuthProviderDeniedError } from '../errors'
 import { adviceOn, errorCode } from '../providers/provider-said-no'
 import { callbackAnswer } from './callback-answer'
 
-/** Refusals by the person, and the errors of `prompt=none` (OpenID Connect Core section 3.1.2.6). The operator has nothing to fix. */
+/**
+ * Refusals by the person, and the errors of `prompt=none` (OpenID Connect Core section 3.1.2.6). For these codes, the operator has nothing
+ * to fix.
+ */
 const ownNo = ['access_denied', 'login_required', 'interaction_required', 'consent_required', 'account_selection_required']
 
 /** Apple's code for `access_denied`. */
@@ -43,7 +46,7 @@ export function deniedBy(
   const given = sent === appleNo ? 'access_denied' : sent
   if (!ownNo.includes(given)) {
     const error = errorCode(given)
-    // A text that is not an error code does not come from a provider. So the code does not log its description.
+    // A text that is not an error code does not come from a provider. So its description is not logged.
     const description = error === 'other' ? null : oneLine(answer.values('error_description')[0] ?? '')
     const advice = adviceOn(error, null)
     ctx.logger.warn({ provider, error, description, isOurs, advice }, 'doorward: a provider sent a person back with an error')

@@ -29,9 +29,9 @@ const limits = new WeakMap<Provider, CallLimits>()
 const unlimited: CallLimits = { run: (_purpose, call) => call() }
 
 /**
- * Returns the limit of a client. For a host's own client, doorward counts the operations, because it cannot see the calls. Our clients
- * count their calls themselves. If the keys are in memory, a client can verify a token without a call. So a token must not wait for a
- * provider that hangs.
+ * Returns the limit of a client. For a host's own client, doorward counts the operations, because it cannot see the calls. Our own clients
+ * have no limit here, because they count their calls themselves. They verify a token without a call if the keys are in memory. A provider
+ * that hangs must not block such a token.
  */
 function limitsOf(client: Provider | undefined): CallLimits {
   if (!client || client instanceof OidcClient || client instanceof OAuth2Client) return unlimited
@@ -44,7 +44,7 @@ function limitsOf(client: Provider | undefined): CallLimits {
 // Longer than two calls of ten seconds. Our clients make at most two calls: the exchange and the key set.
 const deadlineMs = 25_000
 
-/** Returns the error for a client that does not settle, because a custom client may have no deadline. */
+/** Returns the error for a client that takes too long. The deadline is here, because a host's own client may have no deadline. */
 function late(): Error {
   return new Error('The provider client did not settle in time.')
 }

@@ -8,7 +8,7 @@ import { redirectUriOf } from './redirect-uri'
 import type { Attempt } from './state-cookie'
 import { createStrategyFlow } from './strategy-flow'
 
-/** The redirect flow of one provider: the URL for the browser, and the exchange of the code. */
+/** The redirect flow: the URL for the browser, and the exchange of the code. */
 export interface RedirectFlow {
   /**
    * Returns the authorization URL. @throws OAuthProviderUnavailableError if the flow must call the provider first, and the provider does

@@ -103,7 +103,8 @@ function loginRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare): R
       const destination = destinationOfQuery(ctx, req)
       const loginHint = readLoginHint(client, req)
       const attempt = beginAttempt(ctx, req, res, key, { purpose: 'login', destination })
-      sendRedirect(res, await share.run(key, clientKey(req.ip), () => flow.authorizeUrl(attempt, { loginHint }))) // may push the request
+      // `share` limits this too, because `authorizeUrl` can call the provider (a pushed authorization request).
+      sendRedirect(res, await share.run(key, clientKey(req.ip), () => flow.authorizeUrl(attempt, { loginHint })))
     },
     onError: redirectThrottled(ctx),
   }

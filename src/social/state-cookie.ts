@@ -92,7 +92,10 @@ function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
   return attempt && attempt.expiresAt > epochSeconds(ctx) ? attempt : null
 }
 
-/** Reads the fields. The MAC is ours, so `fieldsOf` wrote the fields. An earlier or later version of doorward may have written them. */
+/**
+ * Reads the fields. The MAC shows that doorward wrote the fields, but another version of doorward may have written them. So the function
+ * checks the number of fields.
+ */
 function attemptOf({ texts }: AuthContext, [purpose, provider, random, expiry, locale, ...rest]: string[], secret: number): Attempt | null {
   const [expiresAt, language] = [Number(expiry), texts.find(locale ?? '')]
   const core = { provider: provider ?? '', random: random ?? '', expiresAt, secret, locale: language }
@@ -116,7 +119,7 @@ function destinationOf(field: string | undefined): Destination | null {
   return field === undefined ? null : (JSON.parse(decoded(field)) as Destination) // as `fieldsOf` wrote it
 }
 
-/** Returns the fields. Encodes the host's user id, because the id may contain our separators. */
+/** Returns the fields. Encodes the host's user id, because the id can contain our separators. */
 function fieldsOf(attempt: Attempt): string[] {
   const { purpose, provider, random, expiresAt, locale, destination } = attempt
   const core = [purpose, provider, random, String(expiresAt), locale ?? '']
@@ -134,20 +137,20 @@ function decoded(field: string): string {
   return Buffer.from(field, 'base64url').toString('utf8')
 }
 
-/** Returns the key of the secret that signed the attempt, one of `ctx.keys`. */
+/** Returns the key of the secret that signed the attempt. @param keys one list of `ctx.keys` */
 export function keyOf(keys: KeyList, { secret }: Attempt): KeyObject {
   return keys[secret] ?? keys[0]
 }
 
-/** Returns the MAC of the fields and the cookie's name. So the value of another cookie is not valid here. */
+/** Returns the MAC of the cookie's name and the fields. The name is included, so that the value of another cookie is not valid here. */
 function mac(ctx: AuthContext, key: KeyObject, fields: readonly string[]): string {
   const text = JSON.stringify([ctx.settings.oauthStateCookieName, ...fields])
   return createHmac('sha256', key).update(text).digest('base64url')
 }
 
 /**
- * Returns the cookie's scope. The cookie is always Lax. The provider's redirect is a cross-site navigation, and the browser must send the
- * cookie with it. The login and the callback are on this host, so no other host gets the cookie.
+ * Returns the cookie's scope. The cookie is always Lax, because the provider's redirect is a cross-site navigation and the browser must
+ * send the cookie with it. The login and the callback are on this host, so no other host needs the cookie.
  */
 function scope({ prefix }: AuthContext) {
   return { path: prefix, sameSite: 'lax', hostOnly: true } as const

@@ -37,7 +37,7 @@ export function createStrategyFlow(key: string, provider: PassportProvider, redi
   function begin(secrets: AttemptSecrets, query: Record<string, string>, actions: Actions): void {
     const request = { query, headers: {}, method: 'GET', url: '/' }
     secretsOf.set(request, secrets)
-    // Calls the strategy like Passport: the actions exist for one request only.
+    // Calls the strategy on a new object, as Passport does, so that the actions belong to one request only.
     const own = Object.assign(Object.create(strategy), { ...actions, pass: actions.fail })
     own.authenticate(request, { session: false })
   }

@@ -89,7 +89,7 @@ async function proveAudience(ctx: AuthContext, key: string, client: Provider, ac
     throw new OAuthAudienceUnverifiableError({ details: { provider: key } })
   }
   const verdict: unknown = await withProviderErrors(ctx, [key, 'token'], async () => client.verifyTokenAudience?.(accessToken))
-  // Our clients throw. A host's client in plain JavaScript may return false.
+  // Our clients throw. A host's client in plain JavaScript can return false instead.
   if (verdict === false) throw new OAuthTokenAudienceMismatchError()
   return isPlainObject(verdict) ? verdict : {}
 }

@@ -26,7 +26,7 @@ interface TokenBody {
 
 /**
  * Returns the route for a login by an app's token. The route delivers tokens like the callback. With `both`, the tokens are in cookies and
- * in the body. The route has no second path below `/cookie`.
+ * in the body. Therefore the route has no second path below `/cookie`.
  */
 export function tokenRoutes(ctx: AuthContext): Route[] {
   const { tokenDelivery } = ctx.settings

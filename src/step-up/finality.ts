@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import type { PasskeyRecord } from '../store/auth-store'
 
 /**
- * Says whether an undo link can revert a change. False: an undo link can revert the change. In all other cases the change is final: no undo
- * link can revert the change. True: a code of an authenticator app older than a day confirmed the change. Text: the digest of the passkey
- * that confirmed the change; the passkey is older than a day.
+ * Says whether an undo link can revert a change. A change is final if no undo link can revert it.
+ * - False: the change is not final.
+ * - True: the change is final, because a code confirmed it. The authenticator app of the code is older than a day.
+ * - Text: the change is final, because a passkey confirmed it. The passkey is older than a day. The text is the digest of the passkey.
  */
 export type Finality = boolean | string
 

@@ -53,8 +53,8 @@ export function freshSession(ctx: AuthContext): RequestHandler {
 
 /**
  * Returns a middleware for requests that need the second factor. The middleware runs after `freshSession`. If the factor is younger than 24
- * hours, the person must have authenticated after the factor was added. Otherwise an attacker with a stolen access token could have added
- * the factor.
+ * hours, the person must have authenticated after the factor was added, because an attacker with a stolen access token could have added the
+ * factor.
  */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   const check = step((req) => refuseStale(ctx, sinceFactor(ctx, requestSessionOf(req)), ctx.settings.freshSessionSeconds))
@@ -76,15 +76,15 @@ const aliveRefusals = [UnauthorizedError, InvalidTokenError, AccountInactiveErro
 
 /**
  * Returns the session that `aliveSession` or `freshSession` found. Returns null if the store keeps no sessions.
- * @throws Error if no such middleware ran
+ * @throws Error if neither middleware ran
  */
 export function sessionOf(req: Request): SessionRecord | null {
   return requestSessionOf(req).session
 }
 
 /**
- * Returns the session and the user, in the state that the middleware read from the database.
- * @throws Error if no such middleware ran
+ * Returns the session and the user, in the state that `aliveSession` or `freshSession` read from the database.
+ * @throws Error if neither middleware ran
  */
 export function requestSessionOf(req: Request): SessionOfRequest {
   const known = found.get(req)
@@ -135,7 +135,7 @@ async function findAlive(ctx: AuthContext, req: Request, res: Response): Promise
   const claims = findAuth(req)
   const { sessions } = ctx.store
   if (!sessions) return findStateless(ctx, claims)
-  // A token without `sid` does not identify its session. In that case `refresh_token` in the body may identify the session.
+  // A token without `sid` does not identify its session. In that case `refresh_token` in the body can identify the session.
   const body = claims !== null && claims.sid === undefined ? await readJsonBody(req, res) : undefined
   const named = await findNamedSession({ ...ctx, sessions, sessionTokenKeys: ctx.keys['session-token'] }, req, claims, body)
   if (!named) await findActiveUser(ctx, findSubject(req) ?? '') // throws if the account was deleted

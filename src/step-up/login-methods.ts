@@ -4,8 +4,8 @@ import { hasPassword } from '../passwords/unusable-password'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * Returns true if the account can still log in after one identity or one passkey is removed (contract 16, rule 8). These other ways count if
- * their feature is on: a password that a person has set, a verified address, another identity, another passkey. Call the function inside
+ * Returns true if the account can still log in after one identity or one passkey is removed (contract 16, rule 8). These other ways count
+ * if their feature is on: a password that a person has set, a verified address, another identity, another passkey. Call the function inside
  * the transaction that locks the user's row. Otherwise two removals at once could remove every way to log in.
  */
 export async function hasOtherLoginMethod(ctx: AuthContext, user: UserRecord, removed: 'identity' | 'passkey'): Promise<boolean> {
@@ -17,8 +17,8 @@ export async function hasOtherLoginMethod(ctx: AuthContext, user: UserRecord, re
 }
 
 /**
- * Returns true if login by email works. Returns false if the host has a `refusesEmailLink` hook, because we do not call hooks inside a
- * transaction.
+ * Returns true if the account can surely log in by email. Returns false if the host has a `refusesEmailLink` hook, because the hook could
+ * reject the mail. The function cannot ask the hook inside a transaction.
  */
 function logsInByEmail({ settings, refusesEmailLink }: AuthContext, user: UserRecord): boolean {
   return settings.emailLogin !== 'off' && user.emailVerifiedAt !== null && refusesEmailLink === null

@@ -55,7 +55,10 @@ async function passkeyOf(ctx: MethodContext, user: UserRecord): Promise<Reauthen
   return passkeys.some(({ createdAt }) => usableAt(ctx, createdAt) === null) ? ['passkey'] : []
 }
 
-/** Returns the providers that can confirm a new login. The account must have been linked to the provider for 24 hours. */
+/**
+ * Returns the providers at which the person can log in again to make the session fresh. The account must have been linked to the provider
+ * for 24 hours.
+ */
 async function providersOf(ctx: MethodContext, user: UserRecord): Promise<`provider:${string}`[]> {
   const { providers, store } = ctx
   if (!providers || providers.size === 0 || !store?.identities) return []

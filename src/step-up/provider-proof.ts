@@ -19,8 +19,8 @@ export interface Confirmer extends TicketOwner {
 }
 
 /**
- * Throws unless this identity has been linked to this account for at least 24 hours. Call the function inside the transaction that has
- * locked the user's row.
+ * Checks that this identity belongs to this account and can already confirm changes (`identityUsableAt`). Call the function inside the
+ * transaction that has locked the user's row.
  * @throws OAuthStateMismatchError (another identity), MfaFactorTooNewError
  */
 export async function requireConfirming(ctx: AuthContext, user: UserRecord, { provider, subject }: ProvenIdentity): Promise<void> {
@@ -33,7 +33,8 @@ export async function requireConfirming(ctx: AuthContext, user: UserRecord, { pr
 /**
  * Returns a ticket. The callback needs the ticket if its browser is not logged in with the session that began the reauthentication. That
  * session redeems the ticket at `POST /reauthenticate`.
- * @throws OAuthStateMismatchError if the account has changed since, MfaRequiredError, and the errors of `requireConfirming`
+ * @throws OAuthStateMismatchError if the account has changed since the reauthentication began, MfaRequiredError, and the errors of
+ *   `requireConfirming`
  */
 export function issueConfirmationTicket(
   ctx: AuthContext,

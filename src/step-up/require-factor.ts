@@ -10,7 +10,7 @@ import { requestSessionOf } from './fresh-session'
 
 /**
  * Rejects a session without the second factor, if the account has a second factor.
- * @param amr the methods of the session; undefined for a call without a session, whose caller is responsible
+ * @param amr the methods of the session; undefined for a call without a session, which the function does not check
  * @throws MfaRequiredError
  */
 export function requireFactor({ settings }: AuthContext, user: UserRecord, amr: readonly AuthMethod[] | undefined): void {

@@ -4,10 +4,11 @@
  * Rules for an adapter:
  * - Strings compare byte for byte (case, accents and trailing spaces count).
  * - Instants are exact to the millisecond, in every time zone of process and server.
- * - A method that uses a token, code or link is one guarded statement. If several callers use it at once, exactly one caller wins.
+ * - A method that uses a token, code or link is one guarded statement: its WHERE clause checks that the row is still unused. If several
+ *   callers use one token at once, exactly one caller wins.
  * - A unique violation throws `DuplicateRecordError`.
- * - If the database cannot be reached, the store throws `ServiceUnavailableError`. The store throws the same error if the database
- *   is still busy after a few retries of the whole transaction.
+ * - If the database cannot be reached, the store throws `ServiceUnavailableError`. The store throws the same error if the database is still
+ *   busy after a few retries of the whole transaction.
  */
 export interface AuthStore {
   readonly users: UserStore
@@ -31,9 +32,9 @@ export interface AuthStore {
    */
   transaction<T>(work: (store: AuthStore) => Promise<T>, options?: UnitOptions): Promise<T>
   /**
-   * Runs `effect` after the host commits its transaction. If the host rolls back, `effect` never runs. Exists only on a store
-   * inside the host's own transaction, and on transactions that join the host's. Optional: without `afterCommit`, doorward
-   * runs the effect as soon as its own method has finished.
+   * Runs `effect` after the host commits its transaction. If the host rolls back, `effect` never runs. Exists only on a store inside the
+   * host's own transaction, and on stores of transactions that join that transaction. Optional: without `afterCommit`, doorward runs the
+   * effect as soon as its own method has finished.
    */
   afterCommit?(effect: () => void): void
   /**
@@ -55,14 +56,14 @@ export interface TableFinding {
   readonly column: string | null
   /** What is wrong, what follows from it, and how to fix it. Contains no value of a row. */
   readonly message: string
-  /** The statement that fixes the fault. Null: no statement can, or an option fixes the fault. */
+  /** The statement that fixes the fault. Null: no statement can fix the fault, or an option fixes it. */
   readonly sql: string | null
 }
 
 export interface UnitOptions {
   /**
-   * Milliseconds from the call, retries included. After the deadline the store rolls the transaction back, and the call rejects
-   * with a `ServiceUnavailableError`. The connection returns to the pool. Later calls inside this transaction do not reach the
+   * The time limit in milliseconds, from the call and with all retries. After the deadline the store rolls the transaction back, and the
+   * call rejects with a `ServiceUnavailableError`. The connection returns to the pool. Later calls inside this transaction do not reach the
    * database. A transaction that joins an open transaction has the deadline of the open transaction.
    */
   readonly deadlineMs?: number
@@ -115,7 +116,7 @@ export interface HostFieldRules {
   readonly readOnly: boolean
   /** True: user records on the server contain the field, but responses omit it. */
   readonly private: boolean
-  /** Strings and numbers of a file are converted to false and true. Absent: values are not converted. */
+  /** An import converts the strings and numbers of its file to false and true. Absent: values are not converted. */
   readonly type?: 'boolean'
 }
 
@@ -196,8 +197,8 @@ export interface UserStore {
   /** The fields that exist in the host's table. The checks at boot read this set. */
   readonly fields: ReadonlySet<keyof UserRecord>
   /**
-   * The type of the keys. Default `uuid`. If a sign-up needs an activation, the response contains only `uuid` keys. Other keys
-   * would show whether the address already had an account.
+   * The type of the keys. Default `uuid`. If a sign-up needs an activation, the response contains the key of the account only if the keys
+   * are UUIDs. Other keys would show whether the address already had an account.
    */
   readonly ids?: 'uuid' | 'integer' | 'text'
   /** The host's own fields, by name. If absent, no record has `fields`. */
@@ -224,8 +225,8 @@ export interface UserStore {
   /** If `step` is later than every accepted step, stores `step` and returns true. So each TOTP code works once. */
   advanceTotpStep(id: string, step: number): Promise<boolean>
   /**
-   * Lists users by `createdAt`, then by id, oldest first. A page continues where the previous page ended, even if rows were
-   * inserted or deleted meanwhile. Every page costs the database equally much.
+   * Lists users by `createdAt`, then by id, oldest first. A page continues where the previous page ended, even if rows were inserted or
+   * deleted meanwhile. A late page costs the database no more than the first page.
    */
   list(listing: UserListing): Promise<UserPage>
   /**
@@ -235,10 +236,10 @@ export interface UserStore {
    */
   lockAdmins(): Promise<UserRecord[]>
   /**
-   * Deletes at most `most` pending accounts (never activated, never logged in). The last activation link of such an account expired
-   * by `before`. Each account has its own transaction, which also deletes the account's identities, tokens, recovery codes and
-   * sessions. If a foreign key refers to an account, the account stays, and a later call does not count it again. If the table has
-   * no `activatedAt`, deletes nothing. Optional: without `deleteAbandoned`, pending accounts stay.
+   * Deletes at most `most` pending accounts (never activated, never logged in) whose last activation link expired at `before` or earlier.
+   * Each account has its own transaction, which also deletes the account's identities, tokens, recovery codes and sessions. If a foreign
+   * key refers to an account, the account stays, and a later call does not count it again. If the table has no `activatedAt`, deletes
+   * nothing. Optional: without `deleteAbandoned`, pending accounts stay.
    */
   deleteAbandoned?(expired: Expired): Promise<AbandonedAccounts>
 }
@@ -277,7 +278,7 @@ export interface IdentityStore {
   findWithUser(provider: string, subject: string): Promise<IdentityWithUser | null>
   /** Oldest first. */
   listForUser(userId: string): Promise<IdentityRecord[]>
-  /** @throws DuplicateRecordError when the identity is linked already, or the user has one of this provider */
+  /** @throws DuplicateRecordError when the identity is linked already, or the user already has an identity of this provider */
   insert(identity: NewIdentity): Promise<IdentityRecord>
   /**
    * Sets `lastLoginAt` of the identity and its user, and locks the user's row until the transaction ends.
@@ -331,14 +332,14 @@ export interface UserTokenStore {
   /** Finds a token of any purpose, also an expired or used one. */
   find(tokenHash: string): Promise<UserTokenRecord | null>
   /**
-   * Marks the token as used, and returns its record. If several callers use the token at once, one caller gets the record. The
-   * others get null. Null also if the token is unknown, of another purpose, expired or used.
+   * Marks the token as used, and returns its record. If several callers use the token at once, one caller gets the record. The others get
+   * null. The method also returns null if the token is unknown, of another purpose, expired or used.
    */
   consume(tokenHash: string, purpose: UserTokenPurpose, at: Date): Promise<UserTokenRecord | null>
   /**
-   * Makes the user's open tokens invalid and returns how many. Without `purpose`, this covers all purposes except `UNDO`, because
-   * only an undo invalidates `UNDO` tokens. Sets `usedAt` to `at`. If `expiresAt` is later than `at`, sets `expiresAt` to `at` too.
-   * So an invalidated token has expiresAt <= usedAt, and a token that `consume` used has usedAt < expiresAt.
+   * Makes the user's open tokens invalid and returns how many. Without `purpose`, the method invalidates tokens of all purposes except
+   * `UNDO`, because only an undo invalidates `UNDO` tokens. Sets `usedAt` to `at`. If `expiresAt` is later than `at`, sets `expiresAt` to
+   * `at` too. So an invalidated token has expiresAt <= usedAt, and a token that `consume` used has usedAt < expiresAt.
    */
   consumeAllForUser(userId: string, at: Date, purpose?: UserTokenPurpose | readonly UserTokenPurpose[]): Promise<number>
   /** Lists the user's open tokens of one purpose, oldest first. An open token is unused, and expires later than `at`. */
@@ -439,8 +440,8 @@ export interface PasskeyStore {
   /** Removes one passkey. Without `id`, removes all passkeys of the account. Returns how many. */
   deleteForUser(userId: string, id?: string): Promise<number>
   /**
-   * Returns false if the table does not exist, or if the store cannot read and delete its rows. doorward calls it only while
-   * `passkeysEnabled` is off. If absent, doorward assumes true.
+   * Returns false if the table does not exist, or if the store cannot read and delete its rows. doorward calls `isPresent` only while
+   * `passkeysEnabled` is off. If the adapter has no `isPresent`, doorward assumes true.
    */
   isPresent?(): Promise<boolean>
 }
@@ -458,7 +459,7 @@ export interface SessionRecord {
   tokenHash: string
   /** The number of rotations. */
   generation: number
-  /** The last rotation. Null: never rotated. The grace period counts from it. */
+  /** The last rotation. Null: never rotated. The grace period begins at this time. */
   rotatedAt: Date | null
   /** The methods of the login, space separated. */
   amr: string
@@ -514,10 +515,9 @@ export interface SessionStore {
   /** @throws DuplicateRecordError when the token's hash is taken */
   insert(session: SessionRecord): Promise<void>
   /**
-   * Inserts the session. Afterwards the user has at most `most` live sessions. Both kinds and the new session count. If there would
-   * be more, the method revokes the sessions that were unused longest (by `lastSeenAt`). Returns how many sessions it revoked. The
-   * `createdAt` of the new session counts as the current time. Optional, for fewer round trips: without `insertWithin`, doorward
-   * calls `listForUser`,
+   * Inserts the session. Afterwards the user has at most `most` live sessions. Both kinds and the new session count. If there would be
+   * more, the method revokes the sessions that were unused longest (by `lastSeenAt`). Returns how many sessions it revoked. The `createdAt`
+   * of the new session counts as the current time. Optional, for fewer round trips: without `insertWithin`, doorward calls `listForUser`,
    * `revoke` and `insert`.
    * @throws DuplicateRecordError when the token's hash is taken
    */
@@ -538,7 +538,7 @@ export interface SessionStore {
   update(id: string, changes: SessionChanges): Promise<boolean>
   /**
    * Sets `lastSeenAt` and `expiresAt` of a session that is live at the new `lastSeenAt` and still has the token with this hash. If the
-   * stored `lastSeenAt` is later than `seenBy`, does nothing. If several callers do this at once, one caller gets true.
+   * stored `lastSeenAt` is later than `seenBy`, does nothing. If several callers touch the session at once, one caller gets true.
    */
   touch(id: string, seenBy: Date, slid: Pick<SessionRecord, 'lastSeenAt' | 'expiresAt'>, tokenHash: string): Promise<boolean>
   /** Lists the live sessions of both kinds, oldest first. */
@@ -577,7 +577,7 @@ export interface EmailLoginRecord {
   usedAt: Date | null
   /** The session that the code confirms. Null: the code opens a new session. */
   sessionId: string | null
-  /** True: a known device requested the mail, so requests of other clients never replace it. */
+  /** True: a known device requested the mail, so requests of other clients never replace the mail. */
   isKnownDevice: boolean
 }
 

@@ -1,6 +1,6 @@
 import type { NewUser } from './auth-store'
 
-/** The values that differ between new accounts, and any default values to override. */
+/** The values that every new account needs, and values that replace a default of `newUser`. */
 type Given = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'fields'> & Partial<NewUser>
 
 /** Returns the row of a new account. By default the account is active, and has no second factor and no verified address. */

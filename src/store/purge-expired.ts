@@ -8,7 +8,10 @@ export interface PurgeOptions {
   before?: Date
   /** Logs one warning about pending accounts that stay because another table refers to them. Default: the console. */
   logger?: Pick<Logger, 'warn'>
-  /** The log that `auditLog()` returned. Also deletes its rows that are older than its `keepDays`. `before` does not change that. */
+  /**
+   * The log that `auditLog()` returned. `purgeExpired` then also deletes the rows that are older than the log's `keepDays`, whatever
+   * `before` is.
+   */
   auditLog?: {
     /** Deletes rows of the log and returns how many. */
     purge(): Promise<number>
@@ -37,7 +40,7 @@ export async function purgeExpired(
   if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new ConfigurationError('purgeExpired: `before` must be a Date.')
   const { userTokens, sessions, emailLogins } = store
   const deleted: Record<string, number> = {}
-  // Deletes the accounts first, because the token rows show when an account was abandoned.
+  // The accounts come first, because the rows of `userTokens` show when an account was abandoned.
   if (store.users.deleteAbandoned) deleted['users'] = await deleteAbandoned(store.users, before, logger)
   for (const [name, table] of Object.entries({ userTokens, sessions, emailLogins })) {
     if (table) deleted[name] = await emptyInBatches(deletionOf(name, table), before)

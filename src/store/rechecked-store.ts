@@ -16,7 +16,7 @@ export type ReportMismatch = (verb: string) => void
 
 /**
  * Returns a store that compares every result with the arguments. A host's adapter may use a database that treats 'ANA' and 'ana', or 'é'
- * and 'e', as equal. A database may also treat a value as a pattern (CVE-2022-39263). If a row does not match, the store reports the
+ * and 'e', as equal. A database can also treat a value as a pattern (CVE-2022-39263). If a row does not match, the store reports the
  * mismatch and treats the row as not found. If an inserted row does not match, the store throws an error.
  */
 export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
@@ -66,7 +66,7 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
     ...(users.hostFields && { hostFields: users.hostFields }),
     find: async (id) => only('users.find', await users.find(id), (user) => user.id === id),
     findByEmail: async (email) => only('users.findByEmail', await users.findByEmail(email), (user) => user.email === email),
-    // Compares the hash too. Otherwise an adapter could return an existing account, and the new person would be logged in to that account.
+    // Compares the hash too. Otherwise, if an adapter returned an existing account, the new person would be logged in to that account.
     insert: async (user, origin) =>
       inserted(
         'users.insert',
@@ -93,7 +93,10 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
   }
 }
 
-/** Returns false for instants, because a host's column may store them more exactly than our record does. */
+/**
+ * Returns true if the record is exact enough to check the filter. A filter by an instant is not checked, because a host's column may store
+ * more digits than our record.
+ */
 function isExact({ value }: UserFilter): boolean {
   return ![value].flat().some((one) => one instanceof Date)
 }

@@ -4,8 +4,8 @@ import { later, newIdentity, newSession, newUser } from './records'
 import type { Cases } from './store-contract'
 
 /**
- * Returns the cases for the host's own fields.
- * @param one @param other names of two text fields of the host, null in a row without values
+ * Returns the cases for the host's own fields. The parameters are the names of two text fields of the host. In a row without values, both
+ * fields are null.
  */
 export function hostFieldCases([one, other]: readonly [string, string]): Cases {
   return [

@@ -33,8 +33,8 @@ export interface SignedInSession {
 }
 
 /**
- * Returns a token pair for an account, for tests, without its password, provider or second factor. Pass the router object itself. The
- * function has no route, and rejects a router in production. The function emits no event and counts against no rate limit.
+ * Returns a token pair for an account, for tests. A test needs no password, no provider and no second factor of the account. Pass the
+ * router object itself. The function has no route, and rejects a router in production. It emits no event and counts against no rate limit.
  *
  * @throws ConfigurationError for a router in production (pass `environment: 'test'`, or set NODE_ENV)
  * @throws ConfigurationError for a router of another copy of doorward, and with `tokenDelivery: 'session'`, which has no tokens
@@ -76,7 +76,7 @@ function contextOf(auth: AuthRouter): AuthContext {
   )
 }
 
-/** Runs `open` in a transaction that locks the user's row, as every login does. So a parallel revocation runs before or after it. */
+/** Runs `open` in a transaction that locks the user's row, as every login does. So a parallel revocation runs before or after `open`. */
 function inUnit<T>(ctx: AuthContext, { id }: UserRecord, open: (ctx: AuthContext, user: UserRecord) => Promise<T>): Promise<T> {
   return unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(id)

@@ -12,7 +12,7 @@ import type {
   UserTokenRecord,
 } from '../store/auth-store'
 
-// This time has milliseconds. A column of whole seconds or tenths would lose the milliseconds.
+// The time has milliseconds, so the cases fail for a column that stores only whole seconds or tenths of a second.
 export const AT = new Date('2026-03-29T01:30:00.987Z')
 export const later = (milliseconds: number, from = AT): Date => new Date(from.getTime() + milliseconds)
 export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')

@@ -17,8 +17,8 @@ type OptionalTable = 'identities' | 'recoveryCodes' | 'passkeys' | 'sessions' | 
 
 export interface StoreContractOptions {
   /**
-   * Returns the store of a case. The function may return one store every time. A case uses its own users, and does not expect an empty
-   * store.
+   * Returns the store of a case. The function is allowed to return the same store every time, because each case makes its own users and
+   * does not expect an empty store.
    */
   makeStore(): Promise<AuthStore>
   /** The optional tables that your adapter does not have. The contract leaves out their cases. */

@@ -99,7 +99,7 @@ export const UNIT_CASES: Cases = [
         },
         { deadlineMs: 200 },
       )
-      const patience = setTimeout(goOn, 2_000) // ends the test of a store without deadlines
+      const patience = setTimeout(goOn, 2_000) // without this timer, the case would never end for a store without deadlines
       await assert.rejects(unit, { code: 'SERVICE_UNAVAILABLE' })
       clearTimeout(patience)
       goOn()

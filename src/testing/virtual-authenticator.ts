@@ -21,7 +21,7 @@ export interface VirtualAuthenticatorOptions {
   isBackedUp?: boolean
 }
 
-/** False values for a response. The signature covers the false values, so it is correct unless `signature` replaces it. */
+/** False values for a response. The signature covers the false values, so the signature is valid. Exception: `signature` replaces it. */
 export interface AuthenticatorLies {
   origin?: string
   /** The type in the client data: `webauthn.create` or `webauthn.get`. */

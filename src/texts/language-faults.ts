@@ -1,7 +1,7 @@
 import { placeholdersOf } from './fill-in'
 import { isTextKey, type Languages, texts } from './texts'
 
-/** Returns what is wrong with the host's texts, as a sentence; null if nothing is. */
+/** Returns what is wrong with the host's texts, as a sentence. Returns null for valid texts. */
 export function languageFault(languages: unknown): string | null {
   if (!isRecord(languages))
     return "Option languages must be an object of texts by language tag, for example { fr: { 'login.title': 'Connexion' } }."
@@ -16,19 +16,19 @@ export function languageFault(languages: unknown): string | null {
   return null
 }
 
-/** True for a tag in which dates can be formatted, such as `fr` or `pt-BR`. */
+/** Returns true for a language tag that `Intl` accepts, such as `fr` or `pt-BR`. Mails and pages format dates in that language. */
 export function isLanguageTag(tag: string): boolean {
   if (!/^[a-z]{2,3}(?:-[a-z\d]{2,8})*$/i.test(tag)) return false
   try {
     return Intl.getCanonicalLocales(tag).length === 1
   } catch {
-    return false // RangeError: its parts are not in the order of RFC 5646
+    return false // RangeError: the parts of the tag are not in the order of RFC 5646
   }
 }
 
 /**
- * Returns what is wrong with `defaultLocale`, as a sentence; null if nothing is.
- * @param languages without faults
+ * Returns what is wrong with `defaultLocale`, as a sentence. Returns null for a valid value.
+ * @param languages texts that `languageFault` accepts
  */
 export function defaultLocaleFault(defaultLocale: string, languages: Languages = {}): string | null {
   const known = [...new Set([...Object.keys(texts), ...Object.keys(languages)])]
@@ -48,7 +48,7 @@ function textFault(tag: string, key: string, text: unknown): string | null {
   return `${name} holds {${unknown}}, which is never filled in; ${allowed}.`
 }
 
-/** Returns the keys of texts that a language lacks, which are shown in English. */
+/** Returns the keys of the texts that a language lacks. These texts are shown in English. */
 export function missingTexts(tag: string, words: object): string[] {
   const own = tag in texts ? Object.keys(texts['en-US']) : Object.keys(words)
   return Object.keys(texts['en-US']).filter((key) => !own.includes(key))

@@ -2,16 +2,17 @@ import { fillIn, type TextValues } from './fill-in'
 import { type LocalizedText, originOf } from './localized'
 import { type Languages, type TextKey, texts } from './texts'
 
-/** All texts: ours and the host's. */
+/** All texts: the built-in texts and the host's texts. */
 export interface PhraseBook {
-  /** The tags of the languages, ours first. */
+  /** The tags of the languages. The built-in languages come first. */
   readonly languages: readonly string[]
-  /** Returns the text in this language, or in English if the language lacks it. */
+  /** Returns the text in this language. If the language lacks the text, returns the English text. */
   say(language: string, key: TextKey, values?: TextValues): string
-  /** Returns the text of an error in this language. A text of the host's falls back to English. */
+  /** Returns the text of an error in this language. If a text of the host lacks the language, returns the English text. */
   read(language: string, text: LocalizedText): string
   /**
-   * Returns the language of a tag: `pt`, `pt-br` and `pt-BR` are `pt-BR`; `fr-CA` is `fr` if there is no closer one. Null if there is none.
+   * Returns the language that fits a tag best; null if no language fits. `pt`, `pt-br` and `pt-BR` give `pt-BR`. If the host has texts for
+   * `fr` and not for `fr-CA`, `fr-CA` gives `fr`.
    */
   find(tag: string): string | null
 }
@@ -37,7 +38,7 @@ export function createPhraseBook(added: Languages = {}): PhraseBook {
     read(language, text) {
       const ours = originOf(text)
       if (ours) return say(language, ours.key, ours.values)
-      const spoken: Partial<Record<string, string>> = { ...text } // an error of the host's may have further languages
+      const spoken: Partial<Record<string, string>> = { ...text } // an error of the host can have more languages
       return spoken[language] ?? text['en-US']
     },
   }

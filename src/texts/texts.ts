@@ -10,22 +10,25 @@ const english = { ...englishPages, ...englishMails, ...englishAnswers }
 /** The name of a text, such as `login.title`, `mail.activation.subject` or `error.email_taken`. */
 export type TextKey = keyof typeof english
 
-/** Every text of pages, mails and errors by language and key. Texts are plain; `{name}` is replaced by a value. */
+/** Every text of pages, mails and errors, by language and key. The texts contain no HTML. `{name}` is replaced by a value. */
 export const texts: Readonly<Record<'en-US' | 'pt-BR', Readonly<Record<TextKey, string>>>> = Object.freeze({
   'en-US': Object.freeze(english),
   'pt-BR': Object.freeze({ ...portuguesePages, ...portugueseMails, ...portugueseAnswers }),
 })
 
-/** True if there is a text with this name. */
+/** Returns true if there is a text with this name. */
 export function isTextKey(name: string): name is TextKey {
   return Object.hasOwn(texts['en-US'], name)
 }
 
-/** Returns the key of the text to use if passwords are off; the same key if the text does not mention passwords. */
+/** Returns the key of the text to use if passwords are off. If the text does not mention passwords, returns the same key. */
 export function withoutPassword(key: TextKey): TextKey {
   const other = `${key}_without_password`
   return isTextKey(other) ? other : key
 }
 
-/** Texts of the host by language tag: a further language, or other texts for a built-in one. Missing texts are English. */
+/**
+ * The host's texts by language tag, for another language or to replace texts of a built-in language. Missing texts are shown in English or,
+ * for a built-in language, as the built-in text.
+ */
 export type Languages = Readonly<Record<string, Readonly<Partial<Record<TextKey, string>>>>>

@@ -1,6 +1,6 @@
 /**
  * A list of values in the order of their arrival. Appending a value, removing any value and reading the oldest value take constant time. A
- * Set is slower, because a Set skips all removed values before its first value.
+ * Set would be slower: to find its oldest value, it passes over the values that were removed before.
  */
 export interface ArrivalList<T> {
   append(value: T): ArrivalPlace<T>
@@ -32,7 +32,10 @@ export function leave<T>(place: ArrivalPlace<T>): void {
   place.newer.older = place.older
 }
 
-/** Returns an empty ring: only the sentinel, which has no value. New entries go between the sentinel and itself. */
+/**
+ * Returns an empty ring: only the sentinel, which has no value. `newer` of the sentinel is the oldest entry, and `older` of the sentinel is
+ * the newest entry.
+ */
 function emptyRing<T>(): ArrivalPlace<T> {
   const ring = { value: undefined } as ArrivalPlace<T> // the next line completes the object
   ring.older = ring.newer = ring

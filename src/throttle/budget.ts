@@ -9,8 +9,8 @@ export interface SubjectBudgets {
 }
 
 /**
- * A single limit replaces all three limits. For `throttle.login`, a single limit replaces only `pair`. An object sets each limit. If a
- * limit is missing, its default applies. False: no limits.
+ * A single limit replaces all three limits. Exception: for `throttle.login`, a single limit replaces only `pair`. An object can set each
+ * limit. If a limit is missing in the object, its default applies. False: no limits.
  */
 export type SubjectBudgetsInput = Budget | { pair?: Budget | false; email?: Budget | false; client?: Budget | false } | false
 
@@ -116,7 +116,10 @@ function isBudget(given: unknown): given is Budget {
   return isWhole(attempts) && attempts <= 1_000_000 && isWhole(windowSeconds) && windowSeconds <= 31_536_000
 }
 
-/** Returns true for an object that has only these names, because a typing error must not turn a protection off. */
+/**
+ * Returns true for an object that has only these names. So a misspelled name is rejected. Otherwise a spelling mistake could turn a
+ * protection off.
+ */
 function hasOnly<T extends object>(given: unknown, names: readonly (keyof T & string)[]): given is T {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return false
   return Object.keys(given).every((name) => names.some((known) => known === name))

@@ -1,9 +1,9 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
 /**
- * Returns the key of a client from `req.ip`. An IPv4 address stays unchanged, even if it is mapped into IPv6. An IPv6 address becomes its
- * /64 network, because a subscriber usually has a whole /64 network. All clients without an address share one key, because a missing
- * address must never mean an unlimited client.
+ * Returns the key of a client from `req.ip`. An IPv4 address is its own key. If an IPv4 address is mapped into IPv6, the key is the plain
+ * IPv4 address. An IPv6 address becomes its /64 network, because a subscriber usually has a whole /64 network. All clients without an
+ * address share one key, because a missing address must never mean an unlimited client.
  */
 export function clientKey(ip: string | undefined): string {
   const address = ip?.replace(/%.*$/s, '') ?? '' // without the zone id, which does not identify the client

@@ -15,15 +15,18 @@ export interface KnexCountersOptions {
 const removedAtOnce = 1_000
 const windowsBetween = 100
 
-/** The least time between the end of a window and the deletion of its row. The clocks of two processes can differ. */
+/**
+ * The least time between the end of a window and the deletion of its row. This time is needed because the clocks of two processes can
+ * differ.
+ */
 const graceMs = 60_000
 
 /**
  * Stores counters in the table `auth_counters`, which `createAuthTables` and the migrations create. Every process that uses this database
- * shares the counters. The store uses its own connections of the pool and never a transaction.
+ * shares the counters. Each statement takes its own connection from the pool. The store never uses a transaction.
  *
- * Each method is one statement. If the database is down or a conflict remains, the method rejects with `ServiceUnavailableError`. When new
- * windows start, the store deletes rows of ended windows. The store has no timer.
+ * Each method is one statement. If the database is down, or a conflict remains after three attempts, the method rejects with
+ * `ServiceUnavailableError`. When new windows start, the store deletes rows of ended windows. The store has no timer.
  *
  * @throws ConfigurationError for a transaction, and for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */

@@ -2,7 +2,7 @@ import { consoleLogger, describeError, type Logger } from '../logger'
 import type { CounterStore } from './counter-store'
 import { isInProcess, localCounters } from './memory-counters'
 
-/** The time limit of a shared store, in milliseconds. With this limit, the caller has a result within 500 ms. */
+/** The time limit for a call of the shared store, in milliseconds. With this limit, the caller has a result within 500 ms. */
 export const defaultDeadlineMs = 400
 
 /**
@@ -18,7 +18,7 @@ interface GuardOptions {
   deadlineMs?: number
 }
 
-/** Counts an attempt in the shared store only. Returns null if the store does not respond. */
+/** Counts an attempt in the shared store only. Returns null if the store was not called, failed, or was late. */
 export type AskShared = (...given: Parameters<CounterStore['increment']>) => Promise<Answer | null>
 
 const guarded = new WeakMap<CounterStore, Guard>()
@@ -49,8 +49,8 @@ export function withLocalFallback(shared: CounterStore, options: GuardOptions = 
 }
 
 /**
- * Returns a function that counts in the shared store without its local fallback. Use the function for decisions that only one process may
- * make.
+ * Returns a function that counts in the shared store without its local fallback. Use the function if all processes together must decide,
+ * for example which caller may use a single-use value.
  * @returns null for a store in memory, and for a store that was never passed to `withLocalFallback`
  */
 export function askShared(counters: CounterStore): AskShared | null {
@@ -61,13 +61,15 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
   const { logger = consoleLogger, now = () => performance.now(), deadlineMs = defaultDeadlineMs } = options
   const local = localCounters({ now })
   /**
-   * Keys that reached their limit in the shared store. The wrapper uses these keys only while the shared store fails, because other
-   * processes may have taken attempts back.
+   * Keys that reached their limit in the shared store. The wrapper uses these keys only while the shared store fails. The keys can be out
+   * of date, because other processes may have taken attempts back.
    */
   const spentThere = localCounters({ now })
   const ask = askWhileUp({ logger, now, deadlineMs })
 
-  /** Begins to count the key in this process too. The count starts at the last known count of the shared store. */
+  /**
+   * If the key had reached its limit in the shared store, begins to count the key in this process too. The count starts above the limit.
+   */
   async function adoptSpent(key: string, windowSeconds: number, limit = Number.POSITIVE_INFINITY): Promise<void> {
     if (!spentThere.holds(key)) return
     local.hold(key, windowSeconds, { ...(await spentThere.increment(key, windowSeconds, limit)), limit })
@@ -79,15 +81,16 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
     incrementThere,
     async increment(key, windowSeconds, limit) {
       const there = await incrementThere(key, windowSeconds, limit)
-      // Without this record, an attacker who can slow the shared store down would get a new rate limit.
+      // Without this record, this process would count from zero when the shared store fails. An attacker who can slow the shared store down
+      // would then get new attempts.
       if (there && limit !== undefined && there.count >= limit) spentThere.hold(key, windowSeconds, { ...there, limit })
       if (there && !local.holds(key)) return there
       if (!there && !local.holds(key)) await adoptSpent(key, windowSeconds, limit)
       const here = await local.increment(key, windowSeconds, limit)
       return there && there.count >= here.count ? there : here
     },
-    // The attempt was counted in one store or in both stores. Around an outage, a store may take back an attempt that the store did not
-    // count. Only a successful caller takes attempts back, and only one. So this error does not help an attacker to guess.
+    // The attempt was counted in one store or in both stores, and is taken back from both. Around an outage, a store can therefore take
+    // back an attempt that only the other store counted. The error stays small, because a caller takes back at most one attempt: its own.
     async decrement(key) {
       await Promise.all([ask(() => shared.decrement(key)), local.decrement(key)])
     },
@@ -101,7 +104,7 @@ type Ask = <T>(question: () => Promise<T>, kind?: { isCount: boolean }) => Promi
 
 /**
  * Calls the shared store if it is up, or if a new try is due. Returns null if the store was not called, failed, or was late. Only a
- * successful count shows that the store is up again. A Redis without free memory can delete but cannot count.
+ * successful count shows that the store is up again, because a Redis without free memory can delete but cannot count.
  */
 function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
   let isDown = false
@@ -139,15 +142,15 @@ function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
 
 type Answer = Awaited<ReturnType<CounterStore['increment']>>
 
-/** Rejects an invalid result. A count that is text or NaN would compare as below every limit. */
+/** Returns a valid result, and throws for an invalid result. An invalid count such as NaN would never be greater than a limit. */
 function plausible(answer: Answer): Answer {
   if (Number.isSafeInteger(answer.count) && answer.count >= 1 && Number.isFinite(answer.resetSeconds)) return answer
   throw new TypeError('The counter store must return { count, resetSeconds } as numbers.')
 }
 
 /**
- * Rejects after the deadline. Before it rejects, the event loop reads its sockets once more, because in a busy process the answer may have
- * arrived already.
+ * Rejects after the deadline. Before it rejects, the event loop reads its sockets once more, because in a busy process the response may
+ * have arrived already.
  */
 async function inTime<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined

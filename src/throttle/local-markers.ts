@@ -15,14 +15,14 @@ const bucketSeconds = 10
 const mostMarkers = 300_000
 
 /**
- * Half the length of a SHA-256. Half is enough, because the values are random and nobody can choose the values. A whole hash would take
- * twice the memory.
+ * Half the length of a SHA-256. Half is enough, because the values are random and nobody can choose them. A whole hash would take twice the
+ * memory.
  */
 const digestBytes = 16
 
 /**
- * Creates markers in buckets by expiry. If the set is full, the set drops its oldest bucket and accepts the new value. During a flood of
- * new values, an old value can therefore be used again until its expiry.
+ * Creates markers in buckets by expiry. If there are `mostMarkers` markers, a new value replaces the bucket that expires first. After a
+ * flood of new values, a value of that bucket can therefore be used again until its expiry.
  *
  * @param now returns milliseconds since 1970
  */

@@ -8,8 +8,8 @@ import { createOverflowBuckets } from './overflow-buckets'
  * fewest attempts. Keys at their limit are never dropped. A flood of other keys therefore gives an attacker no new attempts.
  *
  * If a key begins while the store is full, the key also counts in one of 65,536 buckets. A bucket has 20 times the limit of a key. The new
- * key therefore has a limit even if the store drops the key at once. A flood does not lock every other client out. Later calls drop expired
- * keys. The store has no timer.
+ * key therefore has a limit even if the store drops the key at once. To lock all other clients out, a flood would have to fill nearly all
+ * buckets. Later calls drop expired keys. The store has no timer.
  *
  * `now` returns milliseconds and should not jump. The default is the monotonic clock.
  *
@@ -33,7 +33,7 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
   if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
     throw new ConfigurationError('memoryCounters: maxKeys must be a whole number of at least 1.')
   }
-  // Rounded down to whole milliseconds, because a fraction would add a second to the rest of a window.
+  // Rounds the time down to whole milliseconds. With a fraction, `resetSeconds`, which is rounded up, could be one second too long.
   const now = () => Math.floor(clock())
   const held = createHeldWindows()
   const overflow = createOverflowBuckets()
@@ -74,7 +74,8 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
       const opened = open(key, windowSeconds, time)
       const own = opened && countIn(opened, limit)
       if (own && !isFull) return shown(own, time)
-      // If the other keys have more attempts, this new key is the next key to be dropped. A bucket must therefore count its attempts too.
+      // If the other keys have more attempts, this new key is the next key to be dropped. A bucket must therefore count the attempts of the
+      // new key too.
       const shared = overflow.increment(key, windowSeconds, limit, time)
       return shown(own && own.count >= shared.count ? own : shared, time)
     },
@@ -95,8 +96,8 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
       held.sweep(time)
       held.drop(key)
       if (held.size() >= maxKeys && !held.makeRoom()) return
-      // The window is listed among windows of its length. The window started in another store and may end before earlier windows of the
-      // list. In that case the window is dropped a little late.
+      // The window goes to the end of the list of its length. Because the window started in another store, it can end before the windows
+      // that are earlier in the list. In that case the window is dropped a little late.
       held.hold({ key, seconds: windowSeconds, endsAt: time + resetSeconds * 1000, count, limit })
     },
 

@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto'
 
-/** The number of different values of two bytes. */
+/** The number of buckets. Two bytes of a hash choose the bucket of a key. */
 const buckets = 65_536
 const timesTheLimit = 20
 
-/** Counts keys that have no window of their own. */
+/** Counts the keys that begin while the store has `maxKeys` keys. */
 export interface OverflowBuckets {
   /** Counts an attempt in the key's bucket. `count` is above `limit` if the bucket has more than 20 times the limit. */
   increment(key: string, seconds: number, limit: number, now: number): { count: number; endsAt: number }
@@ -16,11 +16,12 @@ interface Kind {
 }
 
 /**
- * Creates counters for the keys beyond `maxKeys`. For each limit and window length there are 65,536 buckets, each with 20 times the limit.
- * A hash under a random key of this process chooses the bucket of a key. An attacker therefore cannot know an account's bucket. To lock the
- * account out, the attacker would have to fill nearly all buckets. A set of buckets takes 256 KB, and exists only while it is needed.
+ * Creates counters for the keys that begin while the store has `maxKeys` keys. For each limit and window length there are 65,536 buckets,
+ * each with 20 times the limit. A hash under a random key of this process chooses the bucket of a key. An attacker therefore cannot know an
+ * account's bucket. To lock the account out, the attacker would have to fill nearly all buckets. A set of buckets takes 256 KB, and exists
+ * only while it is needed.
  *
- * The buckets never take an attempt back. Many keys share a bucket, so one key could take back the attempt of another key.
+ * The buckets never take an attempt back. Otherwise one key could take back the attempt of another key, because many keys share a bucket.
  */
 export function createOverflowBuckets(): OverflowBuckets {
   const secret = randomBytes(32)

@@ -5,9 +5,9 @@ const longest = 255
 const marker = 'sha256:'
 
 /**
- * Returns the form of a key in a shared store. If a key is too long, the function returns its digest. Some characters would be changed or
- * rejected by a database or driver, for example NUL or half a surrogate pair. If a key has such a character, the function also returns the
- * digest. Different keys stay different.
+ * Returns the form of a key in a shared store. A short key of printable ASCII characters stays unchanged. For every other key, the function
+ * returns a digest, because a database or driver can change or reject other characters (for example NUL). A key that looks like a digest
+ * also becomes a digest, so different keys stay different.
  */
 export function storedKey(key: string): string {
   const isPlain = key.length <= longest && /^[ -~]*$/.test(key) && !key.startsWith(marker)

@@ -4,8 +4,8 @@ import type { Budget, CounterStore } from './counter-store'
 import { withLocalFallback } from './local-fallback'
 
 /**
- * Counts an attempt before the expensive check, so that parallel requests cannot exceed the limit. `false` means no limit. If the store
- * fails, this process counts (`withLocalFallback`).
+ * Counts an attempt before the expensive check, so that parallel requests cannot exceed the limit. If `budget` is false, there is no limit.
+ * If the store fails, this process counts (`withLocalFallback`).
  *
  * @throws the given error if the limit is exceeded, with `details.retry_after_seconds` (a whole number, at least 1)
  */

@@ -38,8 +38,9 @@ export type LeaveUndoPoint = (ctx: AuthContext, before: BeforeChange) => Promise
 /**
  * Runs a change of the ways to log in, and sends the owner a notice after the commit. The notice goes to the address that the account had
  * before the change. If that address is verified, the notice has an undo link. A final change (`Finality`) has no undo link.
- * @throws TooManyRequestsError after ten such changes in a day, and ServiceUnavailableError if the notice cannot be queued (nothing has
- *   changed then); the errors of the change
+ * @throws TooManyRequestsError after ten such changes in a day, ServiceUnavailableError if the notice cannot be queued. In both cases
+ * nothing has changed.
+ * @throws the errors of the change
  */
 export async function announceChange<T>(
   ctx: AuthContext,

@@ -46,7 +46,7 @@ export function planUndo(
   })
   return {
     email: point.email,
-    factor: isUnchanged ? factorOf(user) : factor, // used codes stay used
+    factor: isUnchanged ? factorOf(user) : factor, // keeps the newest `totpLastStep`, so that used codes stay used
     keepsRecoveryCodes: isUnchanged && openSince.every(({ change }) => change !== 'recovery_codes_regenerated'),
     removedProviders: identities.filter((identity) => !kept.includes(identity)).map(({ provider }) => provider),
     keptIdentities: kept,
@@ -76,9 +76,9 @@ interface Followed {
 }
 
 /**
- * Follows the changes since the oldest point. A final change stays only if the factor or passkey that confirmed the change also stays. An
- * attacker's own factor becomes older than 24 hours if the attacker waits a day. If the undo removes that factor, the undo also reverts the
- * changes that the factor confirmed.
+ * Follows the changes since the oldest point. A final change stays only if the factor or passkey that confirmed the change also stays. The
+ * reason is that an attacker can add a factor and wait a day, until the factor can confirm final changes. If the undo removes that factor,
+ * the undo must also revert these changes.
  */
 function followFinal(user: UserRecord, since: readonly StoredUndoPoint[], isOld: (passkey: string) => boolean): Followed {
   let factor = since[0]?.factor ?? noFactor

@@ -45,8 +45,8 @@ interface Undone {
 
 /**
  * Undoes changes of an account by the link of a notice (contract 24.6). Restores the account's address and second factor, and removes
- * everything that was added since. Invalidates the password, every session and every link. Undo points of earlier changes stay. Therefore
- * an attacker's own undo link reverts only later changes.
+ * everything that was added since. Invalidates the password, every session and every link. Undo links of earlier changes stay valid. So if
+ * an attacker uses an undo link, the owner can still use an earlier one.
  * @throws InvalidTokenError
  */
 export async function undoChanges(ctx: AuthContext, { token, locale = ctx.settings.defaultLocale }: UndoInput): Promise<UndoResult> {

@@ -1,6 +1,6 @@
 /**
- * The names of authenticator makers by AAGUID. The names are only shown in a list, because an AAGUID is not signed without attestation. The
- * ids are from the public lists of the FIDO Alliance and of the passkey developers, of November 2026.
+ * The names of authenticator makers by AAGUID. The names are only shown in a list. No check uses them, because an AAGUID is not signed
+ * without attestation. The ids come from the public lists of the FIDO Alliance and of the passkey developers (November 2026).
  */
 const names: ReadonlyMap<string, string> = new Map([
   ['08987058-cadc-4b81-b6e1-30de50dcbe96', 'Windows Hello'],

@@ -1,4 +1,4 @@
-/** The part of CBOR that WebAuthn uses (CTAP 2.1 section 8): integers, bytes, texts, lists and maps. */
+/** The part of CBOR that WebAuthn uses (CTAP 2.1 section 8): integers, bytes, texts, booleans, null, lists and maps. */
 export type CborValue = number | Buffer | string | boolean | null | readonly CborValue[] | CborMap
 export type CborMap = ReadonlyMap<number | string, CborValue>
 

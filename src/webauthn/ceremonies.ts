@@ -42,7 +42,7 @@ export interface PasskeyCreationOptions {
   readonly authenticatorSelection: {
     /** The authenticator must store the passkey, so that the passkey can log in without an address. */
     readonly residentKey: 'required'
-    /** The requirement of `residentKey`, for authenticators of Level 1. */
+    /** The same requirement as `residentKey`, in the form of Web Authentication Level 1. */
     readonly requireResidentKey: true
     /** The authenticator must ask its user for a fingerprint, a face or a PIN. */
     readonly userVerification: 'required'
@@ -231,8 +231,8 @@ function isEmbedded(clientDataJSON: string): boolean {
 }
 
 /**
- * Returns true if the attestation is `none`, or if the passkey itself signed the attestation (`packed` without certificates). We requested
- * no attestation. Certificates would have to be parsed, and may contain URLs to fetch.
+ * Returns true if the attestation is `none`, or if the passkey itself signed the attestation (`packed` without certificates). Rejects
+ * certificates, because we requested no attestation. Certificates would have to be parsed, and can contain URLs to fetch.
  */
 function isUnattested(attestationObject: string): boolean {
   const decoded = decodeCbor(Buffer.from(attestationObject, 'base64url'))

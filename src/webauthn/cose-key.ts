@@ -65,7 +65,7 @@ function jwkOf(key: CborMap): JsonWebKey | null {
  */
 export function newEs256Key(): string {
   const { x = '', y = '' } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
-  // {1: 2, 3: -7, -1: 1, -2: x, -3: y}
+  // The CBOR of {1: 2, 3: -7, -1: 1, -2: x, -3: y}
   const [head, before, between] = ['a5010203262001', '215820', '225820'].map((hex) => Buffer.from(hex, 'hex')) as [Buffer, Buffer, Buffer]
   return Buffer.concat([head, before, Buffer.from(x, 'base64url'), between, Buffer.from(y, 'base64url')]).toString('base64url')
 }

@@ -3,7 +3,7 @@ import express, { type Express } from 'express'
 import { createProvider, type RegisteredClient } from './create-provider'
 import { createInteractions } from './interactions'
 
-/** A whole identity provider: its pages first, the protocol on every other path. */
+/** Returns a whole identity provider: its pages, and the protocol on all other paths. */
 export function createAcmeId(issuer: string, client: RegisteredClient): Express {
   const provider = createProvider(issuer, client)
   const app = express()
@@ -15,7 +15,7 @@ export function createAcmeId(issuer: string, client: RegisteredClient): Express 
   return app
 }
 
-/** `form-action` also covers the redirects that follow a form, and those end at the application. */
+/** The policy must allow the application's origin, because `form-action` also applies to the redirects after a form. */
 function contentSecurityPolicy(applicationOrigin: string): express.RequestHandler {
   const policy = [
     "default-src 'none'",

@@ -4,15 +4,15 @@ import { memoryAdapter } from './memory-adapter'
 import { errorPage } from './pages'
 import { findPerson } from './people'
 
-/** The one application registered at Acme ID: the demo itself. */
+/** The only application that is registered at Acme ID: the demo. */
 export interface RegisteredClient {
   readonly clientId: string
   readonly clientSecret: string
-  /** Compared byte for byte with the one in the request. */
+  /** Must be equal, byte for byte, to the redirect URI of the request. */
   readonly redirectUri: string
 }
 
-/** Acme ID's protocol side: the certified `oidc-provider`, set up as a careful provider would set it up. */
+/** Returns the protocol part of Acme ID: the certified `oidc-provider`, with secure settings. */
 export function createProvider(issuer: string, client: RegisteredClient): Provider {
   return new Provider(issuer, configurationFor(client))
 }
@@ -20,7 +20,7 @@ export function createProvider(issuer: string, client: RegisteredClient): Provid
 function configurationFor(client: RegisteredClient): Configuration {
   const { Check } = interactionPolicy
   const policy = interactionPolicy.base()
-  // Asks who is signing in every time, so that the demo can change people without cookies being cleared.
+  // Asks at every login who is logging in. So a visitor of the demo can log in as another person without clearing cookies.
   policy
     .get('login')
     ?.checks.add(
@@ -69,6 +69,6 @@ function accountOf(id: string) {
 
 function signingKey(): JWK {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  // Node types an exported JWK's members as optional; for an RSA private key they are all there.
+  // Node's type says that the members of an exported JWK are optional. An RSA private key has all of them.
   return { ...privateKey.export({ format: 'jwk' }), kid: randomBytes(8).toString('hex'), alg: 'RS256', use: 'sig' } as JWK
 }

@@ -3,7 +3,7 @@ import type { Provider } from 'oidc-provider'
 import { consentPage, errorPage, signInPage } from './pages'
 import { findPerson } from './people'
 
-/** What a person sees at Acme ID: who are you, may this application know that, or no thanks. */
+/** Returns the routes of Acme ID's pages: the page where a person logs in, and the page where the person consents or cancels. */
 export function createInteractions(provider: Provider): Router {
   const router = express.Router()
   const form = express.urlencoded({ extended: false })
@@ -37,7 +37,7 @@ export function createInteractions(provider: Provider): Router {
     const grant = known ?? new provider.Grant({ accountId: session.accountId, clientId: String(params.client_id) })
     const missing = prompt.details.missingOIDCScope
     if (Array.isArray(missing)) grant.addOIDCScope(missing.join(' '))
-    // Merged, so that the sign-in of this same attempt still counts and nobody is asked twice.
+    // `mergeWithLastSubmission` keeps the login of this attempt, so that the person is not asked twice.
     await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } }, { mergeWithLastSubmission: true })
   }
 
@@ -47,7 +47,7 @@ export function createInteractions(provider: Provider): Router {
   }
 }
 
-/** Express 4 does not see a rejected promise by itself. */
+/** Passes a rejection to `next`, because Express 4 does not handle rejected promises. */
 function handle(work: (request: Request, response: Response) => Promise<void>): RequestHandler {
   return (request, response, next) => {
     work(request, response).catch(next)

@@ -5,7 +5,7 @@ interface Entry {
   expiresAt: number
 }
 
-/** Where Acme ID keeps its sessions, grants and codes: in this process, until it ends. */
+/** Stores Acme ID's sessions, grants and codes in the memory of this process. */
 export function memoryAdapter(): AdapterFactory {
   const entries = new Map<string, Entry>()
   return (model) => adapterOf(model, entries)

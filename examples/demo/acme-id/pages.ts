@@ -1,6 +1,6 @@
 import { type Person, people } from './people'
 
-/** Who is signing in? No passwords: everybody here is made up. */
+/** Asks who is logging in. There are no passwords, because all people here are invented. */
 export function signInPage(uid: string, application: string): string {
   return page(
     'Sign in',
@@ -14,7 +14,7 @@ export function signInPage(uid: string, application: string): string {
   )
 }
 
-/** May the application know this? Shows the very values that will be shared. */
+/** Asks for the person's consent, and shows the values that the application will get. */
 export function consentPage(uid: string, application: string, person: Person): string {
   return page(
     'Share your account',

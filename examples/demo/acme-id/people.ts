@@ -1,11 +1,11 @@
-/** Somebody with an account at Acme ID. The id is what Acme ID hands out as `sub`: stable, and meaningless elsewhere. */
+/** A person with an account at Acme ID. The id becomes the claim `sub`. The id never changes, and has no meaning outside Acme ID. */
 export interface Person {
   readonly id: string
   readonly name: string
   readonly email: string
 }
 
-/** Made up, all three. example.com belongs to nobody (RFC 2606). */
+/** Three invented people. Nobody owns the domain example.com (RFC 2606). */
 export const people: readonly Person[] = [
   { id: 'acme-4711', name: 'Maya Okafor', email: 'maya@example.com' },
   { id: 'acme-4712', name: 'Jonas Lindqvist', email: 'jonas@example.com' },

@@ -1,4 +1,4 @@
-/** An account at Octo ID. As at GitHub the numeric id is what stays, the login can be changed, and the email may be private. */
+/** An account at Octo ID. As at GitHub, the numeric id never changes, the login can change, and the email may be private. */
 export interface OctoAccount {
   readonly id: number
   readonly login: string
@@ -6,7 +6,7 @@ export interface OctoAccount {
   readonly email: string | null
 }
 
-/** Made up, like everybody at Acme ID. Whether Maya's address is verified Octo ID does not say. */
+/** Invented accounts, as at Acme ID. Octo ID does not say whether Maya's address is verified. */
 export const accounts: readonly OctoAccount[] = [
   { id: 90210, login: 'maya-codes', name: 'Maya Okafor', email: 'maya@example.com' },
   { id: 90211, login: 'jonas-l', name: 'Jonas Lindqvist', email: null },

@@ -15,14 +15,17 @@ interface Grant {
   codeChallenge: string
 }
 
-/** An OAuth 2.0 provider in the manner of GitHub: no OpenID, no id_token, a profile behind an API. Remembers nothing over a restart. */
+/**
+ * Returns an OAuth 2.0 provider like GitHub: without OpenID Connect and id_token, with an API for the profile. A restart deletes all its
+ * data.
+ */
 export function createOctoId(client: OctoClient): Express {
   const codes = new Map<string, Grant>()
   const tokens = new Map<string, OctoAccount>()
   const app = express()
   const form = express.urlencoded({ extended: false })
   app.disable('x-powered-by')
-  // Its own mark and colours; the shape of its pages is Acme ID's.
+  // Octo ID has its own logo and colours. The rest of the style is from Acme ID.
   app.use(
     '/assets',
     express.static(path.join(import.meta.dirname, 'assets')),
@@ -52,7 +55,7 @@ export function createOctoId(client: OctoClient): Express {
     const grant = codes.get(String(code))
     codes.delete(String(code))
     const isRight = id === client.clientId && secret === client.clientSecret && grant?.codeChallenge === challengeOf(String(verifier))
-    // GitHub refuses with a 200, too.
+    // GitHub, too, reports this error with status 200.
     if (!grant || !isRight) return void response.json({ error: 'bad_verification_code' })
     response.json({ access_token: keep(tokens, grant.account), token_type: 'bearer', scope: 'read:user,user:email' })
   })
@@ -63,7 +66,7 @@ export function createOctoId(client: OctoClient): Express {
     response.json({ ...account, avatar_url: null })
   })
 
-  /** Null unless the request is of the one application that is registered here, for its one address. */
+  /** Returns the parameters of the request. Returns null if the request is not from the registered application with its redirect URI. */
   function askedFor(given: Record<string, unknown>) {
     const { client_id, redirect_uri, state, code_challenge, code_challenge_method } = given
     if (client_id !== client.clientId || redirect_uri !== client.redirectUri || code_challenge_method !== 'S256') return null
@@ -80,7 +83,7 @@ function keep<Value>(map: Map<string, Value>, value: Value): string {
   return key
 }
 
-/** RFC 7636 section 4.6. */
+/** Returns the PKCE challenge of a verifier (RFC 7636 section 4.6). */
 function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
 }
@@ -89,7 +92,7 @@ function bearerOf(request: Request): string {
   return /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
 }
 
-/** `form-action` also covers the redirects that follow a form, and those end at the application. */
+/** The policy must allow the application's origin, because `form-action` also applies to the redirects after a form. */
 function contentSecurityPolicy({ redirectUri }: OctoClient): string {
   const application = new URL(redirectUri).origin
   return `default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' ${application}; base-uri 'none'; frame-ancestors 'none'`

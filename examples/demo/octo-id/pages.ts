@@ -1,6 +1,6 @@
 import type { OctoAccount } from './accounts'
 
-/** Who are you, and may the application know? One page for both, as the account's name on the button says what is shared. */
+/** Asks for the account and for the consent on one page. A button for each account does both. */
 export function authorizePage(asked: Record<string, string>, accounts: readonly OctoAccount[]): string {
   const hidden = Object.entries(asked).map(
     ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,

@@ -4,9 +4,9 @@ import { languageOf } from '../language'
 import { outboxPage } from './page'
 
 export interface Outbox {
-  /** What the library is given. A real app's mailer hands the mail to SMTP or a mail service here. */
+  /** The mailer for the library. In a real app, the mailer passes each mail to an SMTP server or a mail service. */
   mailer: Mailer
-  /** A page with the mails that were "sent", for development: whoever can open it can take over every account. */
+  /** A page with the mails, only for development. Everybody who can open the page can take over every account. */
   router: Router
 }
 
@@ -16,15 +16,15 @@ export interface SentMail extends AuthMail {
 
 const mostKept = 50
 
-/** The library mails up to two seconds after its answer, so the page looks again that many seconds after each of its first looks. */
+/** The library sends a mail up to two seconds after its response. So the page reloads itself twice: after 1 second, and 2 seconds later. */
 const looksAgainAfter = [1, 2]
 
-/** A development mailer: nothing leaves this process, and the last 50 mails can be read on a page. */
+/** Returns a mailer for development. The mailer sends no mail, and a page shows the last 50 mails. */
 export function createOutbox(): Outbox {
   const mails: SentMail[] = []
   const router = express.Router()
   router.get('/', (request, response) => {
-    // Links in here are as good as passwords.
+    // The page contains links that are as powerful as passwords. So no cache may store the page.
     const look = Number(request.query.look) || 0
     const seconds = looksAgainAfter[look]
     const nextLook = seconds === undefined ? null : { seconds, path: `/outbox?look=${look + 1}` }

@@ -34,8 +34,9 @@ export interface NextLook {
 }
 
 /**
- * The newest mail first. Its text, not its HTML: what is shown here was written by somebody else.
- * @param nextLook when the page loads itself again, without script; null: it stays as it is
+ * Returns the page with the mails, newest first. The page shows the text of a mail and not its HTML, because other people can write parts
+ * of a mail.
+ * @param nextLook when the page reloads itself without a script; null if the page does not reload itself
  */
 export function outboxPage(mails: readonly SentMail[], language: Language, nextLook: NextLook | null): string {
   const { title, lookAgain, demoOnly, warning, looking, looked, empty, other } = texts[language]
@@ -81,7 +82,7 @@ function mailArticle(mail: SentMail, language: Language): string {
       </article>`
 }
 
-/** Only the link that the library made is one here, whatever else the text may hold. */
+/** Returns the text of a mail as HTML. Only the link that the library made becomes a link. */
 function textWithLink({ text, url }: SentMail): string {
   if (url === null) return escapeHtml(text.trim())
   const anchor = `<a href="${escapeHtml(url)}">${escapeHtml(url)}</a>`

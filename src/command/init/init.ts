@@ -66,8 +66,8 @@ export async function init(flags: InitCommandFlags, surroundings: Surroundings):
 }
 
 /**
- * Returns the reason why the command can write nothing, or null. An existing file with the same name would be overwritten. An existing auth
- * module in another place would hide the new module.
+ * Returns the reason why the command must write nothing, or null. The command does not overwrite an existing file. It also writes nothing
+ * if the app has an auth module in another place, because that module would hide the new module.
  */
 function obstacleIn({ folder, authFile, knexfile }: App): string | null {
   const named = namedInPackage(folder)

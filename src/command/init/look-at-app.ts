@@ -40,7 +40,7 @@ export async function lookAtApp({ folder, env }: Pick<Surroundings, 'folder' | '
   }
 }
 
-/** Returns the file that `npm start` runs. If there is none, returns `main` of package.json, or a usual name. */
+/** Returns the file that `npm start` or `npm run dev` runs. If there is none, returns `main` of package.json, or a usual name. */
 function entryOf(folder: string, { scripts, main }: Record<string, unknown>): string | null {
   const { start = '', dev = '' } = Object(scripts) as Record<string, unknown>
   const named = `${start} ${dev} ${main ?? ''}`.split(/\s+/).filter((word) => /\.[cm]?[jt]s$/.test(word))

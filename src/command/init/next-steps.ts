@@ -62,8 +62,8 @@ function migrateByKnex(knexfile: string): string {
 }
 
 /**
- * Returns the command that writes the variables for this machine into `.env`. The printed command creates the secret, so no file of ours
- * contains the secret.
+ * Returns the command that writes the variables for this machine into `.env`. That command creates the secret when it runs, so the output
+ * of `init` contains no secret.
  */
 function variables(app: App, plan: Plan, env: Env): string[] {
   const known = { NODE_ENV: 'development', AUTH_PUBLIC_URL: 'http://localhost:3000', AUTH_JWT_SECRET: '%s' }

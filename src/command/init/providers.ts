@@ -23,7 +23,7 @@ export interface ProviderCode {
   readonly clientSecret: string
 }
 
-/** Returns the names for a provider. `providersFromEnv()` reads the same variables. */
+/** Returns the names that the auth module uses for a provider. `providersFromEnv()` reads the same environment variables. */
 export function codeOf(name: ProviderName): ProviderCode {
   const prefix = `OAUTH_${name.toUpperCase()}_CLIENT`
   return { name, className: classes[name], clientId: `${prefix}_ID`, clientSecret: `${prefix}_SECRET` }

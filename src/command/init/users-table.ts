@@ -32,7 +32,7 @@ export interface NotLooked {
   readonly why: string
 }
 
-/** How long a remote or silent database may take, in milliseconds. */
+/** The time limit for reading the database, in milliseconds. The database can be remote, or not respond. */
 const longestLookMs = 4_000
 
 const tables = ['users', 'user', 'accounts', 'members', 'people']
@@ -57,8 +57,9 @@ const synonyms: Readonly<Record<Field, readonly string[]>> = {
 }
 
 /**
- * The fields that `init` asks for. With providers, it also asks for `name`. doorward works without `emailVerifiedAt`, but then a password
- * reset by the owner does not remove the factors, passkeys and identities that an attacker added before.
+ * The fields for which `init` requires a column. With providers, `init` also requires `name`. doorward also works without
+ * `emailVerifiedAt`. In that case, however, a password reset by the owner does not remove the factors, passkeys and identities that an
+ * attacker added before.
  */
 const required: readonly Field[] = ['id', 'email', 'hashedPassword', 'isActive', 'createdAt', 'updatedAt', 'emailVerifiedAt']
 
@@ -75,7 +76,7 @@ export async function findUsersTable(app: App, knexfile: Knexfile, hasProviders:
   } catch (error) {
     return { why: sentenceOf(error) }
   } finally {
-    void knex?.destroy().catch(() => {}) // the command does not wait
+    void knex?.destroy().catch(() => {}) // the command does not wait for this
   }
 }
 
@@ -140,7 +141,7 @@ function idsOf(id: ColumnFacts | undefined): UsersTable['ids'] {
   return id?.family === 'text' && id.length !== 36 ? 'text' : 'uuid'
 }
 
-/** Returns true for a required text column without a default. The app can recognize an empty text as missing. */
+/** Returns true for a required text column without a default. The auth module fills it with an empty text, which the app can recognize. */
 function isOwnToFill({ isNotNull, isFilled, family }: ColumnFacts): boolean {
   return isNotNull && !isFilled && family === 'text'
 }

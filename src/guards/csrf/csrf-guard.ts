@@ -13,8 +13,8 @@ import { type SignerOptions, tokenSigner } from './token-signer'
 
 export interface CsrfGuardOptions extends SignerOptions {
   /**
-   * Paths that the guard does not check, from the app's root. The guard also skips all paths below. `/webhooks` does not include
-   * `/webhooks-admin`.
+   * Full paths (from the app's root) that the guard does not check. The guard also does not check any path below them. `/webhooks` does not
+   * include `/webhooks-admin`.
    */
   exclude?: readonly string[]
   /** The secret of csrfToken(). The guard rejects a token with a wrong signature, and a token for another session. */

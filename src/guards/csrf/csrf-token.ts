@@ -34,7 +34,7 @@ export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
     const token = kept ?? (signer ? signer.mint(req, res) : randomBytes(32).toString('base64url'))
     if (kept === null) {
       res.cookie(csrfCookieName, token, { path: '/', sameSite: 'lax', secure, httpOnly: false })
-      // A shared cache would give one person's token to another person.
+      // Without this header, a shared cache could give one person's token to another person.
       res.setHeader('Cache-Control', 'private, no-store')
     }
     res.vary('Cookie')
@@ -43,7 +43,7 @@ export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
   }
 }
 
-/** Returns the cookie's token if the token has the library's form. Any other text would appear in the host's pages. */
+/** Returns the cookie's token if the token has the library's form. Otherwise returns null, because the host's pages contain the token. */
 function reusable(signer: TokenSigner | null, req: Request): string | null {
   const token = readCsrfCookie(anySite, req)
   if (token === null) return null

@@ -2,9 +2,10 @@ import type { Request } from 'express'
 import { ConfigurationError } from '../../errors'
 
 /**
- * Returns a function that checks whether the path of a request is excluded. The function compares whole segments from the app's root, with
- * the app's setting of letter case. The function reads the path that Express uses for its routes. The function never excludes a path that a
- * later handler could read differently. Such a path contains `..`, `%2e`, `//`, `\`, or slashes that are encoded once or twice.
+ * Returns a function that checks whether the path of a request is excluded. The function compares whole segments from the app's root. It
+ * ignores letter case, unless the app has `case sensitive routing`. The function reads the path that Express uses for its routes. The
+ * function never excludes a path that a later handler could read differently. Such a path contains `..`, `%2e`, `//`, `\`, or slashes that
+ * are encoded once or twice.
  * @throws ConfigurationError for an invalid path
  */
 export function excludedPaths(exclude: readonly string[] = []): (req: Request) => boolean {
@@ -21,7 +22,10 @@ export function excludedPaths(exclude: readonly string[] = []): (req: Request) =
   }
 }
 
-/** Returns the segments of a prefix in the encoding of a request's path. Express compares encoded paths: `%6f` and `o` are different. */
+/**
+ * Returns the segments of a prefix in the encoding of a request's path, because Express compares encoded paths: `%6f` and `o` are
+ * different.
+ */
 function segmentsOfPrefix(prefix: unknown): readonly string[] {
   const isPath = typeof prefix === 'string' && /^\/[^/]/.test(prefix) && !/[?#*%:(){}]/.test(prefix) && prefix.isWellFormed()
   if (!isPath || !isPlain(encodeURI(prefix)))

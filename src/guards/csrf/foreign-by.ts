@@ -3,15 +3,18 @@ import { isOrigin } from '../../config/web-address'
 import { ConfigurationError } from '../../errors'
 
 /**
- * Returns the header that shows that a page of another site sent the request. Returns null if the page is allowed. Allowed are the origin
- * of the request's Host header, which no page can choose, and the trusted origins. A client without these headers, such as curl or a native
- * app, passes. Such a client has no browser that attaches cookies.
+ * Returns which header shows that a page of another site sent the request: `origin`, or `site` for `Sec-Fetch-Site`. Returns null if the
+ * page is allowed. Allowed are the trusted origins and the origin of the request's Host header. This is safe, because no page can choose
+ * the Host header.
+ *
+ * A client that sends neither `Origin` nor `Sec-Fetch-Site` passes. It is not a browser that attaches cookies, but for example curl or a
+ * native app.
  */
 export function foreignBy(req: Request, trustedOrigins: readonly string[]): 'origin' | 'site' | null {
   const { origin } = req.headers
   if (origin !== undefined && trustedOrigins.includes(origin)) return null
   if (origin !== undefined && !isHost(req.headers.host, origin)) return 'origin'
-  // The browser also compares the scheme. The server does not know the scheme behind a proxy.
+  // `Sec-Fetch-Site` is checked too, because the browser also compares the scheme. Behind a proxy, the server does not know the scheme.
   const site = req.headers['sec-fetch-site']
   return site === undefined || site === 'same-origin' || site === 'none' ? null : 'site'
 }

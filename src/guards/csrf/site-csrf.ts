@@ -38,9 +38,9 @@ function sentToken(req: Request): string | null {
   return headerToken(req) ?? formToken(req)
 }
 
-/** Reads the token only from a form. A script that sends JSON can set the header. */
+/** Reads the token only from a form, because a script that sends JSON can set the header. */
 function formToken(req: Request): string | null {
   if (!/^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(req.headers['content-type'] ?? '')) return null
-  const { _csrf: token } = Object(req.body) as { _csrf?: unknown } // a parser may set any value
+  const { _csrf: token } = Object(req.body) as { _csrf?: unknown } // a parser of the host can set any value
   return typeof token === 'string' ? token : null
 }

@@ -33,11 +33,12 @@ export interface TokenSigner {
 /**
  * Signs CSRF tokens with the signed double submit (OWASP, Cross-Site Request Forgery Prevention): `random.session.browser.mac`. A token is
  * bound to the session that an earlier guard found. A token is also bound to a random value in a separate cookie. So if an attacker's
- * subdomain sets a token as a cookie, the guard rejects the token. That token is for another session and another browser.
+ * subdomain sets a token as a cookie, the guard rejects the token, because it is for another session and another browser.
  *
- * If the token and the request both have a session, the two sessions must be the same. Otherwise the browser must be the same, because a
- * guard may run after this check. If a request has no session and no cookie of the library, an attacker gains nothing from the request. The
- * guard then accepts any token with a valid signature. So a request with an expired session gets 401 and not 403.
+ * If the token and the request both have a session, the two sessions must be the same. Otherwise the browser must be the same. The session
+ * can be unknown here, because the guard that finds it can run after this check. If a request has no session and no cookie of the library,
+ * an attacker gains nothing from the request. The guard then accepts any token with a valid signature. So a request with an expired session
+ * gets 401 and not 403.
  */
 export function tokenSigner(where: string, options: SignerOptions & { secure?: boolean }): TokenSigner | null {
   const {
@@ -94,11 +95,12 @@ function sign(key: KeyObject, random: string, ofSession: string, ofBrowser: stri
 }
 
 /**
- * Returns the part of a token that binds the token. The part is an HMAC, because scripts can read the token and must not learn the session.
+ * Returns the part of a token that binds the token to a session or a browser. The part is an HMAC, because scripts can read the token and
+ * must not learn the session.
  */
 function bindingOf(key: KeyObject, kind: 'session' | 'browser', to: string | null | undefined): string {
   if (to === null || to === undefined || to === '') return ''
-  // A promise would become the same text for every person.
+  // A promise is rejected, because as text it would be the same for every person.
   if (typeof to !== 'string') throw new TypeError('The option session of csrfToken and csrfGuard must return text, and no promise.')
   return createHmac('sha256', key).update(`${kind}:${to}`, 'utf8').digest().subarray(0, 16).toString('base64url')
 }

@@ -11,8 +11,8 @@ export interface Answer {
 const maxBodyBytes = 1024 * 1024
 
 /**
- * Headers that belong to one connection or one transmission, not to the response (RFC 9110 section 7.6.1). The list includes cookies. A
- * cookie is for one browser, and a repeated cookie could name a session that has ended.
+ * Headers that belong to one connection or one transmission, not to the response (RFC 9110 section 7.6.1). The list includes cookies,
+ * because a cookie is for one browser, and a repeated cookie could name a session that has ended.
  */
 const ofOneSending = new Set([
   'set-cookie',
@@ -44,7 +44,7 @@ export function captureAnswer(req: Request, res: Response, done: (answer: Answer
 
   hear(res, body.add, () => {
     const bytes = body.bytes()
-    // If the body did not arrive completely, another attempt may succeed.
+    // If the body of the request did not arrive completely, the response is not stored. A later attempt can then succeed.
     const isCutOff = req.destroyed && !req.complete
     done(bytes && !isCutOff ? answerOf(sent ?? readHead(res), inFront, bytes) : null)
   })
@@ -54,7 +54,8 @@ export function captureAnswer(req: Request, res: Response, done: (answer: Answer
 type Passing = (...given: unknown[]) => unknown
 
 function hear(res: Response, written: (chunk: unknown, encoding: unknown) => void, ended: () => void): void {
-  // Earlier middleware may call methods of `res` that this function replaced.
+  // During a call, earlier middleware can call `res.write` or `res.end` again. `isPassing` prevents that such a call is captured a second
+  // time.
   let isPassing = false
   let isEnded = false
 
@@ -146,9 +147,9 @@ function collectBody(): { add(chunk: unknown, encoding: unknown): void; bytes():
   }
 }
 
-/** Returns a copy of a chunk, because a stream may reuse its buffer. The caller of `end` may pass only a callback. */
+/** Returns a copy of a chunk, because a stream can reuse its buffer. If the caller of `end` passed only a callback, the copy is empty. */
 function bytesOf(chunk: unknown, encoding: unknown): Buffer {
-  // Node rejects an unknown encoding.
+  // The code does not check the encoding, because Node rejects an unknown encoding.
   if (typeof chunk === 'string') return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
   return chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0)
 }

@@ -3,8 +3,8 @@ import { consoleLogger, describeError, safely } from '../../logger'
 import type { ResponseCache } from './response-cache'
 
 /**
- * How long a claim stays after the client disconnected, in milliseconds. The handler may still run, and a second attempt must not run in
- * parallel.
+ * How long a claim stays after the client disconnected, in milliseconds. The handler can still be running, and a second attempt must not
+ * run in parallel.
  */
 const graceMs = 60_000
 
@@ -33,7 +33,7 @@ export function holdClaim(
     if (isSettled) return
     isSettled = true
     clearTimeout(timer)
-    if (performance.now() < endsAt) void write(kept) // later, another request may have the claim
+    if (performance.now() < endsAt) void write(kept) // after that time, another request can have the claim
   }
 
   async function write(kept: { value: string; ttlSeconds: number } | null): Promise<void> {

@@ -80,7 +80,7 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
         (answer) => (answer ? replay(res, answer) : next()),
         (error: unknown) => refuse(req, res, next, error),
       )
-      // Express handles errors of the handler. Nothing else handles this promise.
+      // Express handles errors of the handler. `catch` only prevents an unhandled rejection of this promise.
       .catch(() => undefined)
   }
 

@@ -18,7 +18,7 @@ export function readIdempotencyKey(req: Request): string | null {
 
 /** Returns the cache key. The key is different for every caller and every request. */
 export function cacheKeyOf(req: Request, key: string, caller: readonly unknown[]): string {
-  const host = req.headers.host?.toLowerCase().replace(/:\d+$/, '') // one process may serve several tenants by host name
+  const host = req.headers.host?.toLowerCase().replace(/:\d+$/, '') // one process can serve several tenants by host name
   return digestOf([req.method, host, req.baseUrl + req.url, key, caller])
 }
 

@@ -25,7 +25,7 @@ const deadlineMs = 2_000
 export async function asked<T>(question: () => Promise<T>, tooLate: (answer: T) => unknown): Promise<T> {
   let isLate = false
   const answer = (async () => question())()
-  answer.then((said) => isLate && tooLate(said)).catch(() => undefined) // an error is thrown below
+  answer.then((said) => isLate && tooLate(said)).catch(() => undefined) // `inTime` below also gets the error
   try {
     return await inTime(answer, deadlineMs, () => {
       isLate = true

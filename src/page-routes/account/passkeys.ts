@@ -33,7 +33,7 @@ export const addPasskey: AccountPage = {
   show: ({ ctx, reader, formOf }, state) => addPasskeyPage(reader, state, { options: `${ctx.prefix}/passkeys/register/options`, formOf }),
   async post({ ask }, { name = '', ...fields }) {
     if ((fields['credential'] ?? '') === '') {
-      await ask.passkeyRegistrationOptions() // throws the same error as the script's request
+      await ask.passkeyRegistrationOptions() // if the script's request failed, throws the same error
       throw new FormFault({ form: 'passkey.not_made' })
     }
     await ask.registerPasskey({ ...shownPasskey(fields), ...(name.trim() !== '' && { name }) })

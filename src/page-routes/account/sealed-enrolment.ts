@@ -9,7 +9,7 @@ export interface PageEnrolment {
   readonly recoveryCodes: readonly string[]
 }
 
-/** The lifetime of the encrypted text, in seconds. A pending second factor waits for its first code for the same time. */
+/** The lifetime of the encrypted text, in seconds. A pending second factor has the same lifetime. */
 const lifeSeconds = 900
 
 /** Returns an encrypted text for a hidden field. The text is valid for 15 minutes, and only in this session. */

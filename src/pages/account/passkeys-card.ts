@@ -39,7 +39,10 @@ function row(reader: Reader, passkey: ShownPasskey): Html {
 `
 }
 
-/** The script requests the options when the person presses the button. So the options belong to the session that is fresh at that time. */
+/**
+ * Returns the page that adds a passkey. The script requests the options when the person presses the button. So the options belong to the
+ * session that is fresh at that time.
+ */
 export function addPasskeyPage(reader: Reader, state: FormState, { options, formOf }: { options: string; formOf: Part }): Html {
   return card(
     html`<h1>${reader.text('passkey.add')}</h1>

@@ -15,8 +15,8 @@ const ended = new WeakSet<Entry[]>()
 
 /**
  * Returns a function that runs an effect after the host's commit. If the host rolls back the transaction, or rolls back to an earlier
- * savepoint, the effect does not run. The code watches the SQL statements, because knex's promise also resolves after `trx.rollback()`. The
- * promise of a nested transaction resolves at its RELEASE, before the host's commit.
+ * savepoint, the effect does not run. The code watches the SQL statements, because knex's promises do not show a commit. The promise of a
+ * transaction also resolves after `trx.rollback()`. The promise of a nested transaction resolves at its RELEASE, before the host's commit.
  */
 export function afterCommitOf(trx: Knex.Transaction): (effect: () => void) => void {
   const log = logOf(outermost(trx))

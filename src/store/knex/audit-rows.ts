@@ -19,7 +19,9 @@ export interface AuditRecord {
 }
 
 export interface AuditRows {
-  /** Inserts the records by one statement, on a separate connection of the pool. Existing rows stay unchanged. */
+  /**
+   * Inserts the records by one statement, on a connection of the pool, outside of every other transaction. Existing rows stay unchanged.
+   */
   insert(records: readonly AuditRecord[]): Promise<void>
   /** Deletes rows written at `before` or earlier, at most `most` of them. */
   deleteOlder(older: Expired): Promise<number>

@@ -18,8 +18,9 @@ const LARGEST_KEY = 2n ** 63n - 1n
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
 /**
- * Marks the place of a value in a compiled query (`compiledFor`). Each run supplies the value. `canHold` must accept the value. `inColumn`
- * returns the slot that converts the value for a kind of column. For one kind it always returns one slot object.
+ * Marks the place of a value in a compiled query (`compiledFor`). Each run supplies the value. Before a run, its caller checks the value
+ * with `canHold`. `inColumn` returns the slot that converts the value for a kind of column. For each kind, it always returns the same slot
+ * object.
  */
 export class Slot<Input> {
   readonly read: (input: Input) => unknown
@@ -56,7 +57,7 @@ export function canHold(kind: ColumnKind, value: unknown, maxLength = Number.POS
   }
 }
 
-/** Converts a value that `canHold` accepted for WHERE, INSERT and SET. */
+/** Converts a value to the form of its column, for WHERE, INSERT and SET. `canHold` must have accepted the value. */
 export function toColumn(kind: ColumnKind, value: unknown, knex: Queryable, dialect: Dialect): Knex.Value | null {
   if (value === null || value === undefined) return null
   const bound = value instanceof Slot ? value.inColumn(kind, dialect) : toBinding(kind, value, dialect)
@@ -66,17 +67,18 @@ export function toColumn(kind: ColumnKind, value: unknown, knex: Queryable, dial
 
 function toBinding(kind: ColumnKind, value: unknown, dialect: Dialect): string | number | boolean | null {
   if (value === null || value === undefined) return null
+  // `canHold` accepted the value, so the value has the type that its kind requires.
   switch (kind) {
     case 'boolean':
-      return dialect.booleanToColumn(value as boolean) // by the field's type
+      return dialect.booleanToColumn(value as boolean)
     case 'native':
-      return dialect.instantToColumn(value as Date) // by the field's type
+      return dialect.instantToColumn(value as Date)
     case 'epoch_ms':
-      return (value as Date).getTime() // by the field's type
+      return (value as Date).getTime()
     case 'iso':
-      return (value as Date).toISOString() // by the field's type
+      return (value as Date).toISOString()
     default:
-      return value as string | number // by the field's type
+      return value as string | number
   }
 }
 
@@ -118,7 +120,7 @@ const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
 function toInstant(value: unknown): Date {
   if (value instanceof Date) return value
   const instant = Number.isInteger(value) ? new Date(value as number) : fromText(String(value))
-  // Throws, because an invalid date would never compare as expired.
+  // An invalid date is an error, because it would never compare as expired.
   if (Number.isNaN(instant.getTime())) throw new Error('A date in the database cannot be read')
   return instant
 }

@@ -61,7 +61,7 @@ export function slotsOf<Input extends object>(fields: readonly (keyof Input)[]):
 }
 
 export function compileOnce<Input>(query: Knex.QueryBuilder | Knex.Raw): (input: Input) => Statement {
-  const { sql, bindings } = query.toSQL() // the object itself holds a connection, so only these two are kept
+  const { sql, bindings } = query.toSQL() // the code keeps only these two, because the object holds a connection
   const name = `doorward_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`
   const values: readonly unknown[] = bindings
   return (input) => ({ name, sql, bindings: values.map((value) => (value instanceof Slot ? value.read(input) : value) as Knex.Value) }) // each value is already converted for its column

@@ -15,13 +15,19 @@ export interface Connection {
   readonly transaction?: Queryable
   /** Runs one statement. `verb` is the name of the method, for errors. */
   statement<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /** Runs `updateReturning`, which sends one statement. If the database has no RETURNING, runs its two statements in one transaction. */
+  /**
+   * Runs `updateReturning`, which sends one statement. If the database has no RETURNING, `updateReturning` sends two statements, and
+   * `guarded` runs them in one transaction.
+   */
   guarded<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** Runs several statements in one transaction. If a transaction is open, the statements join the open transaction. */
   together<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** Runs `work` in one transaction. If a transaction is open, `work` joins it. Then the deadline of the open transaction applies. */
   unit<T>(work: (connection: Connection) => Promise<T>, options?: UnitOptions): Promise<T>
-  /** Runs a method with several statements, without a transaction of its own. An open transaction must not end between the statements. */
+  /**
+   * Runs a method that sends several statements. Begins no transaction. If the store has an open transaction, it must not end before the
+   * method (`newUnit` throws).
+   */
   whole<T>(verb: string, work: () => Promise<T>): Promise<T>
 }
 
@@ -51,16 +57,16 @@ interface InTransaction {
   readonly advise?: Advise | undefined
   /** Throws if the transaction has ended, because the statement would then run outside of the transaction. */
   readonly refuse?: () => void
-  /** The errors inside the transaction, for its owner. */
+  /** The errors inside the transaction. The code that began the transaction reads them. */
   readonly failures?: Error[]
   /** The methods that are still running, with their names. */
   readonly begun?: Map<Promise<unknown>, string>
 }
 
 /**
- * Runs methods inside a transaction, one after the other. If a transaction loses a conflict, InnoDB ends the transaction. A later statement
- * that was already on its way would then be committed alone. After a conflict this connection does not repeat anything, because only the
- * owner of the transaction can run the transaction again.
+ * Runs methods inside a transaction, one after the other. If a transaction loses a conflict, InnoDB ends the transaction. If the next
+ * statement were already on its way, InnoDB would then commit this statement alone. After a conflict this connection does not repeat
+ * anything, because only the owner of the transaction can run the transaction again.
  */
 export function transactionConnection(
   db: Queryable,
@@ -98,8 +104,8 @@ interface Progress {
 const commitMs = 5_000
 
 /**
- * Rejects at the deadline, but first waits for a COMMIT that has begun. Suppose that we rejected and the database still committed: then the
- * mails and events of the work would be lost, and the person could not repeat a sign-up.
+ * Rejects at the deadline, but first waits for a COMMIT that has begun. Otherwise the call could reject although the database commits. The
+ * mails and events of the work would then be lost, and the person could not repeat a sign-up.
  */
 async function untilDeadline<T>(result: Promise<T>, deadlineMs: number, progress: Progress, abandon: () => void): Promise<T> {
   let isLate = false
@@ -139,7 +145,8 @@ async function newUnit<T>(
       const result = await Promise.race([work(connection), whenAborted(abandoned)])
       const [unended] = begun.values()
       if (unended) throw new Error(`The transaction ended before ${unended} did: await every method of the store`) // else the database could commit half of the method
-      // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK. So a failure rejects even if `work` caught the error.
+      // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK. So the call rejects after a failure, even if `work`
+      // caught the error.
       if (failures[0]) throw failures[0]
       if (refused.length > 0) throw translateDriverError('transaction', refused[0])
       if (abandoned.aborted) throw new ServiceUnavailableError()

@@ -77,13 +77,16 @@ async function countUpReturning(db: Queryable, key: string, endsAt: number, now:
   return { count: Number(row.counted), secondsLeft: secondsBetween(now, Number(row.ends)) }
 }
 
-/** The remaining seconds take 25 bits, which is over a year. If the count is below 2^27, a JavaScript number holds the sum exactly. */
+/**
+ * The remaining seconds take 25 bits, which is over a year. If the count is below 2^27, a JavaScript number holds the packed number
+ * exactly.
+ */
 const YEAR = 2 ** 25
 const topCount = 2 ** 27 - 1
 
 /**
  * Counts in MySQL, which has no RETURNING. LAST_INSERT_ID(n) in an UPDATE returns one integer with the response. So this function packs the
- * count and the remaining seconds into one number. If the statement inserted the row, the number is 0.
+ * count and the remaining seconds into one number. If a new window began, the number is 0.
  */
 async function countUpPacked(db: Queryable, key: string, endsAt: number, now: number): Promise<Counted> {
   const secondsLeft = 'least(ceil((?? - ?) / 1000), ?)'
@@ -103,7 +106,10 @@ async function countUpPacked(db: Queryable, key: string, endsAt: number, now: nu
   return { count: Math.floor(answer / YEAR), secondsLeft: answer % YEAR }
 }
 
-/** Repeats the condition on `ends_at` outside of the subquery. So a new window with an old key stays. */
+/**
+ * Deletes ended windows. The statement repeats the condition on `ends_at` outside of the subquery. So a row stays if another request began
+ * a new window in it meanwhile.
+ */
 function removeEnded(db: Queryable, { name }: Dialect, instant: number, most: number): PromiseLike<number> {
   const ended = db(TABLE).where(ENDS_AT, '<', instant)
   if (name === 'mysql') return deleteUpTo(db, ended, most)

@@ -37,7 +37,10 @@ export interface HostTables {
    * sessions.
    */
   sessions?: TableOptions<SessionRecord> | false
-  /** Links and codes of login by email. Default table: `auth_email_logins`. `false`: you do not have the table, and no login by email. */
+  /**
+   * Links and codes of login by email. Default table: `auth_email_logins`. `false`: you do not have the table, and your service has no
+   * login by email.
+   */
   emailLogins?: TableOptions<EmailLoginRecord> | false
 }
 

@@ -63,7 +63,10 @@ async function removeOrLeave(
   }
 }
 
-/** Locks the user's row and checks the account again, because the owner may have activated it or signed up again meanwhile. */
+/**
+ * Deletes one account. First locks the user's row and checks the account again, because the owner may have activated the account or signed
+ * up again meanwhile.
+ */
 async function remove(connection: Connection, tables: Tables, hostTables: HostTables, id: string, before: Date): Promise<boolean> {
   const { users, identities, userTokens, recoveryCodes, sessions } = tables
   const verb = 'users.deleteAbandoned'

@@ -21,7 +21,7 @@ export function deleteExpired<R extends { id: string }>(
   const ended = (query: Knex.QueryBuilder) => narrow(query.where(table.column(end), '<=', table.value(end, before as R[typeof end]))) // an instant
   return connection.statement<number>(verb, (db) => {
     if (connection.dialect.name === 'mysql') return deleteUpTo(db, ended(db(table.name)), most)
-    // Ordered, so that the database reads along the index.
+    // The order makes the database read along the index.
     const picked = ended(db(table.name)).orderBy(table.column(end)).limit(most).select(table.column('id'))
     return ended(db(table.name)).whereIn(table.column('id'), picked).delete()
   })

@@ -4,8 +4,8 @@ import { readMysqlTable } from './check/read-mysql'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 
-// Uses a cast, because MySQL has deprecated the operator BINARY. First converts the text to utf8mb4, because the host may use another
-// character set.
+// These expressions use a cast, because MySQL has deprecated the operator BINARY. They first convert the text to utf8mb4, because the host
+// may use another character set.
 const BYTES_OF_COLUMN = 'cast(convert(:column: using utf8mb4) as binary)'
 const BYTES_OF_VALUE = 'cast(convert(:value using utf8mb4) as binary)'
 
@@ -17,14 +17,14 @@ export const mysql: Dialect = {
   returning: false,
   least: 'least',
   rowLocks: true,
-  // mysql2 requests CLIENT_FOUND_ROWS, but the host may have switched that off.
+  // mysql2 requests CLIENT_FOUND_ROWS, but the host may have switched that off. An UPDATE then counts only the changed rows.
   countsMatchedRows: false,
   exactText: null,
   // DATETIME, because a TIMESTAMP ends in 2038, and the session's time zone changes its values.
   types: { id: 'varchar(36)', bigint: 'signed', text: 'longtext', boolean: 'boolean', instant: 'datetime(3)' },
-  // As text, because the driver would write local time by its option `timezone`.
+  // The instant is text, because the driver would write a Date in the time zone of its option `timezone`.
   instantToColumn: (instant) => instant.toISOString().slice(0, -1).replace('T', ' '),
-  // As text, because the driver would read local time. When clocks go forward, one hour of local time does not exist.
+  // The instant is text, because the driver would read it as local time. When clocks go forward, one hour of local time does not exist.
   instantExpression: "date_format(??, '%Y-%m-%dT%H:%i:%s.%fZ')",
   integerKeyExpression: 'cast(?? as char)',
   run: async (db, { sql, bindings }) => (await db.raw(sql, bindings))[0],
@@ -58,7 +58,8 @@ export const mysql: Dialect = {
     // LIKE can use an index. In a collation that ignores case, LIKE matches too many rows, so `locate` checks the bytes.
     startswith: `:column: like :prefix escape '|' and locate(${BYTES_OF_VALUE}, ${BYTES_OF_COLUMN}) = 1`,
     endswith: `right(${BYTES_OF_COLUMN}, length(${BYTES_OF_VALUE})) = ${BYTES_OF_VALUE}`,
-    // A pattern, because every collation that ignores case also folds other letters than ASCII, and lower() does not change bytes.
+    // This is a regular expression, because it can ignore the case of ASCII letters alone. A collation that ignores case also ignores the
+    // case of other letters, and lower() does not change bytes.
     icontains: 'convert(:column: using utf8mb4) collate utf8mb4_bin regexp :value',
     foldedValue: asciiFoldingPattern,
   },
@@ -75,8 +76,8 @@ function patternOf(character: string): string {
   return code < 128 ? `\\x{${code.toString(16)}}` : character
 }
 
-// The name of the lock, one for each database. A name may have 64 characters. The connection holds the lock, because CREATE TABLE commits
-// the transaction.
+// The name of the lock. Each database has its own name, shortened by md5, because a name can have at most 64 characters. The connection
+// holds the lock, not the transaction, because CREATE TABLE commits the transaction.
 const LOCK_NAME = "concat('doorward.', md5(coalesce(database(), '')))"
 
 async function withSchemaLock(db: Queryable, work: () => Promise<void>): Promise<void> {

@@ -12,10 +12,10 @@ export const postgresql: Dialect = {
   least: 'least',
   rowLocks: true,
   countsMatchedRows: true,
-  // With the cast, PostgreSQL compares texts, also for a column of type citext.
+  // With the cast, PostgreSQL compares the values as text, even if the column has the type citext.
   exactText: '?? = cast(? as text) collate "C"',
   types: { id: 'uuid', bigint: 'bigint', text: 'text', boolean: 'boolean', instant: 'timestamptz(3)' },
-  // As text in UTC. The driver would write local time with an offset, and the two may disagree.
+  // The instant is text in UTC, because the driver would write local time with an offset. The local time and the offset can disagree.
   instantToColumn: (instant) => instant.toISOString(),
   instantExpression: null,
   integerKeyExpression: null,
@@ -72,7 +72,7 @@ export const postgresql: Dialect = {
     column: 'cast(:column: as text) collate "C"',
     value: 'cast(:value as text)',
     contains: 'strpos(cast(:column: as text) collate "C", :value) > 0',
-    // The range can use an index. If the value ends in U+10FFFF, the range matches too many rows, so another condition follows.
+    // The range can use an index. If the value ends in U+10FFFF, the range matches too many rows, so `strpos` checks the text again.
     startswith:
       'cast(:column: as text) collate "C" >= :value and (cast(:after as text) is null or cast(:column: as text) collate "C" < :after) and strpos(cast(:column: as text) collate "C", :value) = 1',
     endswith: 'right(cast(:column: as text) collate "C", length(cast(:value as text))) = cast(:value as text)',

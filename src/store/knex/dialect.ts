@@ -24,7 +24,10 @@ export interface Dialect {
   instantToColumn(instant: Date): string | number
   /** How SELECT reads an instant (`??` is the column). Null: the driver returns the column correctly. */
   readonly instantExpression: string | null
-  /** How SELECT reads an integer key. A JavaScript number loses digits above 2^53. Null: the driver returns the key correctly. */
+  /**
+   * How SELECT reads an integer key as text, because a JavaScript number loses digits above 2^53. Null: the driver returns the key
+   * correctly.
+   */
   readonly integerKeyExpression: string | null
   booleanToColumn(value: boolean): boolean | number
   /**
@@ -53,7 +56,7 @@ export interface Dialect {
   mayUse(db: Queryable, table: string): Promise<boolean>
   /** Reads the catalogue's facts about a table, in one query. `table` is the table's name in the database. */
   readTable(db: Queryable, table: string): Promise<TableFacts>
-  /** True if secondary indexes are part of CREATE TABLE, because only CREATE TABLE has IF NOT EXISTS in every version. */
+  /** True if CREATE TABLE also makes the secondary indexes. MySQL needs this, because its CREATE INDEX has no IF NOT EXISTS. */
   readonly indexesInTable: boolean
   /** True if CREATE INDEX CONCURRENTLY exists, for use outside of a transaction. */
   readonly buildsIndexesConcurrently: boolean

@@ -107,12 +107,13 @@ const UNREACHABLE = [
   /^ER_(CON_COUNT_ERROR|HOST_IS_BLOCKED|HOST_NOT_PRIVILEGED|SERVER_SHUTDOWN|TOO_MANY_USER_CONNECTIONS|USER_LIMIT_REACHED)$/,
 ]
 
-// Sockets and name resolution, and knex's full pool.
-// PostgreSQL: classes 08 (connection), 28 and 3D (login refused), 53 (resources) and 57P (shutdown); cancelled, read-only, missing
-// privilege.
-// A lock that the database did not give within its own timeout, because a second wait would only take longer. A SQLite file that cannot be
-// used.
-// MariaDB: the server refuses the login or the table, shuts down, has no connections or disk left, is read-only, or ended a slow query.
+// Codes of an outage, in the order of the patterns:
+// - Sockets, name resolution, and knex's full pool.
+// - PostgreSQL: classes 08 (connection), 28 and 3D (login refused), 53 (resources) and 57P (shutdown). Also a cancelled statement (57014),
+//   a read-only transaction (25006) and a missing privilege (42501).
+// - A lock that was not available within the database's timeout. The store does not try again, because it would only wait again.
+// - A SQLite file that cannot be used.
+// - MariaDB: the server refuses the login or the table, shuts down, has no connections or disk left, is read-only, or ended a slow query.
 const OUTAGES = [
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET)/,
   /^(KnexTimeoutError|PROTOCOL_CONNECTION_LOST)$/,

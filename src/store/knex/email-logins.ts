@@ -25,7 +25,7 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
           .where(where)
           .select([...emailLogins.selection]),
       )
-      // Compared again, because a host's collation may treat two hashes as equal.
+      // Compares the rows again in code, because a host's collation may treat two hashes as equal.
       return rows.map(emailLogins.toRecord).find((login) => meets(login, wanted)) ?? null
     },
 
@@ -69,11 +69,11 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
           .orderBy([emailLogins.column('createdAt'), emailLogins.column('id')])
           .select([...emailLogins.selection]),
       )
-      // Compared again, because a host's collation may treat two addresses as equal.
+      // Compares the rows again in code, because a host's collation may treat two addresses as equal.
       return rows.map(emailLogins.toRecord).filter((login) => login.email === email)
     },
 
-    // Includes expired rows, because a process with a late clock still accepts them.
+    // Also marks expired rows, because a process whose clock is slow still accepts them.
     async consumeAllForEmail(email, at) {
       if (!emailLogins.match({ email })) return 0
       const changes = emailLogins.toRow({ usedAt: at })

@@ -22,7 +22,7 @@ export async function holdAdmins(db: Queryable, dialect: Dialect, users: UsersTa
   const found: Row[] = await wanted(db(users.name)).select([...users.select(['id'])])
   const keys = found.map((row) => users.value('id', users.read(row, 'id')) as Knex.Value) // a key is never null
   return wanted(db(users.name))
-    .where((any) => void any.whereIn(key, keys as string[])) // whatever knex may bind
+    .where((any) => void any.whereIn(key, keys as string[])) // the keys may have any type that knex can bind
     .select([...users.selection])
     .orderBy(key)
     .forUpdate()

@@ -42,7 +42,9 @@ interface BoundField {
 }
 
 /**
- * Binds the host's fields to their columns. @param table qualifies the columns; @param mapped the columns that hold doorward's own fields
+ * Binds the host's fields to their columns.
+ * @param table the table's name, which qualifies the columns
+ * @param mapped the columns that hold doorward's own fields
  */
 export function bindHostFields(map: HostFieldMap, table: string, mapped: ReadonlyMap<string, string>): BoundHostFields {
   const fields = Object.entries(map).map(([name, option], index) => boundField(name, completed(option), index))

@@ -62,8 +62,8 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
   }
 
   /**
-   * Records the login in SQLite. The first write locks the file, so the rows stay as the first write found them. Writes the user's row even
-   * if the table has no column for the login time.
+   * Records the login in SQLite. The first write locks the file, so the rows stay as the first write found them. Therefore the function
+   * writes the user's row even if the table has no column for the login time.
    */
   async function stampUserThenIdentity(db: Queryable, login: Login): Promise<Row[]> {
     const rows = await dialect.run(db, stampUser(db, tables, login))
@@ -72,8 +72,9 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
   }
 
   /**
-   * Locks the user's row first, then the identity's row, because every method of the store locks the user first. STRAIGHT_JOIN reads and
-   * locks the tables in the written order. Then both rows are current, and stay unchanged until the transaction ends.
+   * Records the login in MariaDB. Locks the user's row first, then the identity's row, because every method of the store locks the user
+   * first. STRAIGHT_JOIN reads and locks the tables in the written order. Then both rows are current, and stay unchanged until the
+   * transaction ends.
    */
   async function holdThenStamp(db: Queryable, userId: string, link: object, at: Date): Promise<Row[]> {
     const both = () =>
@@ -132,10 +133,10 @@ const stampIdentity = compiledFor<Login>((db, tables) => {
 })
 
 /**
- * One statement in three parts: lock the user, update the identity, update the user. The parts run in this order, because each part uses
- * the rows of the previous part. If a part had to wait for a lock, PostgreSQL checks the row again (EvalPlanQual, PostgreSQL manual
- * 13.2.1). If the user was deactivated or the link was deleted meanwhile, the part finds no row. Then the later parts find no row. The
- * conditions use only rows of joined tables, because a sub-select would still see the old rows.
+ * Records the login in PostgreSQL, by one statement in three parts: lock the user, update the identity, update the user. The parts run in
+ * this order, because each part uses the rows of the previous part. If a part had to wait for a lock, PostgreSQL checks the row again
+ * (EvalPlanQual, PostgreSQL manual 13.2.1). If the user was deactivated or the link was deleted meanwhile, the part finds no row. Then the
+ * later parts find no row. The conditions use only rows of joined tables, because a sub-select would still see the old rows.
  */
 const stampBoth = compiledFor<Login>((db, tables) => {
   const { users, identities } = tables

@@ -22,7 +22,7 @@ export interface UserImport<Ready extends { readonly email: string }> {
   /** Returns the addresses that already have an account. Compares the addresses as a login does. */
   taken(emails: readonly string[]): Promise<ReadonlySet<string>>
   /**
-   * Inserts the accounts that have a new address, by one statement. Returns the addresses of the inserted accounts.
+   * Inserts the accounts that have a new address, in one transaction. Returns the addresses of the inserted accounts.
    * @throws DuplicateRecordError if another unique rule refuses an account; then no account is inserted
    */
   insertMissing(users: readonly Ready[]): Promise<ReadonlySet<string>>
@@ -69,8 +69,8 @@ interface FreeInsert {
 }
 
 /**
- * Inserts the rows by one statement. The database skips a row if its address is taken, or if another unique rule refuses the row. In the
- * second case this function throws, because a plain INSERT would fail too.
+ * Inserts the rows, by one statement for each set of columns. The database skips a row if its address is taken, or if another unique rule
+ * refuses the row. In the second case this function throws, because a plain INSERT would fail too.
  */
 async function insertAtOnce(db: Queryable, { users, insertFree }: FreeInsert, ready: readonly ReadyRow[]): Promise<ReadonlySet<string>> {
   const inserted = new Set<string>()
@@ -93,7 +93,8 @@ async function taken(db: Queryable, users: UsersTable, emails: readonly string[]
   const rows: Row[] = await db(users.name)
     .whereIn(users.column('email'), values)
     .select([...users.select(['email'])])
-  // A host's collation may return an address that only looks equal. The caller looks its own text up in this set, byte for byte.
+  // With a host's collation, the query may return an address that is not equal byte for byte. This is harmless, because the caller looks up
+  // its own text in the set.
   return new Set(rows.map((row) => users.read(row, 'email')))
 }
 
@@ -104,11 +105,14 @@ function newRow(users: UsersTable, { id, user }: ImportedUser): Values {
   return Object.assign(row, { [users.bareColumn('id')]: users.value('id', id) })
 }
 
-/** Groups the rows by their columns. A host's `insertDefaults` may fill a column in some rows, and leave other rows to the default. */
+/**
+ * Groups the rows by their columns. A host's `insertDefaults` may fill a column only in some rows. In the other rows, the column gets its
+ * default.
+ */
 function withOneSetOfColumns(ready: readonly ReadyRow[]): Values[][] {
   const sets: { readonly names: readonly string[]; readonly rows: Values[] }[] = []
   for (const { row } of ready) {
-    const names = Object.keys(row) // `completeRow` adds the columns in one order
+    const names = Object.keys(row) // `completeRow` always adds the columns in the same order
     const same = sets.find((set) => set.names.length === names.length && set.names.every((name, place) => name === names[place]))
     if (same) same.rows.push(row)
     else sets.push({ names, rows: [row] })

@@ -16,9 +16,9 @@ export async function insertSession(connection: Connection, tables: Tables, sess
 }
 
 /**
- * Inserts the session and revokes the user's sessions beyond `most`. If the database has RETURNING, the INSERT also returns the number of
- * the user's other sessions. The store sends a second statement only if the user has too many sessions. On MySQL, a query counts the
- * sessions.
+ * Inserts the session and revokes the user's sessions beyond `most`. Usually the INSERT also returns the number of the user's other
+ * sessions, and the store sends a second statement only if the user has too many sessions. Exception: on MySQL, and if `insertDefaults`
+ * fills columns, the store always looks for sessions to revoke after the INSERT.
  */
 export async function insertSessionWithin(connection: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
   const { sessions } = tables
@@ -37,7 +37,7 @@ function isAlwaysTheSame({ dialect }: Connection, { sessions }: Tables): boolean
   return dialect.returning && !sessions.hostFillsColumns
 }
 
-/** Lower-case letters only, because a host's name mapper changes other names. */
+/** The alias of the number of other sessions. Has only lower-case letters, because a host's name mapper changes other names. */
 const OTHERS = 'othersessions'
 
 const allSlots = ({ sessions }: Tables) => slotsOf<SessionRecord>([...sessions.fields])
@@ -61,7 +61,7 @@ function othersOf(db: Queryable, { sessions }: Tables, { id, userId, createdAt }
     .whereNot(sessions.where({ id }))
 }
 
-/** Revokes the longest unused sessions beyond `most`. MySQL has no LIMIT in a subquery of IN, so the store first reads the ids there. */
+/** Revokes the longest unused sessions beyond `most`. MySQL has no LIMIT in a subquery of IN, so on MySQL the store first reads the ids. */
 async function endUnused({ statement, dialect }: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
   const { sessions } = tables
   const id = sessions.column('id')

@@ -101,7 +101,7 @@ const transactions = new WeakMap<AuthStore, Queryable>()
 
 /** Returns the knex transaction of a store that this module made. Null: the store works on the pool, or is an adapter of the host. */
 export function transactionOf(store: AuthStore): HostTransaction | null {
-  return (transactions.get(store) as HostTransaction | undefined) ?? null // a connection inside a transaction has one
+  return (transactions.get(store) as HostTransaction | undefined) ?? null // the map contains only transactions of knex
 }
 
 /** Returns true for the store object that `createKnexStore` or its `using` returned, but not for a wrapper or a copy of it. */
@@ -109,7 +109,10 @@ export function isKnexStore(store: AuthStore): boolean {
   return ours.has(store)
 }
 
-/** Logs a warning, because SQLite's driver waits for a lock on the only thread. The connection that has the lock needs this thread too. */
+/**
+ * Logs a warning if SQLite has several connections. SQLite's driver blocks the only thread while it waits for a lock, but the connection
+ * that has the lock needs this thread too.
+ */
 function warnOfSeveralWriters({ client }: Knex, { name }: Dialect): void {
   const { config }: Knex.Client = client
   if (name === 'sqlite' && (config.pool?.max ?? 1) > 1)
@@ -128,7 +131,7 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     ...(hostTables.sessions !== false && { sessions: sessionsStore(connection, tables) }),
     ...(hostTables.emailLogins !== false && { emailLogins: emailLoginsStore(connection, tables) }),
     ...(afterCommit && { afterCommit }),
-    // Inside a transaction, `unit` passes this connection again, so the work joins the transaction with this store.
+    // If a transaction is open, `unit` passes this connection again. The work then joins the transaction and gets this store.
     transaction: (work, options) =>
       connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables, hostTables)), options),
   }

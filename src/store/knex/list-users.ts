@@ -8,7 +8,7 @@ import type { Row, Selected, Table } from './table'
 import type { UsersTable } from './users-table'
 import { whereFilter } from './where-filter'
 
-/** Lower-case letters only, because a host's name mapper changes other names. */
+/** The alias of the exact `createdAt`. Has only lower-case letters, because a host's name mapper changes other names. */
 const AGE = 'usersage'
 
 /** Lists users by (created_at, id). A page begins after the last row of the previous page, so the database reads no row twice. */
@@ -26,7 +26,7 @@ export async function listUsers(connection: Connection, users: UsersTable, { fil
   const rows = isIdsFirst ? await wholeRows(connection, users, whole, found) : found
   const shown = rows.slice(0, limit)
   const end = shown.at(-1)
-  // Compared again, because a host's collation may treat two keys as equal.
+  // Compares the ids again in code, because a host's collation may treat two keys as equal.
   const exact = filters.filter(({ field }) => field === 'id')
   const isAsked = (user: UserRecord) => exact.every((filter) => meetsFilter(user, filter))
   return { users: shown.map(users.toRecord).filter(isAsked), next: end && found.length > limit ? asText(users, end) : null }
@@ -51,8 +51,8 @@ function byAge(users: UsersTable, query: Knex.QueryBuilder): Knex.QueryBuilder {
 }
 
 /**
- * The position where a page ended. Contains the instant with every digit that the column stores. A Date has only milliseconds, so the
- * last row of a page could appear again on the next page.
+ * The position where a page ended. Contains the instant with every digit that the column stores. A Date has only milliseconds. With a Date,
+ * the last row of a page could therefore appear again on the next page.
  */
 interface Position {
   createdAt: string | number

@@ -17,7 +17,7 @@ export interface MigrationState {
 export interface Migrations {
   status(): Promise<MigrationState[]>
   /**
-   * Makes the missing tables, columns and indexes. Records every version in knex's migrations table `table`.
+   * Makes the missing tables and indexes, narrows columns, and moves rows. Records every version in knex's migrations table `table`.
    * @returns the versions that were pending
    */
   up(table: string): Promise<string[]>

@@ -3,7 +3,10 @@ import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 import type { Move, UsersKey } from './version'
 
-/** The table that contains the server-side sessions during the move. The old and the new table are both named `auth_sessions`. */
+/**
+ * The table that contains the server-side sessions during the move. It is needed because the old and the new table are both named
+ * `auth_sessions`.
+ */
 const waiting = 'auth_sessions_moving'
 
 const cookieColumns = ['id', 'user_id', 'session_hash', 'amr', 'ip', 'user_agent', 'created_at', 'last_seen_at', 'expires_at']
@@ -71,7 +74,7 @@ function notOurs(table: string): ConfigurationError {
 
 /**
  * Returns the columns of the table, in the names of the database. Reads only the schema in which we make our tables, because a search path
- * may find another table elsewhere.
+ * can find another table elsewhere.
  */
 async function columnsOf(db: Queryable, table: string): Promise<ReadonlySet<string>> {
   const found = Object.keys(await db(table).columnInfo())

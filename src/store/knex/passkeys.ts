@@ -72,7 +72,10 @@ export function passkeysStore(connection: Connection, tables: Tables): PasskeySt
     return isGone ? null : users.toRecord(row)
   }
 
-  /** Locks the user first, because every method of the store does so. Then the rows stay unchanged until the transaction ends. */
+  /**
+   * Records the login by several statements. Locks the user first, because every method of the store does so. Then the rows stay unchanged
+   * until the transaction ends.
+   */
   async function inTurn(db: Queryable, use: PasskeyUse, spent: Values): Promise<Row[]> {
     const held = await holdUser(db, dialect, users, { id: use.userId, isActive: true })
     if (held.length === 0) return []
@@ -104,9 +107,9 @@ const passkeyWithUser = compiledSelect<{ credentialId: string }>(['credentialId'
 )
 
 /**
- * One statement in four parts: lock the user, write the counter, insert the token `spent`, update the user. Each part uses the rows of the
- * previous part. If a part had to wait for a lock, PostgreSQL checks the row again (EvalPlanQual, PostgreSQL manual 13.2.1). If the user
- * was deactivated, or the passkey was removed or used meanwhile, the part finds no row. Then the later parts find no row.
+ * Returns one statement in four parts: lock the user, write the counter, insert the token `spent`, update the user. Each part uses the rows
+ * of the previous part. If a part had to wait for a lock, PostgreSQL checks the row again (EvalPlanQual, PostgreSQL manual 13.2.1). If the
+ * user was deactivated, or the passkey was removed or used meanwhile, the part finds no row. Then the later parts find no row.
  */
 function asOneStatement(db: Queryable, { users, passkeys, userTokens }: Tables, use: PasskeyUse, spent: Values): Statement {
   const held = db(users.name)

@@ -7,7 +7,7 @@ import type { Queryable, Row } from './queryable'
 import type { Selected } from './table'
 import { isName } from './table-options'
 
-/** A text column that says whether a person is an administrator. Every other value means: not an administrator. */
+/** A text column with a person's role. A person is an administrator only if the column contains the value of `admin`. */
 export interface RoleColumnOptions {
   /** The name of the column. */
   column: string
@@ -38,7 +38,7 @@ export function bindRoleColumn(
   { table, alias, knex, dialect }: { table: string; alias: string; knex: Queryable; dialect: Dialect },
 ): RoleColumn {
   const qualified = `${table}.${column}`
-  // A collation may treat 'Admin' and 'admin' as equal.
+  // Compares bytes, because a collation may treat 'Admin' and 'admin' as equal.
   const isAdminExactly = `${dialect.text.column} = ${dialect.text.value}`
   const exact = { column: qualified, value: admin }
   const role: RoleColumn = {

@@ -10,8 +10,8 @@ const answered = ['id', 'userId', 'amr', 'authenticatedAt', 'isPersistent', 'exp
 
 /**
  * Replaces the token of a session by one guarded UPDATE. If several callers rotate one token at once, one caller wins. A revocation writes
- * the session's row too. So a rotation waits for a revocation that began earlier, and then checks the changed row. The store does not need
- * to lock the user's row.
+ * the session's row too. So a rotation waits for a revocation that began earlier, and then checks the changed row. Therefore the store does
+ * not need to lock the user's row.
  */
 export async function rotateSession(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { sessions } = tables

@@ -23,7 +23,8 @@ export function neverPrepare(knex: Knex): void {
 
 /**
  * Sends a statement under its name, so that PostgreSQL parses and plans the statement once per connection. Parsing and planning take as
- * long as running the statement. In a transaction the statement has no name, because an error of the name would end the host's transaction.
+ * long as running the statement. In a transaction the statement has no name, because an error that the name causes would end the host's
+ * transaction.
  */
 export async function runPrepared(db: Queryable, { name, sql, bindings }: Statement): Promise<Row[]> {
   const plainly = async () => rowsOf(await db.raw(sql, bindings))

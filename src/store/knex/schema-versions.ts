@@ -89,7 +89,7 @@ export const VERSIONS: readonly Version[] = [
         constraints: (users) => [ofUser(users)],
         indexes: [
           { name: 'auth_refresh_tokens_user', columns: 'user_id' },
-          // One index finds a token and its successor, because every index makes each INSERT slower.
+          // This index finds a token and also its successor. A second index would make each INSERT slower.
           { name: 'auth_refresh_tokens_family', columns: 'family_id, parent_id' },
           { name: 'auth_refresh_tokens_expiry', columns: 'family_expires_at' },
         ],
@@ -144,7 +144,7 @@ export const VERSIONS: readonly Version[] = [
   {
     name: 'doorward_0003_users_by_age',
     tables: [],
-    // For the pages of the list of users.
+    // The list of users reads its pages along this index.
     indexes: [{ table: 'auth_users', record: 'users', name: 'auth_users_created', columns: 'created_at, id' }],
   },
   {
@@ -208,16 +208,17 @@ export const VERSIONS: readonly Version[] = [
   {
     name: 'doorward_0006_user_filters',
     tables: [],
-    // A name has at most 120 characters. A `longtext` cannot be part of an index.
+    // The column gets a shorter type, because a `longtext` cannot be part of an index. A name has at most 120 characters.
     narrowed: [{ ...onUsers, column: 'name', from: 'longtext', characters: 255 }],
-    // For the filters of the admin list, with a million users.
+    // These indexes keep the filters of the admin list fast with a million users.
     indexes: [
       { ...onUsers, name: 'auth_users_admins', columns: 'created_at, id', where: 'is_admin', on: ['postgresql'] },
       { ...onUsers, name: 'auth_users_admins', columns: 'is_admin, created_at, id', on: ['sqlite', 'mysql'] },
       // The expression of `TextConditions`, so that the comparisons and `startswith` can use the index.
       { ...onUsers, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
       // Contains every column that a filter can use, so that SQLite reads only matching rows. PostgreSQL needs no such index, because it
-      // reads the whole table equally fast. An index on a column that each login writes would make every login slower there.
+      // reads the whole table equally fast. The index would even make every login slower there, because it contains a column that each
+      // login writes.
       { ...onUsers, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
       // InnoDB stores rows in the order of their random keys. So it takes a minute to read all rows in the order of the list. Each text has
       // its own index, because an index with both texts would not fit into a buffer pool of 128 MiB.
@@ -236,10 +237,10 @@ export const VERSIONS: readonly Version[] = [
           `id ${id} not null primary key`,
           `user_id ${usersKey} not null`,
           'user_handle varchar(64) not null',
-          // 512 bytes in base64url. MariaDB indexes at most 768 characters.
+          // 700 characters are enough for 512 bytes in base64url. MariaDB can index at most 768 characters.
           'credential_id varchar(700) not null unique',
           `public_key ${text} not null`,
-          // The counter is an unsigned 32-bit integer.
+          // The counter is an unsigned 32-bit integer, so a signed `integer` is too small.
           'sign_count bigint not null',
           'transports varchar(64) not null',
           `is_backup_eligible ${boolean} not null`,

@@ -12,11 +12,11 @@ import { VERSIONS } from './schema-versions'
 import type { AddedIndex, NarrowedColumn, TableSchema, UsersKey, Version } from './version'
 
 /**
- * Makes the missing default tables, and updates the default tables of an earlier version. You can call it again at any time, also from
- * several processes at once. On PostgreSQL, an index on a table with rows is built CONCURRENTLY, except if `knex` is a transaction.
+ * Makes the missing default tables, and updates the default tables of an earlier version. You can call the function again at any time, also
+ * from several processes at once. On PostgreSQL, an index on a table with rows is built CONCURRENTLY, except if `knex` is a transaction.
  *
  * @param hostTables the table options of `createKnexStore`. If you name a table there, the table is yours and is not changed. The default
- * tables refer to the key of your users table, whatever its type. Your users table must exist already.
+ *   tables refer to the key of your users table, whatever its type. Your users table must exist already.
  * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */
 export async function createAuthTables(knex: Knex, hostTables: HostTables = {}): Promise<void> {
@@ -51,8 +51,8 @@ export function withoutReplaced(version: Version): Version {
 
 /**
  * Returns the default tables as versioned knex migrations, for a host that has some tables of its own. `migrationSourceFor({ users: … })`
- * takes the table options of `createKnexStore`. Use a separate migrations table, because knex expects to find every migration that it ran:
- * `knex.migrate.latest({ migrationSource, tableName: 'auth_migrations' })`.
+ * takes the table options of `createKnexStore`. Use a separate migrations table, because knex fails if its migrations table names a
+ * migration that the source does not contain: `knex.migrate.latest({ migrationSource, tableName: 'auth_migrations' })`.
  */
 export function migrationSourceFor(hostTables: HostTables = {}): Knex.MigrationSource<unknown> {
   return {
@@ -80,7 +80,10 @@ async function up(knex: Knex, version: Version, hostTables: HostTables): Promise
   for (const index of addedIndexes(version, hostTables, dialect)) await buildIndex(knex, dialect, index)
 }
 
-/** Undoes a version. Makes the tables that a move replaced again, but without rows, so every session has ended. */
+/**
+ * Undoes a version. If the version has a move, makes the tables that the move replaced again. These tables are empty, so all sessions are
+ * lost.
+ */
 async function down(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
   const dialect = dialectOf(knex)
   for (const index of addedIndexes(version, hostTables, dialect)) await dropIndex(knex, dialect, index)
@@ -160,7 +163,10 @@ export function statements(
   ]
 }
 
-/** Builds the index. If the table has rows, other clients can write to it meanwhile: on PostgreSQL, and if no transaction is open. */
+/**
+ * Builds the index. If the table has rows, other clients can write to the table meanwhile, but only on PostgreSQL and only outside of a
+ * transaction.
+ */
 async function addIndex(connection: Connection, index: AddedIndex, { isInTransaction }: { isInTransaction: boolean }): Promise<void> {
   const { dialect } = connection
   const isConcurrent = await connection.statement('createAuthTables', (db) => canBuildConcurrently(db, dialect, index, isInTransaction))

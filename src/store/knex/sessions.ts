@@ -15,8 +15,8 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
   const { dialect } = connection
 
   /**
-   * Revokes live and expired sessions. A server with a late clock may still treat an expired session as live. A request that began before
-   * the expiry may do so too.
+   * Revokes live and expired sessions. An expired session may still count as live: for a server whose clock is slow, and for a request that
+   * began before the expiry.
    */
   const revoke = (verb: string, condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder, at: Date) =>
     connection.statement<number>(verb, (db) =>

@@ -80,7 +80,8 @@ function checkColumn(path: string, field: string, column: unknown, { fields }: M
   if (column !== false && (!isName(column) || column.includes('.'))) throw refusal(path, ` must be the name of a column, or false.`)
 }
 
-// Knex gives some texts in a name a meaning: an alias, every column, or a placeholder.
+// Returns true if the text can be the name of a table or column. Knex gives some texts a meaning: ` as ` (an alias), `*` (every column) and
+// `?` (a placeholder).
 export function isName(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && !/\sas\s|[*?]|\0/i.test(value)
 }

@@ -55,7 +55,10 @@ export interface Table<R> {
   value<F extends keyof R>(field: F, value: R[F]): Knex.Value | null
   /** Returns conditions for WHERE. Returns null if a column cannot hold its value: then no row can match, and no statement is needed. */
   match(wanted: Partial<R>): Values | null
-  /** Returns conditions for WHERE, like `match`. If a column cannot hold its value, throws: a missing condition would match every row. */
+  /**
+   * Returns conditions for WHERE, like `match`. Throws an error if a column cannot hold its value. A query without the condition would
+   * match every row.
+   */
   where(wanted: Partial<R>): Values
   /** Adds the conditions of `where` to a query. Texts compare byte for byte, whatever the collation of the column (`Dialect.exactText`). */
   whereExactly(query: Knex.QueryBuilder, wanted: Partial<R>): Knex.QueryBuilder
@@ -176,7 +179,7 @@ export function bindTable<R extends { id: string }>(
       const row: Values = {}
       const bad: string[] = []
       const fitting = table.fit(values)
-      // A loop without a list of pairs, because an import calls this function a million times.
+      // Loops over the keys and makes no list of pairs, because an import calls this function a million times.
       for (const field of Object.keys(fitting) as (keyof R & string)[]) {
         const value = fitting[field]
         const column = columns.get(field)
@@ -225,7 +228,7 @@ export function bindTable<R extends { id: string }>(
 
   /**
    * Removes the host's values for columns that we write. Ignores the case of the names, because EMAIL and email are one column to a
-   * database. If an INSERT names a column twice, SQLite uses the first value.
+   * database. If an INSERT names a column twice, SQLite uses the first value, which would be the host's value.
    */
   function withoutOurs(own: Values, given: Values): Values {
     const mapped = [...columns].flatMap(([field, column]) => (field === 'id' ? [] : [column.name]))
@@ -283,7 +286,7 @@ function keyKind(ids: Binding['userIds']): ColumnKind {
   return ids === 'integer' ? 'integer key' : 'text key'
 }
 
-// Lower-case letters only, because a host's name mapper (snake_case <-> camelCase) changes other names.
+// Returns an alias that has only lower-case letters, because a host's name mapper (snake_case <-> camelCase) changes other names.
 function alias(prefix: string, field: string): string {
   return `${prefix}${field}`.toLowerCase()
 }

@@ -8,7 +8,7 @@ const answerMs = 1_000
 /**
  * Runs `work` in a new transaction on a connection of the host's pool. Commits if `work` succeeds, and rolls back if `work` fails.
  *
- * @param isWaiting called when `work` failed: returns true if the connection may still wait for the database
+ * @param isWaiting called when `work` failed: returns true if the connection may still be waiting for a response of the database
  * @throws the error of `work`; a translated driver error if the database refused to begin or to commit
  */
 export async function inTransaction<T>(
@@ -37,7 +37,7 @@ export async function inTransaction<T>(
     return result
   }
   try {
-    // Otherwise Knex treats a rejection without a reason as a success.
+    // Without `doNotRejectOnRollback: false`, Knex treats a rejection without a reason as a success.
     return await knex.transaction(container, { ...dialect.transaction, doNotRejectOnRollback: false })
   } catch (error) {
     throw failures.length > 0 ? failures[0] : translateDriverError('transaction', error)

@@ -12,8 +12,8 @@ const centuryMs = 36_525 * 86_400_000
 
 export function userTokensStore(connection: Connection, { users, userTokens }: Tables): UserTokenStore {
   /**
-   * Returns an `expiresAt` in the far future for a used activation token, so that `deleteExpired` never deletes the token. Only tables
-   * without `activatedAt` need it, because the token then shows that the account was activated.
+   * Returns an `expiresAt` in the far future for a used activation token, so that `deleteExpired` never deletes the token. This is
+   * necessary only if the users table has no `activatedAt`, because the token then shows that the account was activated.
    */
   const kept = (purpose: UserTokenPurpose, at: Date) =>
     purpose === 'ACTIVATION' && !users.fields.has('activatedAt') ? { expiresAt: new Date(at.getTime() + centuryMs) } : {}
@@ -46,7 +46,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
       return token?.tokenHash === tokenHash && token.purpose === purpose ? token : null
     },
 
-    // Includes expired tokens, because a process with a late clock still accepts them.
+    // Also invalidates expired tokens, because a process whose clock is slow still accepts them.
     async consumeAllForUser(userId, at, purpose) {
       const open = userTokens.match({ userId, usedAt: null })
       if (!open) return 0
@@ -71,7 +71,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
           .orderBy([userTokens.column('createdAt'), userTokens.column('id')])
           .select([...userTokens.selection]),
       )
-      // Compared again, because a host's collation may treat two keys as equal.
+      // Compares the rows again in code, because a host's collation may treat two keys as equal.
       return rows.map(userTokens.toRecord).filter((token) => token.userId === userId && token.purpose === purpose)
     },
 
@@ -85,7 +85,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
           .where(usedAt, '<', db.ref(expiresAt))
           .select([...userTokens.select(['userId', 'purpose'])]),
       )
-      // Compared again, because a host's collation may treat two keys as equal.
+      // Compares the rows again in code, because a host's collation may treat two keys as equal.
       return rows.some((row) => userTokens.read(row, 'userId') === userId && userTokens.read(row, 'purpose') === purpose)
     },
 

@@ -44,7 +44,7 @@ export interface UsersTableOptions extends Omit<TableOptions<OwnUserFields>, 'co
 export interface UsersTable extends Table<UserRecord> {
   /** Null: `isAdmin` has a boolean column, or none. */
   readonly role: RoleColumn | null
-  /** Null: the host has no own fields. */
+  /** Null: the host has no fields of its own. */
   readonly hostFields: BoundHostFields | null
   newUserRow(user: NewUser, origin: UserOrigin): Values
 }

@@ -14,7 +14,7 @@ export interface Version {
   readonly move?: Move
 }
 
-/** Both methods can run again after an interruption, because MariaDB commits each statement by itself. */
+/** Both methods must be able to run again after an interruption, because MariaDB commits each statement by itself. */
 export interface Move {
   /** As in `TableSchema`. */
   readonly record: keyof HostTables
@@ -57,7 +57,7 @@ export interface TableSchema {
   /** The option of `createKnexStore` that maps the table. Null: no option maps the table, so the table is always ours. */
   readonly record: keyof HostTables | null
   columns(types: ColumnTypes, usersKey: string): readonly string[]
-  /** Returns the lines after the columns, because MySQL ignores `references` next to a column. */
+  /** Returns the constraints, which follow the columns on separate lines, because MySQL ignores `references` next to a column. */
   constraints(users: string): readonly string[]
   readonly indexes: readonly IndexSchema[]
 }

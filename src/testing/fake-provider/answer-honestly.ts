@@ -65,7 +65,7 @@ function isOurClient({ headers, form }: FakeRequest, { clientId, clientSecret }:
   return id === clientId && secret === clientSecret
 }
 
-/** Returns true for a client secret in the form of Apple's developer pages. */
+/** Returns true for a client secret in Apple's form: a JWT with the right claims that is signed with the team's key. */
 function isOurTeam({ form }: FakeRequest, { clientId, issuer }: FakeProvider, { now }: Ledger): boolean {
   const { iss, sub, aud, exp } = claimsSignedBy(form.get('client_secret') ?? '', appleKeys().publicKey) ?? {}
   const isInTime = Number(exp) * 1000 > now().getTime()
@@ -111,7 +111,7 @@ function tokeninfo({ url }: FakeRequest, provider: FakeProvider, ledger: Ledger)
   return answer(200, { azp: said.party, aud: said.party, ...said.claims, exp: String(said.claims.exp) })
 }
 
-/** Checks a token like GitHub. A token of another application gets the response of an unknown token. */
+/** Checks a token as GitHub does. A token of another application gets the same response as an unknown token. */
 function application({ url, headers, body }: FakeRequest, provider: FakeProvider, { accessTokens }: Ledger): FakeHandler {
   const { clientId, clientSecret } = provider
   const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')

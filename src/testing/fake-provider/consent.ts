@@ -16,7 +16,7 @@ export function sayYes(provider: FakeProvider, url: string, profile: FakeProfile
 /** The people who consented before, for each provider. */
 const known = new WeakMap<FakeProvider, Set<unknown>>()
 
-/** Returns the field `user` that Apple posts, unsigned, with a person's first consent. Null: the response has no such field. */
+/** Returns the field `user`, which Apple posts unsigned and only with a person's first consent. Null: the response has no such field. */
 function nameOnce(provider: FakeProvider, params: URLSearchParams, profile: FakeProfile | undefined): string | null {
   const scopes = (params.get('scope') ?? '').split(' ')
   if (!isForm(params) || !scopes.includes('name')) return null

@@ -101,7 +101,8 @@ export interface FakeProvider {
   on(endpoint: FakeEndpoint, handler: FakeHandler | null): void
   /**
    * Acts as a person who consents. Pass the Location of our login route. The method makes no HTTP request, and returns the data for the
-   * callback. If a browser follows the Location instead, the provider redirects the browser back at once as `profile`.
+   * callback. If a browser follows the Location instead, the provider shows no page: the person `profile` consents, and the browser is
+   * redirected back.
    * @throws Error if the URL is not this provider's authorize URL
    */
   authorize(url: string, options?: { profile?: FakeProfile }): Authorization
@@ -109,7 +110,7 @@ export interface FakeProvider {
   deny(url: string, error?: string): Authorization
   /** Returns a code without an authorize URL, for tests that call `client.exchangeCode()` themselves. */
   issueCode(options?: CodeOptions): string
-  /** Returns an access token, as a native app gets it. */
+  /** Returns an access token, such as a native app gets from the provider. */
   issueAccessToken(options?: CodeOptions): string
   idTokenClaims(options?: CodeOptions): Record<string, unknown>
   /** Signs any claims with any key. */

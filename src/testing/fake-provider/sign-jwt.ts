@@ -16,14 +16,16 @@ function signature(text: string, alg: string, key: KeyObject | string): Buffer {
   })
 }
 
-/** Returns one key pair for the whole process. The first call makes the key pair, because that takes a tenth of a second. */
+/**
+ * Returns one key pair for the whole process. The first call makes the pair. The import does not, because a pair takes a tenth of a second.
+ */
 export function signingKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
   keys ??= generateKeyPairSync('rsa', { modulusLength: 2048 })
   return keys
 }
 let keys: { publicKey: KeyObject; privateKey: KeyObject } | null = null
 
-/** Returns the team's keys at a provider like Apple. */
+/** Returns the keys that `appleOptions()` uses. The private key signs the client secrets, and the fake provider knows the public key. */
 export function appleKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
   teamKeys ??= generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return teamKeys

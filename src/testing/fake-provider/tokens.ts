@@ -60,7 +60,7 @@ export function idTokenClaims(provider: FakeProvider, ledger: Ledger, options: C
   }
 }
 
-/** Returns the facts of introspection and tokeninfo about an access token: its application, its person and its expiry. */
+/** Returns what introspection and tokeninfo say about an access token: its application, its person and its expiry. */
 export function accessTokenClaims(provider: FakeProvider, ledger: Ledger, accessToken: string | null) {
   const grant = ledger.accessTokens.get(accessToken ?? '')
   if (!grant) return null

@@ -24,8 +24,8 @@ export interface CheckedTables {
 }
 
 /**
- * Compares the tables with the values that the store writes. Sends one query of the catalogue for each table, and two queries of the rows.
- * Afterwards `tables` keeps values within the widths of the columns.
+ * Compares the tables with the values that the store writes. Sends one query of the catalogue for each table, and at most two queries of
+ * the rows. Also tells `tables` the widths of narrow columns, so that the store cuts or rejects longer values.
  */
 export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds): Promise<TableFinding[]> {
   try {

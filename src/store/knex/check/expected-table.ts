@@ -22,7 +22,8 @@ export function expectedTable(record: keyof HostTables, types: ColumnTypes): Exp
   const schema = lastSchema(record)
   const lines = schema.columns(types, types.id).map(readLine)
   const constraints = schema.constraints('users')
-  // Omits indexes for only some databases. These indexes make filters faster, but a host's users table works without them (docs/admin.md).
+  // Omits the indexes that only some databases need. These indexes make filters faster, but a host's users table works without them
+  // (docs/admin.md).
   const added = VERSIONS.flatMap(({ indexes = [] }) => indexes).filter(({ table, on }) => table === schema.name && on === undefined)
   return {
     columns: new Map(lines.map(({ name, type, isNotNull }) => [name, { type, isNotNull }])),

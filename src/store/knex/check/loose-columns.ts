@@ -26,7 +26,7 @@ export function looseColumns(subject: Subject, needs: TableNeeds): TableFinding[
   return subject.columns.flatMap((column) => {
     const { field, facts } = column
     if (!facts || facts.looseness === 'none' || !IDENTIFIERS[subject.record].includes(field)) return []
-    // Addresses are already in lower case.
+    // Addresses are already in lower case, so a collation that ignores only the case is harmless.
     return field === 'email' && facts.looseness === 'case' ? [] : [loose(subject, column, facts, needs)]
   })
 }
@@ -38,7 +38,10 @@ function loose(subject: Subject, column: CheckedColumn, facts: ColumnFacts, need
   return finding(subject, name, { what: 'collation', level: 'warning', message, sql: isKey ? null : exact(subject, column, facts, needs) })
 }
 
-/** Repeats the wanted width. This statement runs after the statement that changes the width, and would otherwise undo that change. */
+/**
+ * Returns the statement that gives the column a binary collation. Repeats the wanted width. This statement runs after the statement that
+ * changes the width, and would otherwise undo that change.
+ */
 function exact(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): string | null {
   const wide = textTypeOf(subject, column, facts, needs)
   if (subject.dialect.name === 'mysql') return changeType(subject, facts, `${wide} ${nopad(facts)}`)
@@ -46,7 +49,7 @@ function exact(subject: Subject, column: CheckedColumn, facts: ColumnFacts, need
   return changeType(subject, facts, `${type} collate "C"`)
 }
 
-/** The collation has another name in MySQL (utf8mb4_0900_bin). */
+/** Returns the binary collation without padding. MariaDB and MySQL have different names for it. */
 function nopad({ charset }: ColumnFacts): string {
   return /0900/.test(charset) ? 'character set utf8mb4 collate utf8mb4_0900_bin' : 'character set utf8mb4 collate utf8mb4_nopad_bin'
 }

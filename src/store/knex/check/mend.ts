@@ -3,7 +3,9 @@ import { quoted, quotedPath } from './quote'
 import type { Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 
-/** Every function of this file returns a statement that a person can run. Null: the database has no statement for the change. */
+/**
+ * The functions from here to `addForeignKey` return a statement that a person can run. Null: the database has no statement for the change.
+ */
 export function addColumn(subject: Subject, column: string, definition: string): string {
   return `alter table ${table(subject)} add column ${name(subject, column)} ${definition}`
 }

@@ -29,7 +29,7 @@ function missingUniqueRule(subject: Subject, rule: string, columns: readonly Che
   return [finding(subject, names, { what: 'unique', level, message, sql: addUniqueRule(subject, names) })]
 }
 
-/** A unique index over fewer of the columns is a stricter rule. */
+/** Returns true if the index enforces the rule. An index over only some of the columns is a stricter rule, so it enforces the rule too. */
 function isRuleOf(subject: Subject, { keys }: IndexFacts, columns: readonly CheckedColumn[]): boolean {
   return keys.length > 0 && keys.every((key) => columns.some((column) => isKey(subject, key, column)))
 }
@@ -45,7 +45,8 @@ function isKey({ dialect, facts }: Subject, key: IndexFacts['keys'][number], col
 /** Finds missing indexes. The store needs the indexes to find, list and purge rows. */
 export function missingIndexes(subject: Subject): TableFinding[] {
   const { facts, record, columns } = subject
-  const isListed = record !== 'users' || columns.some(({ field }) => field === 'isAdmin') // only administrators see a list
+  // The indexes of the users table serve only the list of users, which only administrators see.
+  const isListed = record !== 'users' || columns.some(({ field }) => field === 'isAdmin')
   if (!isListed) return []
   return subject.expected.indexes.flatMap((index) => {
     const wanted = columnsNamed(subject, index)

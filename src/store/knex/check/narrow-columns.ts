@@ -6,7 +6,7 @@ import { type CheckedColumn, finding, type Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 import type { TableNeeds } from './table-needs'
 
-/** A column that is narrower than the longest value. The store cuts or refuses a longer value, so the column is not a fault. */
+/** A column that is narrower than the longest value. The store cuts or refuses a longer value, so the finding is only a warning. */
 export interface NarrowColumn {
   readonly field: string
   readonly length: number

@@ -25,8 +25,8 @@ type Found = Readonly<Record<(typeof fields)[number], string | null>>
 export async function readMysqlTable(db: Queryable, path: string): Promise<TableFacts> {
   const [table = '', schema] = path.split('.').reverse()
   const found = db.raw(`(${query}) as facts`, { table, schema: schema ?? db.raw('database()') })
-  // Built by the query builder, because the driver answers raw SQL with more than a list of rows. A host's `postProcessResponse` could
-  // misread such an answer.
+  // The query builder sends the query, because the driver answers raw SQL with more than a list of rows. A host's `postProcessResponse`
+  // could misread such an answer.
   const rows: Found[] = await db.queryBuilder().select(fields).from(found)
   const of = (part: string) => rows.filter((row) => row.part === part)
   const [kind] = of('table')
@@ -55,7 +55,7 @@ function columnFacts(
     family,
     length: family === 'text' && length !== null ? Number(length) : null,
     bytes: bytes.get(base ?? '') ?? null,
-    isPadded: false, // blanks are removed when a row is read
+    isPadded: false, // the database removes the blanks when it returns a row
     isNotNull: nullable === 'NO',
     isFilled: isFilled || !isStrict, // if strict mode is off, the server inserts a default value of its own
     fallback,

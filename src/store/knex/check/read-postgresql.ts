@@ -3,7 +3,7 @@ import { rowsOf } from '../run-prepared'
 import { quotedPath } from './quote'
 import { type ColumnFacts, type IndexFacts, type IndexKey, noFacts, type TableFacts, type TypeFamily } from './table-facts'
 
-// As JSON text, because a host's driver may parse types differently and rename columns.
+// The query returns the facts as JSON text, because a host's driver may parse types differently and rename columns.
 const query = `
 select json_build_object(
   'kind', c.relkind,

@@ -54,7 +54,7 @@ const ACCEPTED: Readonly<Record<Dialect['name'], Readonly<Record<ColumnKind, rea
   },
 }
 
-/** MariaDB's BOOLEAN is a TINYINT. */
+/** Returns true if the column can hold the values. MariaDB's BOOLEAN is a TINYINT, an integer of one byte. */
 function accepts({ name }: Dialect, kind: ColumnKind, { family, bytes }: ColumnFacts): boolean {
   if (name === 'mysql' && kind === 'boolean' && family === 'integer') return bytes === 1
   return ACCEPTED[name][kind].includes(family)
