@@ -236,8 +236,8 @@ function isStrongSecret(secret: string): boolean {
 }
 
 /**
- * Returns true for a list that lost its quotes in a shell. Without this check, the text would be one new secret, and every person would be
- * logged out.
+ * Returns true for a JSON list whose quotes a shell removed: `[a,b]`. Without this check, the text would be one new secret, and every
+ * person would be logged out.
  */
 function isBrokenList(secret: string): boolean {
   return /^\s*\[.*\]\s*$/s.test(secret)

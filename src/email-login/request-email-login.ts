@@ -50,8 +50,8 @@ async function requestForNobody(ctx: AuthContext, request: EmailLoginRequest): P
 }
 
 /**
- * Returns true if the confirmation may create an account. The response may already be sent. Therefore an AppError of the host counts as a
- * rejection, and any other error is thrown and logged.
+ * Returns true if the confirmation may create an account. The response may already be sent, so an AppError of the host cannot reach the
+ * client. Such an error counts as a rejection. Any other error is thrown and logged.
  */
 async function isAdmitted(ctx: AuthContext, email: string): Promise<boolean> {
   try {

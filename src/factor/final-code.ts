@@ -70,7 +70,7 @@ export function factorRefusals({ settings }: AuthContext): readonly Refusal[] {
   return settings.passkeysEnabled ? [...codeRefusals, MfaFactorTooNewError, PasskeyRejectedError] : codeRefusals
 }
 
-/** Returns the factor of a body. The routes that change the second factor use this function. */
+/** Reads the code or the passkey of a request body, for the routes that change the second factor. */
 export function shownFactor({ code, credential, challenge_token: challenge }: FinalFields): ShownFactor {
   return { code, credential, challenge }
 }

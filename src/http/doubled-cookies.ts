@@ -132,8 +132,8 @@ function parentDomains({ settings }: CookieSite, req: Request): string[] {
 }
 
 /**
- * Returns the host name that the browser sees. If the Host header has no domain name, returns the host of `publicUrl`. An example is an
- * internal name without a dot that a proxy set.
+ * Returns the host name that the browser sees. If the Host header has no domain name, for example because a proxy
+ * replaced the name by an internal name without a dot, returns the host of `publicUrl`.
  */
 function hostOf({ publicUrl = '' }: CookieSite['settings'], req: Request): string {
   const hosts = [req.hostname, publicUrl === '' ? '' : new URL(publicUrl).hostname]

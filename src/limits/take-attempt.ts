@@ -4,7 +4,7 @@ import { attempt, clear, counterKey, giveBack } from '../throttle/throttle'
 import { inFlight, type Patience } from './in-flight'
 import type { Exhausted, LimitContext } from './take-unit'
 
-/** An attempt that was counted before its check. The attempt is in progress until one of these methods is called. */
+/** An attempt that was counted before its password or code is checked. The attempt is in progress until one of these methods is called. */
 export interface Attempt {
   /** The attempt failed and stays counted. */
   keep(): Promise<void>
@@ -24,9 +24,9 @@ const nothing = async () => undefined
 export const unlimited: Attempt = { keep: nothing, giveBack: nothing, clear: nothing }
 
 /**
- * Counts an attempt against a rate limit before its check, so that many requests at once cannot exceed the limit. If attempts in progress
- * fill the limit, the request waits for these attempts, because they may succeed. The request does not wait for attempts of another
- * process. Those attempts count until they end.
+ * Counts an attempt against a rate limit before the password or code is checked, so that many requests at once cannot exceed the limit. If
+ * attempts in progress fill the limit, the request waits for these attempts, because they may succeed. The request does not wait for
+ * attempts of another process. Those attempts count until they end.
  * @throws the error of `Exhausted`, with details.retry_after_seconds; ServiceUnavailableError after two seconds, or if too many requests
  *   wait
  */

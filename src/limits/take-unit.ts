@@ -7,7 +7,7 @@ import { tellThrottled } from './tell-throttled'
 export type LimitContext = Pick<AuthContext, 'counters' | 'events' | 'keys'>
 export type Exhausted = new (options: AppErrorOptions) => TooManyRequestsError
 
-/** An attempt that was counted before its check. */
+/** An attempt that was counted before its password or code is checked. */
 export interface TakenUnit {
   /** The attempt did not fail. Only this attempt is taken back. */
   giveBack(): Promise<void>

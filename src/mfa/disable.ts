@@ -30,7 +30,7 @@ export interface Disabling extends ShownFactor {
  * Removes the second factor and its recovery codes from an account. Invalidates the account's challenges and revokes every other session.
  * Removes `otp` from the methods of the session that stays.
  * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError,
- *   PasskeyRejectedError, MfaFactorTooNewError (the passkey was added within a day)
+ *   PasskeyRejectedError, MfaFactorTooNewError (the passkey was added less than 24 hours ago)
  */
 export async function disableTotp(ctx: AuthContext, { userId, password, session, keep, locale, ...shown }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
@@ -76,7 +76,7 @@ export interface Regeneration extends ShownFactor {
 /**
  * Creates new recovery codes and invalidates the old codes. The new codes are shown once.
  * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError (the passkey was added
- *   within a day)
+ *   less than 24 hours ago)
  */
 export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, session, locale, ...shown }: Regeneration): Promise<string[]> {
   await findEnrolled(ctx, userId)

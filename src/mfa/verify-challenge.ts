@@ -121,12 +121,14 @@ function withReturnTo<Session extends OpenedSession>(
   return destination && 'returnTo' in destination && result.kind === 'session' ? { ...result, returnTo: destination.returnTo } : result
 }
 
-/** Returns the login after a code. If the factor was added within a day, the person can log in, but the session is not fresh. */
+/** Returns the login after a code. If the factor was added less than 24 hours ago, the person can log in, but the session is not fresh. */
 function withCode(ctx: AuthContext, first: Login, user: UserRecord): Login {
   return afterStep(first, 'otp', hasYoungFactor(ctx, user))
 }
 
-/** Returns the login after a passkey. If the passkey was added within a day, the person can log in, but the session is not fresh. */
+/**
+ * Returns the login after a passkey. If the passkey was added less than 24 hours ago, the person can log in, but the session is not fresh.
+ */
 function withPasskey(ctx: AuthContext, first: Login, { passkey }: ProvenPasskey): Login {
   return afterStep(first, 'passkey', usableAt(ctx, passkey.createdAt) !== null)
 }

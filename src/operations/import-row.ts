@@ -23,7 +23,7 @@ export interface ImportRules {
   readonly now: Date
 }
 
-/** The names that a row may have. The names of the host's own fields are also allowed. */
+/** The field names that a row can contain, without the names of the host's own fields. */
 export const importedFields = ['email', 'password_hash', 'name', 'is_active', 'email_verified', 'created_at', 'id', 'is_admin'] as const
 
 /** Returns the account of a row, or why the import rejects the row. */

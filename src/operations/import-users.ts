@@ -18,7 +18,7 @@ export type ImportOutcome = 'imported' | 'admin' | 'skipped' | Refusal
 
 /** An import that receives the rows in batches. */
 export interface UserImporter {
-  /** The names that a row may have. */
+  /** The field names that a row can contain. */
   readonly fields: readonly string[]
   /** False if the hasher has no function `reads`. Any text then counts as a hash, even a plain password. */
   readonly checksHashes: boolean

@@ -9,7 +9,7 @@ export function accountNavigation(reader: Reader, pages: readonly { path: string
 `
 }
 
-/** Marks the open page in the list. If the open page is not in the list, marks the page above it. */
+/** Returns the attribute that marks the entry of the open page, or the entry whose path the open page is below. */
 function currentIn(path: string, open: string): Part {
   if (path === open) return html` aria-current="page"`
   return path !== '/account' && open.startsWith(`${path}/`) ? html` aria-current="true"` : null

@@ -77,7 +77,10 @@ export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
 /** The length of 16 bytes and 32 bytes in base64 without padding, and of the `$` between them. */
 const saltAndHashLength = 22 + 1 + 43
 
-/** Loads `bcrypt` at the first bcrypt hash. Loads it only once, because a search for a missing package reads many folders. */
+/**
+ * Returns a function that calls `load` at its first call, and then always returns the same value. It loads `bcrypt`, because each search
+ * for a missing package reads many folders.
+ */
 function once<T>(load: () => T): () => T {
   let loaded: { value: T } | undefined
   return () => {

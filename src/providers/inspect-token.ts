@@ -84,7 +84,8 @@ export function readAuthorization(connection: ProviderConnection, url: string, a
 /**
  * Calls Facebook's "debug token" as this app. Facebook's own codes say whether it refuses the token or our credentials.
  *
- * @throws OAuthTokenAudienceMismatchError (code 100: of another app); OAuthError when Facebook refuses our credentials (190)
+ * @throws OAuthTokenAudienceMismatchError (code 100: the token belongs to another app); OAuthError when Facebook refuses our credentials
+ *   (190)
  * @throws OAuthTokenRejectedError for another 4xx; OAuthProviderUnavailableError when there is no readable response
  */
 export async function debugToken(connection: ProviderConnection, apiUrl: string, accessToken: string): Promise<Claims> {

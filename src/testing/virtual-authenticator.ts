@@ -21,7 +21,10 @@ export interface VirtualAuthenticatorOptions {
   isBackedUp?: boolean
 }
 
-/** False values for a response. The signature covers the false values, so the signature is valid. Exception: `signature` replaces it. */
+/**
+ * False values for a response. The authenticator signs the false values, so the signature of the response is valid. To send an invalid
+ * signature, set `signature`.
+ */
 export interface AuthenticatorLies {
   origin?: string
   /** The type in the client data: `webauthn.create` or `webauthn.get`. */

@@ -49,7 +49,7 @@ const spent = topLevel + 1
 
 export function createHeldWindows(): HeldWindows {
   const byKey = new Map<string, Held>()
-  /** Windows of equal length expire in the order in which they started. */
+  /** The windows of each length. Windows of one length expire in the order in which they started, so the first of a list expires first. */
   const byLength = new Map<number, ArrivalList<Window>>()
   const byLevel = Array.from({ length: spent }, () => createArrivalList<Window>())
   const spentOnes = createArrivalList<Window>()

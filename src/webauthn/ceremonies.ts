@@ -224,7 +224,10 @@ async function verifyAssertion(
   return { signCount: found.newCounter, isBackedUp: found.credentialBackedUp }
 }
 
-/** Returns true if the page was in a frame of another site. The package allows such a frame if the browser does not name the other site. */
+/**
+ * Returns true if the page was in a frame on a page of another site. `@simplewebauthn/server` allows such a frame if the browser does not
+ * name the other site.
+ */
 function isEmbedded(clientDataJSON: string): boolean {
   const { crossOrigin, topOrigin } = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString('utf8')) as Record<string, unknown>
   return (crossOrigin !== undefined && crossOrigin !== false) || topOrigin !== undefined

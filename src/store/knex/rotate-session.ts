@@ -61,8 +61,9 @@ function updateBy(least: 'least' | 'min'): Build {
 }
 
 /**
- * Rotates in MariaDB, because its UPDATE returns no rows. A SELECT first reads the data for the response. Then the guarded UPDATE decides.
- * The UPDATE finds the row by its key. If the UPDATE used the token, two rotations at once could deadlock on a gap in the token's index.
+ * Rotates in MariaDB with two statements, because an UPDATE in MariaDB returns no rows. First a SELECT reads the data for the response.
+ * Then the guarded UPDATE decides. The UPDATE finds the row by its key. If the UPDATE used the token, two rotations at once could deadlock
+ * on a gap in the token's index.
  */
 async function readThenRotate(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { sessions } = tables

@@ -40,7 +40,7 @@ const ACCEPTED: Readonly<Record<Dialect['name'], Readonly<Record<ColumnKind, rea
     epoch_ms: ['integer', 'number', 'other'],
     iso: ['text', 'other'],
   },
-  // In SQLite, a column can hold every value that its affinity does not convert.
+  // A column of SQLite accepts values of every type, but its affinity converts some of them. These are the types that keep each value.
   sqlite: {
     uuid: ['text', 'untyped', 'number', 'bytes'],
     'integer key': ['integer', 'number'],
