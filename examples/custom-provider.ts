@@ -42,7 +42,7 @@ export function chatClient({ url, id, secret }: { url: string; id: string; secre
       // number above 2^53, so such an id could be the id of another person.
       if (typeof raw.id !== 'string' && !Number.isSafeInteger(raw.id)) throw new errors.OAuthError()
       const said = { email: text(raw.email), name: text(raw.name), picture: text(raw.avatar_url) }
-      return { provider: 'chat', subject: String(raw.id), emailVerified: null, ...said, raw } // null: chat does not say this
+      return { provider: 'chat', subject: String(raw.id), emailVerified: null, ...said, raw } // null: chat does not say if it is verified
     },
   }
 }

@@ -11,8 +11,8 @@ export function isAuthMethod(value: unknown): value is AuthMethod {
 }
 
 /**
- * Returns true for the method of a second factor. A passkey counts as two factors, because the authenticator verified its user. Two methods
- * of the first step, for example `pwd` and `ext`, are not two factors.
+ * Returns true if the method counts as a second factor. A passkey counts as two factors, because the authenticator verified its user. Two
+ * methods of the first step, for example `pwd` and `ext`, are not two factors.
  */
 export function isSecondFactor(method: AuthMethod): boolean {
   return method === 'otp' || method === 'passkey'
@@ -23,7 +23,7 @@ export function amrToText(amr: readonly AuthMethod[]): string {
   return amr.join(' ')
 }
 
-/** Returns the methods of a stored text. Rows that are older than the column contain null and have no methods. */
+/** Returns the methods of a stored text. The text is null in rows from before the column existed. Such rows have no methods. */
 export function amrFromText(text: string | null): AuthMethod[] {
   return (text ?? '').split(' ').filter(isAuthMethod)
 }

@@ -14,8 +14,8 @@ export interface Background {
    */
   run(name: string, work: () => Promise<unknown>): void
   /**
-   * Like `run`, for work that must not make a finished operation fail. If too much work is running, the method logs that, skips the work
-   * and returns false.
+   * Like `run`, but never throws. Use this method for work after an operation that has already succeeded. If too much work is running, the
+   * method logs that, skips the work and returns false.
    */
   runIfRoom(name: string, work: () => Promise<unknown>): boolean
   /** Starts all waiting work now. From now on, new work starts without a delay. */

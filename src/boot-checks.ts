@@ -90,7 +90,7 @@ function checkProviderClients({ providers }: Boot): void {
 }
 
 function lackOf(client: Provider): string | null {
-  if (isPassportProvider(client)) return null // the social routes check its strategy
+  if (isPassportProvider(client)) return null // the social routes check the strategy of a Passport provider
   if (!hasMethods('exchangeCode', 'fetchUser')(client)) return 'the client has no exchangeCode() or no fetchUser()'
   const { providerName, clientId, authorizeUrl, tokenUrl, scopes, responseMode } = client
   if (responseMode !== undefined && responseMode !== 'form_post') return "responseMode must be 'form_post', or left out"
@@ -187,7 +187,8 @@ function checkFormPost({ settings, providers }: Boot): void {
 }
 
 /**
- * Requires an origin for every redirect URI. The Host header must never decide the origin (RFC 6749 section 3.1.2; RFC 9700 section 4.1).
+ * Requires `publicUrl`, or a `redirectUri` of the provider. The Host header must never decide the origin of a redirect URI (RFC 6749
+ * section 3.1.2; RFC 9700 section 4.1).
  */
 function checkRedirectUris({ settings, providers }: Boot): void {
   if (!settings.oauthEnabled) return
@@ -230,8 +231,8 @@ function checkLinksStayOutOfBodies({ options, settings, production }: Boot): voi
 }
 
 /**
- * Returns the part of the error about the settings that a mailer also needs. One error reports everything that is missing, so that the next
- * start does not fail again.
+ * Returns the part of the error message that names the settings that a mailer also needs. One error names everything that is missing, so
+ * that the host can fix everything before the next start.
  */
 function andLinks(settings: Settings): string {
   if (settings.backendLinks || unsetOf(settings).length === 0) return ''

@@ -93,8 +93,8 @@ function warnOfUnprovenLinking({ settings, logger }: Boot): void {
 
 /**
  * Warns if the users table does not store when an address was verified. An attacker can register the address of another person. Therefore
- * the first verification of an address removes what was prepared in the account (take-over). Without the column, only an activation counts
- * as the first verification.
+ * the first verification of an address removes what the attacker may have prepared in the account (take-over). Without the column, only an
+ * activation counts as the first verification.
  */
 function warnOfUnknownVerification({ settings, store, logger }: Boot): void {
   if (!settings.localAccountsEnabled || store.users.fields.has('emailVerifiedAt')) return

@@ -29,11 +29,11 @@ export interface AuthContext {
   readonly keys: Keys
   /** The keys of access tokens: `jwtKeys`, or the key derived from `jwtSecret`. The first key signs, and all keys verify. */
   readonly accessKeys: readonly AccessKey[]
-  /** The store. With `readiness`, each call first waits for the check of the tables, at most 5 seconds. */
+  /** The store. If `readiness` is set, each call first waits for the check of the tables, at most 5 seconds. */
   readonly store: AuthStore
-  /** Null: the tables are not checked. */
+  /** Shows whether the store can work with its tables. Null: the tables are not checked. */
   readonly readiness: Readiness | null
-  /** The clients by registration key. */
+  /** The provider clients by registration key. */
   readonly providers: ReadonlyMap<string, Provider>
   readonly hasher: PasswordHasher
   /**
@@ -44,7 +44,7 @@ export interface AuthContext {
   readonly passwordPolicy: PasswordPolicy
   /** The keys of `settings.mfaSecretKey`. The first key encrypts, and all keys decrypt. */
   readonly mfaSecretKeys: readonly Buffer[]
-  /** Null: passkeys are off. */
+  /** Makes the options of passkeys and verifies responses. Null: passkeys are off. */
   readonly webauthn: WebAuthn | null
   readonly counters: CounterStore
   /** Marks the social login states that a callback has used. */
@@ -52,7 +52,7 @@ export interface AuthContext {
   /** Marks the id_tokens that clients have posted and used. */
   readonly idTokenMarkers: Markers
   readonly budgets: Budgets
-  /** Null: there is no mailer, so response bodies contain the links. */
+  /** Sends the mails. Null: there is no mailer, so response bodies contain the links. */
   readonly postman: Postman | null
   /** The host's templates. */
   readonly templates: Templates
@@ -63,7 +63,7 @@ export interface AuthContext {
   /** True if responses contain activation and reset links. In production, responses contain them only with `linksInProduction`. */
   readonly showsLinks: boolean
   readonly refusesEmailLink: ((user: UserRecord) => boolean | Promise<boolean>) | null
-  /** Null: access tokens contain only our own claims. */
+  /** The host's hook for additional claims. Null: access tokens contain only our own claims. */
   readonly accessTokenClaims: AccessTokenClaimsHook | null
   readonly signup: SignupOptions
   readonly guardRequest: GuardRequest | null
@@ -102,7 +102,7 @@ export interface Budgets {
   readonly changes: Budget
 }
 
-/** Returns the store of passkeys. Returns null if passkeys are off, so that their table is never used. */
+/** Returns the store of passkeys. Returns null if passkeys are off, so that no code uses the table of passkeys. */
 export function passkeysOf({
   settings,
   store,

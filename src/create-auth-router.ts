@@ -64,7 +64,8 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
    * Waits until the tables have been compared with the columns that the store writes. Call the method before `listen`. If the tables are
    * not checked (`checkTables: false`, or an adapter without `check`), the promise resolves at once.
    *
-   * @throws ConfigurationError that lists every `error`; while there is an `error`, each call checks the tables again
+   * @throws ConfigurationError that lists every finding of the level `error`; while there is such a finding, each call checks the tables
+   *   again
    */
   ready(): Promise<void>
   /**
@@ -110,7 +111,7 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
     wellKnown,
     ready: async () => ctx.readiness?.ready(),
     drain: drainer(ctx),
-    doctor: async (about = {}) => (await import('./doctor/examine.js')).examine({ ctx, options, about }), // loaded only when called
+    doctor: async (about = {}) => (await import('./doctor/examine.js')).examine({ ctx, options, about }), // loaded at the first call
   })
   // The module of the operations is loaded only when the command `doorward` asks for it.
   const operations: LoadOperations = async () => (await import('./operations/operations.js')).createOperations(ctx, options.store)

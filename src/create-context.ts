@@ -92,8 +92,9 @@ export function createContext(options: AuthRouterOptions): AuthContext {
 }
 
 /**
- * Returns the password policy. The host's policy can be an instance of a class. Therefore the function reads each option by name and calls
- * `check` as a method. If `maxPasswordBytes` of the hasher is lower than the policy's `maxBytes`, the limit of the hasher applies.
+ * Returns the password policy. The host's policy can be an instance of a class, and a spread would lose the methods of the class. Therefore
+ * the function reads each option by name and calls `check` as a method. If `maxPasswordBytes` of the hasher is lower than the policy's
+ * `maxBytes`, the limit of the hasher applies.
  */
 function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings, hasher: PasswordHasher): PasswordPolicy {
   const minLength = passwordPolicy.minLength ?? settings.passwordMinLength
@@ -112,8 +113,8 @@ function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings
 }
 
 /**
- * Creates the counters and markers. A shared store has a local fallback for an outage of the store. So the rate limits still apply, and in
- * this process a state of social login still works only once.
+ * Creates the counters and markers. If a shared store fails, this process counts by itself. So during an outage the rate limits still
+ * apply. In this process, a state of social login still works only once.
  */
 function countersOf(
   { throttle = {}, now }: AuthRouterOptions,

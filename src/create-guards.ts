@@ -41,8 +41,8 @@ export interface GuardsOptions {
   /** Fetches the keys of `jwksUri` or of the issuer. Default: a new client (10 s, circuit breaker off). */
   httpClient?: HttpClient
   /**
-   * How long the old key set stays usable if it cannot be fetched again, in seconds since the last good fetch. Default 86400. 0: the guards
-   * never use an old key set.
+   * How long the guards use the old key set while they cannot fetch a new key set, in seconds since the last successful fetch. Default
+   * 86400. 0: the guards never use an old key set.
    */
   staleIfErrorSeconds?: number
   /** Error texts in other languages or with other words. Pass the texts that you pass to the router. */

@@ -9,7 +9,8 @@ const longestMs = 10_000
 
 /**
  * Returns the function that finishes the work after responses. The function starts all waiting work at once, and sends the mails that wait
- * for another attempt. Its promise resolves when no work is left, or after 10 seconds. A second call returns the same promise.
+ * for another attempt. The promise of the returned function resolves when no work is left, or after 10 seconds. A second call returns the
+ * same promise.
  */
 export function drainer({ background, postman }: { background: Background; postman: Postman | null }): () => Promise<void> {
   let drained: Promise<void> | null = null

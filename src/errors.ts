@@ -371,7 +371,10 @@ export class OAuthProviderUnavailableError extends OAuthError {
   static override readonly detail = localized('error.oauth_provider_unavailable')
 }
 
-/** The Retry-After header repeats `details.retry_after_seconds`. Without that detail, the header has `retryAfterSeconds`. */
+/**
+ * The service cannot handle the request now, so the client can try again later. The Retry-After header repeats
+ * `details.retry_after_seconds`. Without that detail, the header has `retryAfterSeconds`.
+ */
 export class ServiceUnavailableError extends AppError {
   static override readonly status = 503
   static override readonly code = 'SERVICE_UNAVAILABLE'

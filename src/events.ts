@@ -27,8 +27,8 @@ export interface AuthEventPayloads {
   logout: { userId: string; allSessions: boolean }
   'refresh.reused': { userId: string; familyId: string }
   /**
-   * `limit`: because of `maxSessionsPerUser`, a login revoked the sessions that were unused for the longest time. `code_reused`: a one-time
-   * code of an app's login was used again.
+   * Reason `limit`: because of `maxSessionsPerUser`, a login revoked the sessions that were unused for the longest time. Reason
+   * `code_reused`: a one-time code of an app's login was used again.
    */
   'session.revoked': { userId: string; count: number; reason?: 'limit' | 'code_reused' }
   'password.changed': { userId: string; by: 'reset' | 'change' }

@@ -4,7 +4,8 @@ import { withOwnMessage } from './logger'
 
 /**
  * The purpose of a call. Anyone can cause `token` calls (by posting a token) and `authorize` calls (pushed requests). A `callback` call
- * needs a valid state. Therefore each purpose has its own connection limit and circuit breaker.
+ * needs a valid state. Each purpose has its own connection limit and circuit breaker, so that a flood of `token` or `authorize` calls
+ * cannot block `callback` calls.
  */
 export type CallPurpose = 'token' | 'authorize' | 'callback' | 'discovery' | 'keys'
 
@@ -19,7 +20,7 @@ export interface HttpRequest {
   maxBytes?: number
   /** Aborts the call when the caller stops waiting. */
   signal?: AbortSignal
-  /** Calls to an origin are limited per purpose. */
+  /** The purpose of the call. The number of calls to an origin is limited per purpose. */
   purpose?: CallPurpose
 }
 
@@ -40,15 +41,15 @@ export interface HttpClientOptions {
   /** The longest time from the call to the last byte of the body, in milliseconds: 1 to 10,000. Default 10,000. */
   timeoutMs?: number
   /**
-   * Applies per origin and purpose. After this many failures in a row, calls fail at once for `resetAfterMs` milliseconds. Then the client
-   * tries a single call. Default false.
+   * The circuit breaker of each origin and purpose. After `failures` failed calls in a row, calls fail at once for `resetAfterMs`
+   * milliseconds. Then the client tries a single call. Default false.
    */
   circuitBreaker?: false | { failures: number; resetAfterMs: number }
   /** A dispatcher of undici 7 or 8 instead of the client's own connection pool, for example a proxy. */
   dispatcher?: Dispatcher
 }
 
-/** Providers respond with a few KiB. Requests for key sets pass a higher limit. */
+/** The default of `maxBytes`. Providers usually respond with a few KiB. Requests for key sets pass a higher limit. */
 export const DEFAULT_MAX_BYTES = 256 * 1024
 export const MAX_TIMEOUT_MS = 10_000
 const MAX_IN_FLIGHT = 50
@@ -198,8 +199,8 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
       try {
         if (givenUp) controller?.abort(givenUp)
       } catch {
-        // The dispatcher of the host threw. The error is ignored, because the caller no longer waits for this call. In a timer, the error
-        // would end the process.
+        // The dispatcher of the host threw. The error is ignored, because the caller no longer waits for this call. Without this catch, an
+        // error in a timer would end the process.
       }
     }
     dispatcher.dispatch(request, {

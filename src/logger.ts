@@ -11,7 +11,7 @@ export const consoleLogger: Logger = {
   error: (fields, message) => console.error(...line(fields, message)),
 }
 
-/** Leaves out empty fields, so that the line does not end with `{}`. */
+/** Returns the arguments for a method of `console`. Leaves out empty fields, so that the line does not end with `{}`. */
 function line(fields: object, message: string): readonly unknown[] {
   return Object.keys(fields).length === 0 ? [message] : [message, fields]
 }
@@ -31,7 +31,7 @@ export function safely(logger: Logger): Logger {
 export interface DescribedError {
   name: string
   code: string | null
-  /** Set only for errors that `withOwnMessage` marked. */
+  /** The error's message. Set only for errors with the mark of `withOwnMessage`. */
   message?: string
   at: string[]
 }
@@ -47,11 +47,11 @@ export function describeError(error: unknown): DescribedError {
   return { name: word(error.name) ?? 'Error', code: word((error as { code?: unknown }).code), ...message, at: framesOf(error) }
 }
 
-// A registered symbol, because another copy of the package may have made the error.
+// A registered symbol, because another copy of the package can have made the error.
 const ownMessage = Symbol.for('doorward.own-message.v1')
 
 /**
- * Marks an error with a message of ours, so that logs show the message. Such a message contains no value of a host, a person or a driver.
+ * Marks an error whose message is ours, so that logs show the message. A message of ours contains no value of a host, a person or a driver.
  * Returns the error.
  */
 export function withOwnMessage<Marked extends Error>(error: Marked): Marked {
@@ -62,7 +62,7 @@ export function hasOwnMessage(error: unknown): error is Error {
   return error instanceof Error && ownMessage in error
 }
 
-/** Returns the value if it looks like an identifier. Errors of other code may have any value in these fields. */
+/** Returns the value if it looks like an identifier. Errors of other code can have any value in these fields. */
 function word(value: unknown): string | null {
   return typeof value === 'string' && /^[\w.:-]{1,64}$/.test(value) ? value : null
 }

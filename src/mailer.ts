@@ -43,8 +43,8 @@ export interface MailRefusal {
 }
 
 /**
- * The topics of mails. The first five topics and `account_restored` can have a link. `email_login` and `confirmation_code` can have a code.
- * All other topics are notices.
+ * The topics of mails. The mails of the first five topics and of `account_restored` can have a link. `email_login` and `confirmation_code`
+ * can have a code. All other topics are notices. The link of a notice can only undo a change.
  */
 export const mailTopics = [
   'activation',

@@ -43,7 +43,7 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
   mailer?: Mailer
   /** Your own mails and pages, which replace ours. */
   templates?: Templates
-  /** Default `argon2idHasher()`. */
+  /** Hashes and verifies passwords. Default `argon2idHasher()`. */
   passwordHasher?: PasswordHasher
   /** The look of the pages. Default: our look, with the name `mfaIssuer` or the host of `publicUrl`. */
   theme?: ThemeOptions
@@ -296,7 +296,7 @@ const storeVerbs: Readonly<Record<string, { readonly isOptional: boolean; readon
 }
 
 function isStore(value: unknown): boolean {
-  const { users } = Object(value) as { users?: unknown } // any value
+  const { users } = Object(value) as { users?: unknown } // `Object` accepts any value
   const hasFields = (Object(users) as { fields?: unknown }).fields instanceof Set // the boot checks read the fields
   return hasMethods('transaction')(value) && hasFields
 }

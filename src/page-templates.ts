@@ -1,4 +1,4 @@
-/** The pages behind mailed links and after a provider: forms, results and errors. */
+/** The pages behind mailed links and after the return from a provider: forms, results and errors. */
 export const linkPageNames = [
   'activate',
   'activated',
@@ -53,7 +53,10 @@ export type AreaPageName = (typeof areaPageNames)[number]
 
 export type PageName = LinkPageName | AreaPageName
 
-/** The data of a page. The data contains no token. The form has no `action`, so the browser posts the form to the address of the page. */
+/**
+ * The data of a page. The data does not contain the token of the link. The form has no `action`, so the browser posts the form to the
+ * address of the page.
+ */
 export interface PageInput {
   /** The name of the page. */
   readonly page: LinkPageName

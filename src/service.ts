@@ -100,7 +100,7 @@ export interface RequestedEmailLogin {
   /** Pass this token together with the code: `confirmEmailLogin({ code, requestToken })`. */
   requestToken: string
   url: string | null
-  /** Eight digits. */
+  /** Eight digits. Null: no code was mailed. */
   code: string | null
   expiresAt: Date | null
 }
@@ -217,8 +217,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   enrollTotp(userId: string, options?: ServiceEnrolment): Promise<Enrolment>
   /**
-   * Makes a session fresh with the person's password, code or passkey. Some routes require a fresh session, but their methods here do not
-   * check that. You decide who may call these methods (docs/fresh-sessions.md).
+   * Makes a session fresh with the person's password, code or passkey. Some routes require a fresh session, but the methods of this service
+   * do not check that. You decide who may call these methods (docs/fresh-sessions.md).
    */
   reauthenticate(input: ServiceReauthentication): Promise<Reauthenticated>
   /**
@@ -257,8 +257,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Deactivates an account and revokes its sessions, challenges and links. */
   deactivate(userId: string, acting?: ActingAdmin): Promise<void>
   /**
-   * Activates a pending or deactivated account. Does not verify the address. With `by`, each method that accepts `{ by }` rejects what an
-   * administrator may not do (docs/admin.md). Without `by`, the methods do not check this.
+   * Activates a pending or deactivated account. Does not verify the address. Each method that accepts `{ by }` checks what this
+   * administrator may do (docs/admin.md). Without `by`, the methods check no administrator.
    */
   activateUser(userId: string, acting?: ActingAdmin): Promise<void>
   /**
@@ -327,8 +327,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   logOutSession(sessionToken: string, options?: LogoutOptions): Promise<void>
   /**
    * Returns the same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls back. A
-   * rollback also removes the rows that a rejected request would have stored. If the store has `afterCommit`, events and mails wait for the
-   * host's commit, and a rollback drops them. Exception: the events of a rejected request are emitted at once.
+   * rollback also removes the rows that a rejected request has stored. If the store has `afterCommit`, events and mails wait for the host's
+   * commit, and a rollback drops them. Exception: the events of a rejected request are emitted at once.
    */
   using(store: AuthStore): AuthService<Host>
 }
@@ -491,7 +491,7 @@ function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthCont
 
 /**
  * Returns a postman that sends mails after the host's commit. `reserve` only checks that the queue has a free place, and releases the place
- * at once. A place that stays reserved could remain reserved forever, because nothing tells the postman about a rollback of the host.
+ * at once. Otherwise a place could stay reserved forever, because nothing tells the postman about a rollback of the host's transaction.
  */
 function postmanAfterCommit(postman: Postman, afterCommit: (effect: () => void) => void): Postman {
   return {

@@ -43,7 +43,8 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
     const host = await listen(port)
     closers.push(host.close)
 
-    // The app and the providers have two names of this machine. So the browser treats them as two sites, like a real app and its provider.
+    // The app uses one name of this machine, and the providers use another. So the browser treats them as two sites, like a real app and
+    // its provider.
     const providerUrl = `http://127.0.0.1:${acmeId.port}`
     const url = `http://localhost:${host.port}`
     const octoUrl = `http://127.0.0.1:${octoId.port}`

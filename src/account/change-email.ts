@@ -38,7 +38,10 @@ export interface EmailChange {
   session?: SessionRecord | null | undefined
 }
 
-/** The result of the checks that run before any mail is sent. The result must not reveal to the client whether the new address is taken. */
+/**
+ * The result of the checks that run before any mail is sent. Do not send the result to the client, because the result says whether the new
+ * address is taken.
+ */
 export interface ProvenEmailChange {
   user: UserRecord
   newEmail: string

@@ -19,7 +19,7 @@ export interface PasswordChange {
   newPassword: string
   /** How the session authenticated. Left out for a call without a session. The caller is then responsible for authentication. */
   amr?: readonly AuthMethod[] | undefined
-  /** The session that stays. Every other session of the account is revoked. */
+  /** The session that stays if `session` is left out. Every other session of the account is revoked. */
   keep?: KeptSession | undefined
   /** The session of the request. The session must still be live. The change does not revoke this session. */
   session?: SessionRecord | null | undefined

@@ -9,7 +9,7 @@ type Mark = readonly [page: string, end: number]
 
 const cookieName = 'auth_continue'
 const seconds = 10
-/** The marker remembers this many pages, because a browser may have several tabs. */
+/** The maximum number of pages that the marker remembers. There can be several pages, because a browser can have several tabs. */
 const mostPages = 10
 
 /** Returns true if this browser was redirected to the page less than 10 seconds ago. In that case the new access cookie did not help. */

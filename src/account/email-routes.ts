@@ -68,13 +68,13 @@ function tokenBody(ctx: AuthContext) {
 
 /**
  * Returns the routes that verify and change the address of the person who is logged in. The link alone is enough to verify an address. A
- * change may need the account's password. Therefore only apps with local accounts have the routes for a change.
+ * change can also need the account's password. Therefore only apps with local accounts have the routes for a change.
  */
 export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const { localAccountsEnabled: isLocal, backendLinks, emailVerificationUrlTemplate } = ctx.settings
   const signedIn = [guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   const isVerified = isLocal || ctx.postman !== null
-  // Without local accounts the host need not set a template. In that case the link leads to our page.
+  // Without local accounts, the host does not have to set a template. If it sets none, the link leads to our page.
   const hasPage = backendLinks || (!isLocal && emailVerificationUrlTemplate === null)
   return [
     ...(isVerified ? verificationRoutes(ctx, signedIn) : []),

@@ -28,7 +28,7 @@ export async function updateProfile(ctx: AuthContext, { userId, name, fields = {
     const user = await lockActive(ctx, userId)
     if (Object.keys(changes).length === 0) return toPublicUser(user)
     await ctx.store.users.update(userId, { ...changes, updatedAt: ctx.now() })
-    return toPublicUser(await lockActive(ctx, userId)) // the table may have changed a value
+    return toPublicUser(await lockActive(ctx, userId)) // the database can change a value when it stores the value
   })
 }
 

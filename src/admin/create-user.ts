@@ -18,7 +18,7 @@ export interface UserCreation {
   name?: string | null | undefined
   /** Null or left out: the account gets no password, and the function makes a link to set a password. */
   password?: string | null | undefined
-  /** Default false. */
+  /** True: the account gets administrator rights. Default false. */
   isAdmin?: boolean | undefined
   /** True: the address counts as verified. Default false. */
   isVerified?: boolean | undefined
@@ -34,7 +34,7 @@ export interface CreatedUser {
  * Creates an account that is active at once. Only trusted code may call this function, so the function does not call the host's `admit` and
  * `onSignup`.
  * @throws ValidationError (address, name, password), EmailTakenError, ConfigurationError if `isAdmin` is true and the table has no column
- *   for it
+ *   for administrators
  */
 export async function createUser(ctx: AuthContext, { password = null, isAdmin = false, ...input }: UserCreation): Promise<CreatedUser> {
   const email = requireEmail(input.email)

@@ -14,7 +14,7 @@ export interface UserUpdate {
 
 /**
  * Changes the name or the administrator rights of an account. Only the account's owner can change the other fields. An administrator can
- * change administrator rights at most ten times a day. The notices about these changes have no rate limit, so the limit of the changes also
+ * change administrator rights at most ten times a day. The notices about these changes have no rate limit. Only the limit of the changes
  * limits the number of notices.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError, ValidationError, TooManyRequestsError
  */

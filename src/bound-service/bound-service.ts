@@ -34,7 +34,7 @@ export interface BoundSession {
   /** Only with `tokenDelivery: 'session'`. */
   sessionId?: string
   expiresAt?: Date
-  /** The expiry of the refresh token. With every `tokenDelivery` except `session`. */
+  /** The expiry of the refresh token. Absent with `tokenDelivery: 'session'`. */
   refreshTokenExpiresAt?: Date | null
   /** Only with `tokenDelivery: 'bearer'`. */
   accessToken?: string
@@ -45,10 +45,13 @@ export interface BoundSession {
 export type BoundLogin = BoundSession | LoginChallenge
 
 export interface BoundSignup {
-  /** Null if a client must not learn whether the address is taken, and doorward cannot invent an id for the table. */
+  /**
+   * The account's id. If the account must be activated first, a taken address gets a random UUID, so a client cannot learn whether the
+   * address is taken. Null if the account must be activated first and the table has no UUIDs as keys.
+   */
   userId: string | null
   activationRequired: boolean
-  /** Set only if responses contain links, because there is no mailer. */
+  /** The activation link. Set only if there is no mailer, or if `returnTokenInResponse` is on. */
   activationUrl: string | null
   /** Only with `tokenDelivery: 'bearer'`, for an account that is active at once. */
   accessToken?: string
@@ -58,13 +61,13 @@ export interface BoundSignup {
 export interface BoundEmailLoginRequest {
   /** The token that belongs to the code, for clients without cookies. */
   requestToken: string
-  /** Set only if responses contain links and codes, because there is no mailer. */
+  /** The link and the code. Set only if there is no mailer, or if `returnTokenInResponse` is on. */
   loginUrl: string | null
   code: string | null
 }
 
 export interface RequestedLink {
-  /** The link, only if there is no mailer. Null if the link was mailed or no link was made. */
+  /** The link, if there is no mailer or `returnTokenInResponse` is on. Null if the link was mailed or no link was made. */
   url: string | null
 }
 
@@ -177,7 +180,7 @@ export interface FinalProof extends Partial<PasskeyProof> {
   refreshToken?: string
 }
 
-/** The input of a route besides the input of the method. */
+/** Input of a route that is not part of the method's own input. */
 interface Beside {
   readonly params?: Readonly<Record<string, string>>
   /** Fields of the host, with unchanged names. If doorward has a field of equal name, that field overrides the host's field. */

@@ -36,7 +36,7 @@ export function playRoute(
     }
     go(0)
   }).finally(() => {
-    // No cache may store a cookie, because the cache would give a person's session to another person.
+    // A cache must not store a cookie, because the cache would give one person's session to another person.
     if (res.getHeader('Set-Cookie') !== cookies) res.setHeader('Cache-Control', 'no-store')
   })
 }

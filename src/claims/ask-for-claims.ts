@@ -34,7 +34,7 @@ const deadlineMs = 5_000
 
 /**
  * Calls the host's hook for the claims of an access token. Never call this function inside an open transaction. The hook can query the
- * host's database. If the pool has only one connection, the transaction holds it, and the hook would wait in vain.
+ * host's database. If the pool has only one connection, the transaction holds it, and the hook would never get a connection.
  * @throws ServiceUnavailableError if the host's function fails, takes longer than 5 seconds, or returns invalid claims
  */
 export async function askForClaims(

@@ -61,7 +61,7 @@ function asText(value: string): string {
   return /^'*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/.test(value) ? `'${value}` : value
 }
 
-/** Writes one JSON document for any number of accounts. */
+/** Returns a writer that writes all accounts as one JSON document. */
 function documentWriter(): Writer {
   let isFirst = true
   return {

@@ -37,7 +37,7 @@ export function wholeOf(error: unknown): string {
     .join('\n')
 }
 
-/** Returns the error and its causes, outermost first. The list has at most 10 entries, because an error may be its own cause. */
+/** Returns the error and its causes, outermost first. The list has at most 10 entries, because an error can be its own cause. */
 function causesOf(error: unknown): unknown[] {
   const causes = [error]
   while (causes.length < 10 && causes.at(-1) instanceof Error && (causes.at(-1) as Error).cause !== undefined)

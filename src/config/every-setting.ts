@@ -78,8 +78,8 @@ export interface Settings {
    */
   readonly oauthLinkByVerifiedEmail: boolean
   /**
-   * Use true only if the users table has no column `email_verified_at`, and your service verifies every address in another way. Default
-   * false. `AUTH_ASSUME_EMAILS_PROVEN`.
+   * Allows `oauthLinkByVerifiedEmail` without a column `email_verified_at` in the users table. Use true only if your service verifies every
+   * address in another way. Default false. `AUTH_ASSUME_EMAILS_PROVEN`.
    */
   readonly assumeEmailsProven: boolean
   /**

@@ -53,7 +53,7 @@ export function resolveGuardSettings(input: GuardSettingsInput): { settings: Gua
   const given = sources.filter((name) => input[name] !== undefined && input[name] !== null && input[name] !== '')
   const needsNone = input.accessTokenIssuer || input.tokenDelivery === 'session'
   if (given.length !== 1 && !(given.length === 0 && needsNone)) throw new ConfigurationError(oneSource(given))
-  // The value of `production` has no effect here, because no setting that guards use has a default that depends on it.
+  // The value of `production` has no effect here, because no setting that guards use has a default that depends on `production`.
   const { value, error } = settingsSchema
     .fork('jwtSecret', (rule) => rule.optional())
     .validate(convertText(sourcesBut(given, input)), { abortEarly: false, context: { production: true } })

@@ -7,7 +7,8 @@ export function hasPasswords({ localAccountsEnabled, passwordLogin }: Pick<Setti
 }
 
 /**
- * Rejects a call of `auth.service` that needs a password. The HTTP routes for passwords do not exist with `passwordLogin: false`.
+ * Rejects a call of `auth.service` that needs a password. Only the service needs this check, because the HTTP routes for passwords do not
+ * exist with `passwordLogin: false`.
  * @throws Error if `passwordLogin` is false
  */
 export function requirePasswords({ passwordLogin }: Pick<Settings, 'passwordLogin'>): void {

@@ -10,7 +10,7 @@ export function refuseMisplaced(
   options: object,
   { optionNames, settingNames }: { optionNames: readonly string[]; settingNames: readonly string[] },
 ): void {
-  const { settings } = options as { settings?: unknown } // any value
+  const { settings } = options as { settings?: unknown } // `settings` can have any type
   const setting = Object.keys(options).find((name) => settingNames.includes(name) && !optionNames.includes(name))
   if (setting !== undefined)
     throw new ConfigurationError(`${where}: ${setting} belongs into settings: ${where}({ settings: { ${setting}: … } }). ${see}`)

@@ -1,7 +1,7 @@
 /**
  * Returns true if a person seems to have written the secret. The function detects a repeated pattern, and a sequence of the alphabet or of
- * digits. The function also detects few different characters, and the words of sample files. The function accepts a random secret of 32
- * bytes in hex, base64 or another usual encoding. The error rate is below one in a million.
+ * digits. The function also detects few different characters, and the words of sample files. The function accepts random secrets of 32
+ * bytes in hex, base64 or another usual encoding. It wrongly rejects less than one in a million of these random secrets.
  */
 export function isPlaceholderSecret(secret: string): boolean {
   return hasFewCharacters(secret) || isRepetition(secret) || isSequence(secret) || isSampleText(secret)
@@ -19,7 +19,10 @@ function isRepetition(secret: string): boolean {
   return false
 }
 
-/** Returns true if three of four characters are equal to the character before, or next to it, as in 'abcdefghijklmnopqrstuvwxyz012345'. */
+/**
+ * Returns true if at least three of four characters are equal to the character before, or differ from it by 1 in ASCII, as in
+ * 'abcdefghijklmnopqrstuvwxyz012345'.
+ */
 function isSequence(secret: string): boolean {
   let steps = 0
   for (let index = 1; index < secret.length; index++) {

@@ -172,7 +172,7 @@ export const settingsSchema = Joi.object<Checked, true>(rules)
 /** All names of settings. */
 export const settingNames = Object.keys(rules) as readonly (keyof Checked)[] // a strict map has exactly these keys
 
-/** Checks only the shape of a key. `KeyObject` later checks the PEM text. */
+/** Returns the rule for a key of `jwtKeys`. The rule checks only the shape. `KeyObject` later checks the PEM text. */
 function jwtKey() {
   const pem = Joi.string().strict().max(16_384)
   return Joi.object<JwtKey>({

@@ -13,7 +13,8 @@ export const inputNames: readonly (keyof SettingsInput)[] = [...settingNames, 'o
 export const publicUrlNames = 'publicUrl (AUTH_PUBLIC_URL; older name oauthRedirectBaseUrl, OAUTH_REDIRECT_BASE_URL)'
 
 /**
- * Returns the name of a setting's variable: `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`. `oauthRedirectBaseUrl` has no prefix.
+ * Returns the name of a setting's variable: `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`. The variable of
+ * `oauthRedirectBaseUrl` has no prefix `AUTH_`.
  */
 export function environmentVariable(setting: keyof SettingsInput): string {
   const upper = setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
@@ -66,7 +67,7 @@ function refuseUnknown(names: readonly string[]): void {
 
 /** Rejects `true`, so that the host removes the setting. The setting has no effect, because its protection is always on. */
 function refuseReauthenticate({ reauthenticate }: Partial<RouterSettings>): void {
-  const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // text in the environment
+  const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // a variable contains text
   if (isOff) return
   throw new ConfigurationError(
     `Setting reauthenticate (AUTH_REAUTHENTICATE) was removed, because every route that changes how an account signs in needs a fresh session now. Remove it; freshSessionSeconds (AUTH_FRESH_SESSION_SECONDS) sets how long a session stays fresh. ${seeTroubleshooting('a-wrong-setting')}`,
@@ -144,7 +145,7 @@ function whatIsWrong(error: Joi.ValidationError, name: keyof Settings): string {
   return entries(error, name) || (name === 'jwtSecret' ? secretFault(error) : '')
 }
 
-/** Returns what is wrong with the secret. A missing secret needs another fix than a short secret. */
+/** Returns what is wrong with the secret, because a missing secret needs another fix than a short secret. */
 function secretFault({ details }: Joi.ValidationError): string {
   const value: unknown = details.find(({ path: [first] }) => first === 'jwtSecret')?.context?.value
   if (value === undefined || value === null) return ' It is missing: no value was passed, or the variable is unset or empty.'

@@ -40,9 +40,9 @@ export function isAbsoluteAddress(text: string): boolean {
 }
 
 /**
- * Returns true for the redirect URI of an app that stores its own tokens. The URI must have the form of the URL parser, because the library
- * compares URIs byte for byte. A custom scheme is a reversed domain of the vendor, so a custom scheme must contain a dot (RFC 8252 section
- * 7.1). The dot also excludes schemes that mean something to a browser, such as `javascript:`.
+ * Returns true for the redirect URI of an app that stores its own tokens. The URI must be spelled as the URL parser writes it, because the
+ * library compares URIs byte for byte. A custom scheme is a reversed domain of the vendor, so a custom scheme must contain a dot (RFC 8252
+ * section 7.1). The dot also excludes schemes that mean something to a browser, such as `javascript:`.
  */
 export function isAppRedirect(text: string): boolean {
   if (!isPlainText(text) || text.length > 512 || text.includes('#') || parse(text)?.href !== text) return false

@@ -27,11 +27,11 @@ export function newDevice(ctx: DeviceContext, user: UserRecord, sessionId: strin
 
 /** Returns the devices in the request's cookie, newest first. */
 export function readDevices(ctx: DeviceContext, req: Request): Device[] {
-  const devices = JSON.parse(readProofCookie(ctx, req, cookieName) ?? '[]') as Device[] // under our MAC, so `writeDevices` wrote it
+  const devices = JSON.parse(readProofCookie(ctx, req, cookieName) ?? '[]') as Device[] // its MAC is valid, so `writeDevices` wrote it
   return devices.filter(({ end }) => end > epochSeconds(ctx.now()))
 }
 
-/** Writes the ten newest accounts into the cookie. The cookie lasts as long as the device with the latest end. */
+/** Writes the ten newest entries into the cookie, one for each account. The cookie lasts until the last of these entries ends. */
 export function writeDevices(ctx: DeviceContext, res: Response, devices: readonly Device[]): void {
   const kept = devices.slice(0, mostAccounts)
   const end = Math.max(...kept.map((device) => device.end))
@@ -42,7 +42,7 @@ export function isOfAddress({ keys }: DeviceContext, device: Device, email: stri
   return isUnderAny(keys.device, (key) => addressDigest(key, email) === device.address)
 }
 
-/** Returns true if the account's password and address have not changed since the login. */
+/** Returns true if the account's password and address have not changed since the login that made the device entry. */
 export function isOfAccount({ keys }: DeviceContext, device: Device, user: UserRecord): boolean {
   return isUnderAny(keys.device, (key) => credentialDigest(key, user) === device.digest)
 }

@@ -68,7 +68,10 @@ async function findByToken(ctx: AuthContext, email: string, token: string): Prom
   return isKnown ? { id: found.session.id } : null
 }
 
-/** An early time, because an expired token counts too. The time is not 0, because jsonwebtoken reads 0 as the current time. */
+/**
+ * The time at which a stateless token is verified. The time is early, so that an expired token counts too. It is not 0, because
+ * jsonwebtoken reads 0 as the current time.
+ */
 const longAgo = new Date(1_000)
 
 /**

@@ -26,7 +26,10 @@ export async function takeLinkRequest(ctx: AuthContext, { name, email, client, s
   return null
 }
 
-/** Counts against the limit of the known device. If that limit is reached, the function emits no event, because the other limits decide. */
+/**
+ * Counts a request against the limit of the known device. Returns false if that limit is reached. The function then emits no event, because
+ * the caller also counts the request against the other limits.
+ */
 async function hasRequestLeft(ctx: AuthContext, name: string, email: string, { id }: KnownDevice): Promise<boolean> {
   try {
     await attempt(ctx.counters, ctx.budgets.device.links, counterKey(`${name}:device`, `${id} ${email}`), TooManyRequestsError)

@@ -16,7 +16,7 @@ export interface LoginAttemptOf {
 export interface TakenLogin {
   succeed(): Promise<void>
   fail(): Promise<void>
-  /** Takes the attempt back, because an overload or an error is not a failed guess. */
+  /** Takes the attempt back. Call it after an overload or an error, because neither is a failed guess. */
   giveBack(): Promise<void>
 }
 
@@ -52,8 +52,8 @@ export async function takeLoginOfClient(ctx: AuthContext, client: string | null)
 }
 
 /**
- * Counts against the limit of the known device. Returns null if that limit is reached. The function then emits no event, because the other
- * limits decide.
+ * Counts an attempt against the limit of the known device. Returns null if that limit is reached. The function then emits no event, because
+ * the caller also counts the attempt against the other limits.
  */
 async function takeOwn(ctx: AuthContext, email: string, { id }: KnownDevice): Promise<Attempt | null> {
   const { login: budget } = ctx.budgets.device

@@ -32,8 +32,8 @@ function addressOf({ ip = '' }: Request): string | null {
 }
 
 /**
- * Emits the event and mails the notice. Call the function after the commit, and only if the response sets the cookie. A client without
- * cookies would be a new device at every login.
+ * Emits the event and mails the notice. Call the function after the commit. Call it only if the response sets the cookie, because a client
+ * without cookies would be a new device at every login.
  */
 export function tellNewDevice(ctx: AuthContext, { user, locale, ...login }: NewDevice): void {
   ctx.events.emit('login.new_device', { userId: user.id })
@@ -41,8 +41,8 @@ export function tellNewDevice(ctx: AuthContext, { user, locale, ...login }: NewD
 }
 
 /**
- * Returns true at the first call, and records the call in a row that does not expire. The row is inserted as used, so that a revocation of
- * links and codes does not affect the row.
+ * Returns true at the first call for an account, and records the call in a row that does not expire. The row is inserted as used, so that a
+ * revocation of links and codes does not affect the row.
  */
 async function isFirstLogin(ctx: AuthContext, { id }: UserRecord): Promise<boolean> {
   const { userTokens } = ctx.store
@@ -63,6 +63,8 @@ async function isFirstLogin(ctx: AuthContext, { id }: UserRecord): Promise<boole
 /**
  * Returns true if the browser has a valid device cookie of the account. A new password, a new address and a revoked session invalidate the
  * cookie. If the session's row was purged, the cookie stays valid.
+ * Exception: if this login has just reset the password, any device cookie of the address is enough, because the reset itself invalidates
+ * every cookie.
  */
 async function carriesDevice(ctx: AuthContext, req: Request, user: UserRecord, { isReset }: Login): Promise<boolean> {
   const device = readDevices(ctx, req).find((one) => isOfAddress(ctx, one, user.email))

@@ -12,8 +12,8 @@ export const accountChecks: readonly Check[] = [
 ]
 
 /**
- * Finds an app without any login. Three settings are enough for this check. At boot, the library already rejects email login without local
- * accounts, and local accounts without a way to log in.
+ * Finds an app without any login. Three settings are enough for this check, because the library rejects the other cases at boot: email
+ * login without local accounts, and local accounts without a way to log in.
  */
 function noLogin({ ctx: { settings } }: Patient): Result {
   if (settings.localAccountsEnabled || settings.oauthEnabled || settings.passkeysEnabled) return null

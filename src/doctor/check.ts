@@ -35,7 +35,7 @@ export interface DoctorOptions {
     /** Returns a setting of the app, as in Express. */
     get(name: string): unknown
   }
-  /** How many processes serve the app. Default: 1. In a worker of `node:cluster`, the default is more than 1. */
+  /** How many processes serve the app. Default: 1, or 2 in a worker of `node:cluster`. */
   readonly processes?: number
 }
 
@@ -77,7 +77,7 @@ export function isLoopback(address: string): boolean {
 }
 
 /**
- * Returns the answer of another system.
+ * Returns the answer of another system, such as the database.
  * @throws Error after 4 seconds, because a check has only 5 seconds
  */
 export function answerOf<T>(question: Promise<T>): Promise<T> {

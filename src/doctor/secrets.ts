@@ -15,8 +15,8 @@ function secretsOf({ ctx }: Patient): readonly string[] {
 }
 
 /**
- * Returns true if an attacker could guess the secret. At boot, the library already rejects short secrets and placeholders. An attacker can
- * also guess a long text of plain words, or of few different characters.
+ * Returns true if an attacker could guess the secret, because it consists of plain words or of few different characters. At boot, the
+ * library already rejects short secrets and placeholders.
  */
 function isGuessable(secret: string): boolean {
   // A random secret of hexadecimal digits can have fewer than 12 different characters, so 8 are enough.

@@ -15,7 +15,7 @@ export function rememberRequest(ctx: AuthContext, res: Response, requestId: stri
   setProofCookie(ctx, res, cookieName, requestId, ctx.settings.emailLoginTtlSeconds)
 }
 
-/** Returns the id of this browser's last request. Returns null if no request is open. */
+/** Returns the id of the login request in this browser's cookie. Returns null if the browser has no valid cookie. */
 export function requestOfBrowser(ctx: AuthContext, req: Request): string | null {
   return readProofCookie(ctx, req, cookieName)
 }
@@ -31,7 +31,7 @@ export function signRequestToken(ctx: AuthContext, requestId: string): string {
   return signPrivateToken(ctx.keys['email-login'][0], { exp, iat: epochSeconds(now), jti: requestId, typ })
 }
 
-/** Returns the request's id. Returns null if the token is invalid or expired. */
+/** Returns the id of the login request in a `request_token`. Returns null if the token is invalid or expired. */
 export function readRequestToken(ctx: AuthContext, token: string): string | null {
   const claims = readPrivateToken(ctx.keys['email-login'], token, { typ, at: ctx.now() })
   return claims && String(claims['jti'])

@@ -28,11 +28,11 @@ export interface ConfirmOptions {
   readonly evidence?: Evidence | undefined
   /** Language of mails. Default: `defaultLocale`. */
   readonly locale?: Locale | undefined
-  /** The request that this browser made. Only the browser that requested the mail is redirected to `return_to`. */
+  /** The id of the login request that this browser made. Only the browser that requested the mail is redirected to `return_to`. */
   readonly browserRequestId?: string | null
   /** The redirect target for other browsers. */
   readonly elsewhere?: string
-  /** The attempt of this login. The function fills in the address and the account. */
+  /** The facts for the event of a failed login. `confirmEmailLogin` adds the address and the account. */
   readonly attempt: LoginAttempt
 }
 
@@ -115,7 +115,11 @@ async function findByToken(ctx: AuthContext, token: string): Promise<EmailLoginR
   return login
 }
 
-/** Counts the try before comparing the code. At most five tries are compared, even if many tries run in parallel. */
+/**
+ * Finds the login request of a code. Counts the try before it compares the code. So at most five tries are compared, even if many tries run
+ * in parallel.
+ * @throws EmailLoginInvalidError
+ */
 async function findByCode(ctx: AuthContext, code: string, requestId: string | null): Promise<EmailLoginRecord> {
   const login = requestId === null ? null : await requireEmailLogins(ctx).countTry(requestId, mostTries, ctx.now())
   if (!login || login.sessionId !== null || !isCodeOf(ctx, login, code)) throw new EmailLoginInvalidError()
@@ -147,7 +151,7 @@ async function confirmInRounds<Session extends OpenedSession>(
   throw new EmailLoginInvalidError()
 }
 
-/** Returns null if another request created an account with the address meanwhile. */
+/** Runs `signUp`. Returns null if another request created an account with the address meanwhile. */
 async function unlessTaken<T>(signUp: () => Promise<T>): Promise<T | null> {
   try {
     return await signUp()

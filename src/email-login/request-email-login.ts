@@ -26,9 +26,9 @@ export interface EmailLoginRequest extends AskedFrom {
 }
 
 /**
- * Mails a link, a code, or a link and a code to an address. If the address has no account, its confirmation may create one. If that is not
- * allowed, the function mails no link and no code, but a notice that there is no account. With `emailLoginSilent`, there is no such notice.
- * Returns null if the function mailed no link and no code.
+ * Mails a link, a code, or both to an address. An address without an account gets this mail only if the confirmation may create an account.
+ * Otherwise the function mails a notice that there is no account. With `emailLoginSilent`, it does not mail this notice. Returns null if
+ * the function mailed no link and no code.
  */
 export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
   const user = await findByAddress(ctx, request.email)

@@ -47,7 +47,8 @@ export function requestRoute(ctx: AuthContext, { base, before }: DeliveryLine): 
 }
 
 /**
- * Sends the response before looking up the account. Then the response time and the cookie do not reveal whether the address has an account.
+ * Sends the response before the account is looked up. So the response time and the cookie do not reveal whether the address has an account.
+ * Exception: if responses contain links (`showsLinks`), the function first makes the link.
  */
 async function answer(ctx: AuthContext, req: Request, res: Response, body: RequestBody): Promise<void> {
   const email = readTypedAddress(body.email)

@@ -39,7 +39,7 @@ export function emitFactor({ events }: AuthContext, userId: string, factor: Fact
 }
 
 /**
- * Emits the event of a used recovery code and notifies the owner. Call the function only if no other notice reports the code
+ * Emits the event of a used recovery code and notifies the owner. Call the function only if no other notice reports the use of the code
  * (`AcceptedFactor`).
  */
 export function announceFactor(ctx: AuthContext, user: UserRecord, factor: Factor, locale?: Locale): void {
@@ -47,7 +47,10 @@ export function announceFactor(ctx: AuthContext, user: UserRecord, factor: Facto
   if (factor === 'recovery_code') mailNotice(ctx, user, 'recovery_code_used', locale)
 }
 
-/** Returns true for a TOTP code of the user's active or pending secret, if its step was not accepted before. Marks the step as accepted. */
+/**
+ * Returns true for a TOTP code of the user's active or pending secret, if the code's time step was not accepted before. Marks the step as
+ * accepted.
+ */
 export async function acceptTotpCode(ctx: AuthContext, user: UserRecord, typed: string): Promise<boolean> {
   const step = stepOfCode(ctx, user, typed)
   return step !== null && ctx.store.users.advanceTotpStep(user.id, step)

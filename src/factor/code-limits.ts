@@ -14,7 +14,7 @@ export interface TypedCode {
   readonly device?: KnownDevice | null
 }
 
-/** A counted attempt. The code is verified later. Call exactly one of the three methods. */
+/** An attempt that was counted before the code is verified. After the verification, call exactly one of the three methods. */
 export interface TakenCode {
   succeed(): Promise<void>
   /**
@@ -127,9 +127,9 @@ async function countCode(ctx: AuthContext, userId: string): Promise<{ count: num
 }
 
 /**
- * Begins the block at the first call. Later calls return the remaining time of the block. The counter lives longer than the block, by the
- * time that wrong codes are remembered. So after the block, the counter still exists, and a call returns 0 and does not begin a new block.
- * If the process died before it began the block, the next call begins the block.
+ * Begins the block at the first call. Later calls return the remaining time of the block. The counter lives `memorySeconds` longer than the
+ * block. So after the block, the counter still exists. A call then returns 0 and begins no new block. If the process died before it began
+ * the block, the next call begins the block.
  * @returns the remaining seconds; 0 if the block is over
  */
 async function stop({ counters }: AuthContext, userId: string): Promise<number> {
@@ -138,7 +138,7 @@ async function stop({ counters }: AuthContext, userId: string): Promise<number> 
 }
 
 /**
- * Begins the block at the last allowed wrong code.
+ * Ends an old block at the first wrong code, and begins a block at the last allowed wrong code.
  * @returns `count`
  */
 async function noteWrong(ctx: AuthContext, userId: string, count: number): Promise<number> {

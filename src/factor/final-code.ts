@@ -84,8 +84,8 @@ export interface FinalAsker {
 
 /**
  * Checks the code or passkey that a request can contain to confirm its change. If the result is not false, an undo link cannot revert the
- * change, because only the owner has an authenticator app or passkey that is older than 24 hours (contract 24.6). The factor is used up
- * even if the change fails later.
+ * change, because only the owner has an authenticator app or passkey that is older than 24 hours (contract 24.6). The code, or the
+ * challenge of the passkey, is used up even if the change fails later.
  * @throws MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError, PasskeyRejectedError
  */
 export async function acceptFinal(ctx: AuthContext, asker: FinalAsker, { code, ...fields }: FinalFields): Promise<Finality> {

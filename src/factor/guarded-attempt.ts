@@ -5,7 +5,10 @@ import { takeUnit } from '../limits/take-unit'
 import { mailNotice } from '../mailbox/send-mail'
 import { type TypedCode, takeCode } from './code-limits'
 
-/** After this many wrong codes the owner gets a notice, because the client has already passed the first factor. */
+/**
+ * After this many wrong codes the owner gets a notice. The client has already passed the first factor, so an attacker may know the
+ * password.
+ */
 const toldAt = 3
 
 /**

@@ -58,7 +58,7 @@ export function issuePasskeyChallenge(
   return { challenge, token, seconds }
 }
 
-/** Reads a challenge. Returns null unless the challenge is valid, and has this purpose and this owner. */
+/** Returns the challenge of a token if the token is valid, and has this purpose and this owner. Otherwise returns null. */
 export function readPasskeyChallenge(
   ctx: AuthContext,
   ceremony: Ceremony,
@@ -69,12 +69,12 @@ export function readPasskeyChallenge(
   if (!claims || typeof claims['cha'] !== 'string') return null
   const { cha, exp, sub, bnd, car = {} } = claims
   if (owner && (sub !== owner.userId || bnd !== owner.boundTo)) return null
-  return { challenge: cha as string, expiresAt: new Date(Number(exp) * 1000), carries: car as Record<string, unknown> } // as issued
+  return { challenge: cha as string, expiresAt: new Date(Number(exp) * 1000), carries: car as Record<string, unknown> } // as we wrote it
 }
 
 /**
- * Returns the row that marks a challenge as used. The row is inserted as used. Its hash is unique, so only one of many concurrent requests
- * succeeds.
+ * Returns the row that marks a challenge as used. The row is inserted as used. The hash in the row is unique, so only one of many
+ * concurrent requests succeeds.
  */
 export function spentChallenge(
   ctx: AuthContext,

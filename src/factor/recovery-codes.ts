@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { base32 } from './totp'
 
 /**
- * A code has 125 bits. Nobody can guess that many bits, so a plain SHA-256 is enough to store a code. Codes are shown in groups, because
- * people write codes down.
+ * The length of a recovery code in characters of base32, without dashes. A code has 125 bits. Nobody can guess that many bits, so a plain
+ * SHA-256 is enough to store a code. Codes are shown in groups, because people write codes down.
  */
 const characters = 25
 const groups = /.{5}/g
@@ -13,7 +13,7 @@ export function newRecoveryCodes(count: number): string[] {
   return Array.from({ length: count }, () => (base32(randomBytes(20)).slice(0, characters).match(groups) ?? []).join('-'))
 }
 
-/** Reads a code without spaces and dashes. Returns null if the text cannot be a recovery code. */
+/** Reads a code. The caller has already removed spaces and dashes. Returns null if the text cannot be a recovery code. */
 export function readRecoveryCode(typed: string): string | null {
   const code = typed.toUpperCase()
   return code.length === characters && /^[A-Z2-7]+$/.test(code) ? code : null

@@ -45,7 +45,7 @@ export type AcceptFactor = (ctx: AuthContext, user: UserRecord) => Promise<Accep
  * Runs a change that a second factor confirms. A code is counted before it is verified. A passkey is verified before the change begins,
  * because verifying takes time. A passkey that was added less than 24 hours ago is rejected, because an attacker with a stolen session
  * could have added the passkey.
- * @param change must call its `accept` once
+ * @param change the change; it must call `accept` exactly once
  * @throws MfaThrottledError, MfaFactorTooNewError, PasskeyRejectedError, and the errors of the change
  */
 export async function withFactor<T>(

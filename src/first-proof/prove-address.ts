@@ -31,8 +31,9 @@ export function isFirstProof({ store }: Pick<AuthContext, 'store'>, user: UserRe
 }
 
 /**
- * Verifies an address, for every kind of verification. If the evidence does not identify the owner, the first verification takes the
- * account over (`takeOver`). A later verification removes nothing. Call the function inside a transaction that has locked the user's row.
+ * Marks an address as verified. Every kind of verification calls this function. If the evidence does not identify the owner, the first
+ * verification takes the account over (`takeOver`). A later verification removes nothing. Call the function inside a transaction that has
+ * locked the user's row.
  */
 export async function proveAddress(
   ctx: AuthContext,
@@ -45,7 +46,7 @@ export async function proveAddress(
   const takenOver = isSafe ? null : await takeOver(ctx, user, clearing)
   const written: UserChanges = { ...takenOver?.changes, ...changes, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, written)
-  // Set `fields` only if the store has fields.
+  // Sets `fields` only if the store has fields.
   const proven = { ...user, ...written, ...(user.fields && { fields: { ...user.fields, ...written.fields } }) } as UserRecord
   if (takenOver) await tellHostOfTakeOver(ctx, proven)
   return { user: proven, takenOver }

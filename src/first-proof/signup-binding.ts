@@ -8,7 +8,7 @@ import type { UserTokenRecord } from '../store/auth-store'
 
 const cookieName = 'signup_binding'
 
-/** A sign-up of a pending account. The links of the sign-up contain the mark, and the browser that signed up keeps the id. */
+/** A sign-up of a pending account. The rows of its activation links contain the mark. The browser that signed up keeps the id. */
 export interface SignupMark {
   /** A random id. A client that sends this id together with the link counts as the person who signed up. */
   readonly id: string
@@ -50,8 +50,8 @@ export function setSignupBinding(ctx: AuthContext, res: Response, signupId: stri
 }
 
 /**
- * Stores the page to which the person wants to return in the sign-up cookie. Call the function after `setSignupBinding`, for the same
- * response.
+ * Stores a page in the sign-up cookie: the page to which the person wants to return. Call the function after `setSignupBinding`, for the
+ * same response.
  */
 export function setSignupReturn(ctx: AuthContext, req: Request, res: Response, returnTo: string): void {
   const next = Object.defineProperty(Object.create(req) as Request, 'headers', {

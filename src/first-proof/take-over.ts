@@ -115,7 +115,9 @@ async function removeIdentities(ctx: AuthContext, user: UserRecord): Promise<str
   return providers
 }
 
-/** Returns true if the provider verified this address. Null means that the provider did not say whether the address is verified. */
+/**
+ * Returns true if the provider verified this address. If `emailVerified` is null, the provider did not say whether the address is verified.
+ */
 function standsFor({ email, emailVerified }: IdentityRecord, address: string): boolean {
   return email === address && emailVerified === true
 }

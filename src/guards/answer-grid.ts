@@ -11,7 +11,7 @@ import type { PasswordHasher } from '../passwords/password-hasher'
 /** Sends the response that waited for the next multiple of the interval. */
 type HeldAnswer = () => void
 
-/** `undefined` means that the response was already sent. */
+/** The result of a handler. `undefined`: the handler has already sent the response. */
 type Answering = Promise<HeldAnswer | undefined> | Promise<void>
 
 type GridRoute<Handle> = Omit<Route, 'handle' | 'isOnGrid'> & { readonly handle: Handle }
@@ -104,7 +104,10 @@ function requestClock(signal: AbortSignal): RequestClock {
   }
 }
 
-/** Returns true for errors that do not depend on the account: rate limits, overload, and invalid bodies before any hash. */
+/**
+ * Returns true if the route sends the error without a delay. These errors do not depend on the account: rate limits, overload, and invalid
+ * bodies before any hash.
+ */
 function comesAtOnce(error: unknown, clock: RequestClock): boolean {
   if (error instanceof TooManyRequestsError || error instanceof ServiceUnavailableError) return true
   return error instanceof AppError && atOnce.has(error.status) && !clock.hasHashed()

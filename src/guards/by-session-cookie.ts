@@ -28,8 +28,8 @@ export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) 
 }
 
 /**
- * Adds the host's own claims to the claims of a session. The returned function calls `accessTokenClaims` at most once for each request.
- * Only guards that check claims use it.
+ * Returns a function that adds the host's own claims to the claims of a session. The function calls `accessTokenClaims` at most once for
+ * each request. Only guards that check claims use the function.
  * @throws ServiceUnavailableError if the host's function fails
  */
 export function hostClaimsOfSession(ctx: GuardContext): (req: Request, auth: KnownAuth) => Promise<KnownAuth> {

@@ -7,7 +7,10 @@ import { seeTroubleshooting } from '../troubleshooting'
 
 /** The result of a guard for one request. */
 export interface CurrentAuth {
-  /** Null after requireSession. With `tokenDelivery: 'session'`, the guard makes the claims from the session. */
+  /**
+   * The claims of the access token. With `tokenDelivery: 'session'`, the guard makes the claims from the session. Null after
+   * requireSession.
+   */
   readonly claims: AccessTokenClaims | null
   readonly user: PublicUser | null
   readonly session?: PublicSession

@@ -185,8 +185,8 @@ type AuthCheck = (req: Request, auth: KnownAuth) => Promise<void> | void
 type GuardMakers = Omit<BaseGuards, 'getUser'>
 
 /**
- * Checks that the host called each guard. If the host forgets the parentheses, the guard gets the request as its argument, and the request
- * would wait forever.
+ * Returns the guards with a check of their arguments. If the host forgets the parentheses (`app.use(guards.requireAuth)`), Express passes
+ * the request as the argument. Without the check, that request would wait forever.
  */
 function withParentheses(guards: GuardMakers): GuardMakers {
   const makers = Object.entries(guards) as [string, (...given: unknown[]) => RequestHandler][]
@@ -206,8 +206,8 @@ const tokenRefusals: readonly Refusal[] = [UnauthorizedError, InvalidTokenError,
 type FindAuth = (req: Request, res: Response) => KnownAuth | null | Promise<KnownAuth | null>
 
 /**
- * Returns the function that finds the login of a request. For a token, the function returns a promise only if it must fetch a key. A
- * promise would be most of the guard's cost.
+ * Returns the function that finds the login of a request. For a token, that function returns a promise only if it must fetch a key, because
+ * a promise would be most of the guard's cost.
  */
 function authFinder(ctx: GuardContext): FindAuth {
   if (ctx.settings.tokenDelivery === 'session') return sessionFinder(ctx)

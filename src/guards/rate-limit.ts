@@ -20,7 +20,9 @@ export interface RateLimitOptions {
    * default is the /64 network. In addition, the whole /48 network has a limit that is ten times higher.
    */
   key?: (req: Request) => string
-  /** If the function returns exactly true, the request does not count and is not rejected. */
+  /**
+   * Decides whether the limit applies to a request. If the function returns exactly true, the request does not count and is not rejected.
+   */
   exempt?: (req: Request) => boolean
   /** A name for the limit. Two limits of the same size that share `counters` need different names. */
   name?: string

@@ -7,7 +7,7 @@ import { consoleLogger, type Logger, safely } from '../logger'
 import { createPhraseBook } from '../texts/phrase-book'
 import { seeTroubleshooting } from '../troubleshooting'
 
-/** The default for guards without a router. */
+/** The logger, the texts and the language of guards without a router. */
 const alone: Speaking & { logger: Logger } = {
   logger: safely(consoleLogger),
   texts: createPhraseBook(),

@@ -29,7 +29,7 @@ export type RoleOf<Host extends HostTypes> = ClaimsOf<Host> extends { roles?: re
 export type ClaimCheck = (claims: object) => void
 
 /**
- * Returns the check of one claim. The check rejects a missing claim without a call of the function.
+ * Returns the check of one claim. If the claim is missing, the check rejects the request. It then does not call a function in `expected`.
  * @throws ConfigurationError if the name is not a text, or the expected value is not a scalar or a function
  */
 export function claimCheck(name: unknown, expected: unknown, logger: Logger): ClaimCheck {

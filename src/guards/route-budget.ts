@@ -6,7 +6,7 @@ import { step } from '../http/routes'
 import { takeClientUnit } from '../limits/take-client'
 import { clientKey } from '../throttle/client-key'
 
-/** Limits the requests of one client to one route and its cookie route. The default limit is 60 requests in 60 seconds. */
+/** Limits the requests of one client to one route. The same route below `/cookie` shares the limit. Default: 60 requests in 60 seconds. */
 export function routeBudget(ctx: AuthContext, route: string): RequestHandler {
   return describeStep(
     step((req) => takeRouteUnit(ctx, route, req)),

@@ -5,7 +5,7 @@ import type { SessionStore, SessionWithUser } from '../store/auth-store'
 interface ReadRow {
   readonly sessions: SessionStore
   readonly row: SessionWithUser
-  /** Time of the real clock, in milliseconds. */
+  /** When a guard read the row: the time of the real clock, in milliseconds. */
   readonly at: number
 }
 

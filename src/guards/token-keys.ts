@@ -40,8 +40,8 @@ export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[
   const found = new WeakMap<VerificationKey, PublishedKey>()
 
   /**
-   * Returns the key with its only algorithm. If the key set names no `alg`, the function chooses the first algorithm of the list that fits
-   * the key.
+   * Returns the key with the one algorithm that its tokens must use. If the key set names no `alg`, the function chooses the first
+   * algorithm of the list that fits the key.
    */
   function published(header: PublishedHeader, read: VerificationKey): PublishedKey {
     const known = found.get(read)

@@ -16,7 +16,7 @@ interface Verified {
 }
 
 /**
- * Returns a function that returns the claims of a token. The function verifies the signature of the first two requests with a token. Then
+ * Returns a function that returns the claims of a token. The function verifies the signature at the first two requests with a token. Then
  * the function remembers the whole text of the token. The function accepts a remembered token until the token expires, or until its key is
  * no longer in use. The function returns a promise only if it must fetch a key.
  * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError; ServiceUnavailableError if the keys cannot be fetched

@@ -49,7 +49,7 @@ export interface CookieScope {
 
 /**
  * Sets a cookie, always HttpOnly. If the request has two cookies with this name, the function first expires both cookies.
- * @param maxAgeSeconds null if the browser deletes the cookie when it closes
+ * @param maxAgeSeconds null: the browser deletes the cookie when the browser closes
  */
 export function setCookie(
   site: SettingSite,
@@ -73,7 +73,7 @@ export function clearCookie(site: SettingSite, res: Response, name: string, scop
 
 /**
  * Removes an earlier Set-Cookie with this name, because a response must set a cookie only once (RFC 6265 section 4.1.1). So a handler can
- * override the cookie of a guard. The expiries of a repeated name stay, because they are for other cookies.
+ * override the cookie of a guard. The expiries from `expireEverywhere` stay, because each of them deletes a cookie of another scope.
  */
 function dropEarlier(site: CookieSite, res: Response, name: string): void {
   if (res.req && isDoubled(res.req, name)) expireEverywhere(site, res.req, res, name, { always: true })

@@ -21,7 +21,10 @@ export function isDoubled(req: Request, name: string): boolean {
 
 const end = 'Expires=Thu, 01 Jan 1970 00:00:00 GMT'
 const mostPaths = 8
-/** With this limit, the lines of one name and the nameless lines stay below `mostLines`. */
+/**
+ * The maximum number of paths for the expiries of nameless cookies. With this limit, the lines of one name and the nameless lines stay
+ * below `mostLines`.
+ */
 const mostNamelessPaths = 5
 const mostParentDomains = 2
 /**
@@ -35,7 +38,7 @@ const expiries = new WeakMap<Response, Map<string, readonly string[]>>()
 
 /**
  * Makes the response expire a cookie in every scope that the browser can use for the cookie. A scope has a path and a domain. The paths are
- * our own paths and all parent paths of the request's path. For each path, the function uses no domain, and then each parent domain. The
+ * our own paths and all parent paths of the request's path. The function combines each path with no domain and with each parent domain. The
  * expiries come before all other cookies of the response, so a cookie that the response sets stays.
  *
  * @param options.always ignores the limit of lines; for a response that sets the cookie, because no other cookie with the same name may
@@ -70,7 +73,7 @@ export function setCookieLines(res: Response): string[] {
 }
 
 function linesOf(site: CookieSite, req: Request, name: string): string[] {
-  // Browsers store such a cookie only at Path=/ and without a domain (RFC 6265bis section 4.1.3.2).
+  // Browsers store a `__Host-` cookie only at Path=/ and without a domain (RFC 6265bis section 4.1.3.2).
   if (name.startsWith('__Host-')) return [`${name}=; Path=/; ${end}; Secure`]
   const secure = name.startsWith('__Secure-') ? '; Secure' : ''
   return everywhere(site, req, mostPaths, (domain, path) => `${name}=;${domain} Path=${path}; ${end}${secure}`)

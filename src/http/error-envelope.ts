@@ -62,7 +62,10 @@ const byStatus: ReadonlyMap<number, new () => AppError> = new Map<number, new ()
   [429, TooManyRequestsError],
 ])
 
-/** Returns the 4xx `status` of an error that the client caused. http-errors marks these errors (body-parser, Express, most middleware). */
+/**
+ * Returns the 4xx `status` of an error that the client caused. http-errors marks these errors with `expose` (body-parser, Express, most
+ * middleware).
+ */
 function clientErrorStatus(thrown: unknown): number | null {
   if (!(thrown instanceof Error)) return null
   const { status, expose } = thrown as { status?: unknown; expose?: unknown }

@@ -2,8 +2,8 @@ import { ConfigurationError } from '../errors'
 import { seeTroubleshooting } from '../troubleshooting'
 
 /**
- * Rejects a request among the options. `app.get('/x', guards.requireUser)` passes the request to the function that makes the guard. Nothing
- * would send a response, and the request would wait forever.
+ * Rejects a request as an argument, because then the host forgot the parentheses. `app.get('/x', guards.requireUser)` passes the request to
+ * the function that makes the guard. Nothing would send a response, and the request would wait forever.
  * @throws ConfigurationError if one of the arguments is a request
  */
 export function refuseRequest(maker: string, given: readonly unknown[]): void {

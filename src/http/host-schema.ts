@@ -58,8 +58,8 @@ export function joiVersionOf(schema: unknown): string | null {
 }
 
 export function isStandardSchema(schema: unknown): schema is StandardSchema {
-  const { '~standard': standard } = Object(schema) as { '~standard'?: unknown } // any value
-  const { version, validate } = Object(standard) as { version?: unknown; validate?: unknown } // any value
+  const { '~standard': standard } = Object(schema) as { '~standard'?: unknown } // `Object` accepts any value
+  const { version, validate } = Object(standard) as { version?: unknown; validate?: unknown } // `Object` accepts any value
   return version === 1 && typeof validate === 'function'
 }
 

@@ -5,7 +5,8 @@ import { toAppError } from './error-envelope'
 
 const limitBytes = 16 * 1024
 
-// A body of a few KiB arrives within this time. A client that announces a body and does not send it gets a client error.
+// The time limit for receiving a body, in milliseconds. A body of a few KiB normally arrives within this time. A client that announces a
+// body and does not send it gets a client error.
 const deadlineMs = 10_000
 
 const parseJson = express.json({ limit: limitBytes, inflate: false, strict: true, type: () => true })

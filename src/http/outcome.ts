@@ -2,7 +2,10 @@ import type { Response } from 'express'
 
 const outcomes = new WeakMap<Response, unknown>()
 
-/** Stores the result of a response in the form of the service. `auth.with(req, res)` returns or throws this result instead of a body. */
+/**
+ * Stores the result or the error of a route, as the method of `auth.service` would return or throw it. `auth.with(req, res)` then returns
+ * this result or throws this error.
+ */
 export function noteOutcome(res: Response, outcome: unknown): void {
   outcomes.set(res, outcome)
 }

@@ -31,7 +31,8 @@ export function locationOf(returnTo: string): string {
 /** Returns true if the text is an allowed `return_to`. */
 export function isReturnTo(settings: ReturnToSettings, value: string): boolean {
   if (value.length > longestReturnTo || !/^[\x21-\x7e]+$/.test(value)) return false
-  // Rejects a backslash before the query. Browsers read it as a slash, but other software reads the text before it as a part of the host.
+  // Rejects a backslash before the query, because software disagrees about the host of such a URL. Browsers read a backslash as a slash.
+  // Other software reads the text before the backslash as a part of the host.
   if (/^[^?#]*\\/.test(value)) return false
   return value.startsWith('/') ? isPath(value) : isKnownUrl(settings, value)
 }
@@ -45,7 +46,7 @@ function isPath(value: string): boolean {
   const anywhere = 'https://site.invalid'
   if (!URL.canParse(value, anywhere)) return false
   const url = new URL(value, anywhere)
-  // '/.//host' is a path of this site, but its `pathname` looks like another site.
+  // '/.//host' is a path of this site, but its `pathname` is '//host', which is another site.
   return url.origin === anywhere && !url.pathname.startsWith('//')
 }
 

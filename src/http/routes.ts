@@ -28,7 +28,7 @@ export interface Route {
   readonly before?: readonly RequestHandler[]
   readonly body?: Joi.ObjectSchema
   readonly handle: (req: Request, res: Response) => Promise<void> | void
-  /** Responds to an error of this route, instead of the envelope. */
+  /** Sends the response for an error of this route, instead of the JSON error envelope. */
   readonly onError?: ErrorRequestHandler | undefined
 }
 
@@ -76,8 +76,8 @@ const secured: RequestHandler = (_req, res, next) => {
 }
 
 /**
- * Like `secured`, but calls the next handler in the next turn of the event loop, for methods that have a body. In a measurement, this made
- * a refresh faster, but not a GET.
+ * Like `secured`, but calls the next handler in the next turn of the event loop. Used for methods that have a body, because in a
+ * measurement this made a refresh faster, but not a GET.
  */
 const securedLater: RequestHandler = (_req, res, next) => {
   setSecurityHeaders(res)
@@ -94,8 +94,8 @@ function refuseMethod(lines: readonly Route[]): RequestHandler {
 }
 
 /**
- * Makes a handler whose errors always reach the error handler as an Error. Without it, Express 4 loses rejected promises. And if a handler
- * throws `undefined` or 'route', Express 4 and 5 do not treat this as an error.
+ * Makes a handler whose errors always reach the error handler as an Error. Express 4 alone ignores a rejected promise. Express 4 and 5
+ * alone do not treat a thrown `undefined` or 'route' as an error.
  */
 export function settled(handle: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
   return (req, res, next) => {
@@ -104,7 +104,7 @@ export function settled(handle: (req: Request, res: Response) => Promise<void> |
 }
 
 /**
- * Makes a handler that calls the next one if the check passes. `refuse` handles an error of the check. If the check returns no promise,
+ * Makes a handler that calls the next handler if the check passes. `refuse` handles an error of the check. If the check returns no promise,
  * `proceed` calls the next handler; by default at once.
  */
 export function step(
@@ -131,10 +131,11 @@ export function step(
 
 const passOn: ErrorRequestHandler = (error, _req, _res, next) => next(error)
 
-// Longer than the slowest usual request, which makes three provider calls of at most ten seconds each.
+// The time limit of a handler, in milliseconds. The slowest usual request needs less: it makes three provider calls of at most ten seconds
+// each.
 const deadlineMs = 40_000
 
-/** Ends the wait for an adapter that never settles, so that the request does not hang forever. */
+/** Rejects with 503 if the work takes longer than `deadlineMs`, so that the request does not hang forever if an adapter never settles. */
 function withinRequest(work: Promise<void>): Promise<void> {
   return inTime(work, deadlineMs, () => new ServiceUnavailableError())
 }

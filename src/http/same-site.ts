@@ -13,7 +13,8 @@ export interface SiteContext {
 
 /**
  * Rejects a request that another site made a browser send. Routes that set or use our cookies need this check. A client that sends neither
- * `Origin` nor `Sec-Fetch-Site` passes, such as curl or a native app. Such a client is not a browser that attaches cookies.
+ * `Origin` nor `Sec-Fetch-Site` passes, such as curl or a native app. This is safe, because such a client is not a browser that attaches
+ * cookies by itself.
  */
 export function refuseCrossSite({ settings, notices }: SiteContext, req: Request): void {
   if (isTrusted(settings, req)) return
@@ -59,8 +60,8 @@ function isTrusted(settings: SiteContext['settings'], req: Request): boolean {
 }
 
 /**
- * Returns true if the origin is ours. Without a public origin, the function compares the Host header, because no page can choose that
- * header.
+ * Returns true if the origin is ours. Without a public origin, the function compares the origin with the Host header, because no page can
+ * choose that header.
  */
 function isOwn({ publicUrl }: Pick<Settings, 'publicUrl'>, { headers }: Request, origin: string): boolean {
   if (publicUrl !== '') return origin === publicUrl

@@ -40,7 +40,7 @@ function wellFormed(value: string, helpers: Joi.CustomHelpers): string | Joi.Err
 
 /**
  * Allows a password exactly as the client sent the password, not trimmed, not cut, and with NUL. The rule rejects lone surrogates, because
- * all lone surrogates have the same bytes in UTF-8. Different passwords would be equal.
+ * all lone surrogates have the same bytes in UTF-8. Different passwords would therefore count as equal.
  */
 export function passwordText(): Joi.StringSchema {
   return Joi.string().custom((value: string, helpers) => (value.isWellFormed() ? value : helpers.error('string.malformed')))

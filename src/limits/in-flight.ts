@@ -3,9 +3,9 @@ import type { CounterStore } from '../throttle/counter-store'
 
 /** The attempts of a key that are in progress in this process, and the requests that wait for those attempts. */
 interface Key {
-  /** Attempts that are reading the counters now. */
+  /** The number of attempts that are reading the counters now. */
   asking: number
-  /** Attempts that were counted and are not finished. */
+  /** The number of attempts that were counted and are not finished. */
   granted: number
   readonly waiting: (() => void)[]
   /**

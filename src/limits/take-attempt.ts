@@ -59,8 +59,8 @@ export async function takeAttempt(
 }
 
 /**
- * Longer than a request may take, in milliseconds. If an attempt takes longer, for example in a host's hasher, the attempt counts as
- * failed.
+ * The longest time that an attempt can be in progress, in milliseconds. A handler has less time (`http/routes.ts`). If an attempt takes
+ * longer, for example in a host's hasher, the attempt counts as failed.
  */
 const longestMs = 60_000
 

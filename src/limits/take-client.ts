@@ -3,8 +3,8 @@ import type { Budget } from '../throttle/counter-store'
 import { type Exhausted, type LimitContext, type TakenUnit, takeUnit } from './take-unit'
 
 /**
- * Counts an attempt against a client's rate limit, before the check. An IPv6 client is a /64 network. The /48 network of an IPv6 client
- * counts too, with ten times the limit. Otherwise a customer with a whole /48 network would count as 65,536 clients.
+ * Counts an attempt against a client's rate limit, before the request is handled. An IPv6 client is a /64 network. The /48 network of an
+ * IPv6 client counts too, with ten times the limit. Otherwise a customer with a whole /48 network would count as 65,536 clients.
  * @param client `clientKey(req.ip)`
  * @throws the error of `Exhausted`, with details.retry_after_seconds; in that case nothing is counted
  */

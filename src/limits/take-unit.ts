@@ -16,8 +16,8 @@ export interface TakenUnit {
 }
 
 /**
- * Counts an attempt against a rate limit before its check, so that many requests at once cannot exceed the limit. `subject` is hashed. If
- * the limit is reached, the function emits an event.
+ * Counts an attempt against a rate limit before the attempt is checked, so that many requests at once cannot exceed the limit. `subject` is
+ * hashed. If the limit is reached, the function emits an event.
  * @throws the error of `Exhausted`, with details.retry_after_seconds
  */
 export async function takeUnit(

@@ -19,7 +19,7 @@ import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 /** Options of an activation: evidence that the person signed up, and the language of a mail. */
 export interface ActivationOptions {
   evidence?: Evidence | undefined
-  /** Default: `defaultLocale`. */
+  /** The language of a mail. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
@@ -66,7 +66,10 @@ export async function lookAtActivation(ctx: AuthContext, token: string, evidence
   return wantsPassword(ctx, user, evidence, mark?.id)
 }
 
-/** Returns true if the form of a link may log in. The browser must be the browser that signed up, or the form must contain the password. */
+/**
+ * Returns true if the form of a link is allowed to log the person in. The browser must be the browser of the sign-up, or the form must
+ * contain a password.
+ */
 export async function isOfOwner(ctx: AuthContext, token: string, evidence: Evidence): Promise<boolean> {
   const { link } = await findLinkAndUser(ctx, token)
   return Boolean(evidence.password) || belongsTo(evidence, signupMarkOf(link)?.id)

@@ -72,8 +72,9 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
 }
 
 /**
- * Sends the response, and then looks up the requested address. So the response time does not depend on whether a row exists. Before the
- * response, the function looks up an address that no account has. So if the database is down, the response is 503 for every address.
+ * Handles a request for a mailed link. Unless responses contain links, the function looks up the requested address after the response. So
+ * the response time does not depend on whether the address has an account. Before the response, the function looks up an address that no
+ * account has. So if the database is down, the response is 503 for every address.
  */
 async function answer(
   ctx: AuthContext,

@@ -34,7 +34,7 @@ export interface LoginInput {
  * Logs in with email and password. Returns a session, or a challenge: the login then waits for its second factor. A wrong password, an
  * unknown address and an inactive account cause the same error after the same work. The function counts the attempt against the rate limit
  * before it verifies the password. All kinds of sessions share this rate limit.
- * @param shown the device of the request; if undefined, only `previousToken` counts
+ * @param shown what the request shows about its device; if undefined, only `previousToken` identifies the device
  * @throws InvalidCredentialsError, LoginThrottledError; ServiceUnavailableError if too many password checks wait
  */
 export async function logIn<Session extends OpenedSession>(
@@ -118,7 +118,7 @@ async function logInAndRehash<Session>(
 
 const warned = new WeakSet<Logger>()
 
-/** Logs the warning once for each router, because all accounts have the same cause. The store's error message names the column. */
+/** Logs the warning once for each router, because the cause is the same for all accounts. The store's error message names the column. */
 function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
   if (warned.has(logger)) return
   warned.add(logger)

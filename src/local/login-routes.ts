@@ -97,8 +97,8 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
 }
 
 /**
- * Route for a login with email and password that opens a server-side session. The route exists only if the store has sessions. The login
- * and its rate limits are the same as in the other login routes.
+ * Returns the route for a login with email and password that opens a server-side session. The route exists only if the store has sessions.
+ * The login and its rate limits are the same as in the other login routes.
  */
 export function sessionLoginRoute(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []

@@ -12,8 +12,8 @@ import type { UserRecord } from '../store/auth-store'
  * Mails a new activation link to a pending account. Returns null for an account that is not pending, and for no account.
  *
  * `forgotPassword` is true if the person requested the link with "forgot my password". An attacker may have signed up with the address and
- * wait until the owner verifies it. So a click on such a link never keeps the password of the sign-up. `mark` identifies the sign-up for
- * which the link is. Default: the mark of the account's newest unused link.
+ * wait until the owner verifies it. So a click on such a link never keeps the password of the sign-up. `mark` identifies the sign-up to
+ * which the link belongs. Default: the mark of the account's newest unused link.
  */
 export async function sendActivation(
   ctx: AuthContext,
@@ -28,7 +28,7 @@ export async function sendActivation(
     const locked = await ctx.store.users.lock(user.id)
     // The library sends no mail if the account has another address now.
     if (locked?.email !== user.email || !(await isPending(ctx, locked))) return null
-    // If the password has changed, a newer sign-up has replaced the sign-up that the mark names. That sign-up then gets no link.
+    // If the password has changed, a newer sign-up has replaced the sign-up of the mark. The replaced sign-up gets no link.
     if (mark && locked.hashedPassword !== user.hashedPassword) return null
     const known = mark ?? (await newestMark(ctx, locked))
     // A link of release 0.1.0 names no sign-up. After "forgot my password" the new link needs a mark, because only a mark can say that the

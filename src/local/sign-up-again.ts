@@ -10,7 +10,9 @@ import type { NewUser, UserRecord } from '../store/auth-store'
 /** The data of the newest sign-up with an address. */
 export type NewestSignup = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'passwordSetAt' | 'fields'>
 
-/** The result of a second sign-up. A pending account waits for the activation by its mailed link. */
+/**
+ * The result of a second sign-up. `unchanged`: the account is pending and keeps its earlier values. `taken`: the address counts as taken.
+ */
 export type Repeat<T> = { kind: 'replaced'; made: T } | { kind: 'unchanged' | 'taken' }
 
 /**

@@ -45,7 +45,7 @@ export type Signup<Session = AnyLoginResult> =
   | {
       kind: 'made'
       user: UserRecord
-      /** The link of a pending account. Null if the library must first call the host's `refusesEmailLink`. */
+      /** The link of a pending account. Null: the account is not pending, or the library must first call the host's `refusesEmailLink`. */
       link: LinkToken | null
       /** The session of an account that is active immediately, if the caller asked for a session. */
       session: Session | null
@@ -173,7 +173,8 @@ async function insertAccount(ctx: AuthContext, account: NewUser, making: Making)
 }
 
 /**
- * Converts an error of the INSERT to a result. A duplicate value is usually the address. A host's column may also be unique.
+ * Converts an error of the INSERT to a result. A duplicate value is usually the address, but it can also be the value of a unique column of
+ * the host.
  * @throws the error if no value caused it
  */
 async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unknown): Promise<Signup> {

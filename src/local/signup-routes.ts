@@ -96,8 +96,8 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
 }
 
 /**
- * Validates the body with the library's schema and with the host's schema. The host's schema can add rules, and it
- * decides the values of the host's fields. All other values come from the library's schema.
+ * Validates the body with the library's schema and with the host's schema. The values of the host's fields come from the host's schema,
+ * which can also add rules. All other values come from the library's schema.
  */
 async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody & { extra: object; fields: HostFields }> {
   const own = validate(baseOf(ctx), body)
@@ -149,7 +149,8 @@ function tellsTakenAddress({ settings }: AuthContext): boolean {
 }
 
 /**
- * Mails the link after the response, so that the response time is the same for a taken address. Returns null if responses contain no links.
+ * Mails the link. If responses contain links, returns the URL. Otherwise returns null and mails the link after the response, so that the
+ * response time is the same for a taken address.
  */
 async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale): Promise<string | null> {
   const send = () => sendFirstLink(ctx, account, locale)
@@ -191,9 +192,10 @@ function tokensOf(session: AnySession | null, delivery: DeliveryLine['delivery']
 }
 
 /**
- * Returns the id for the response. The response of a pending sign-up must look the same for a new account and for a taken address. So a
- * taken address and a repeated sign-up get a random UUID, and the response never contains the owner's id. The function never shows an id
- * that does not look like a random UUID. If ids are not UUIDs, the response contains no id.
+ * Returns the id for the response. For a new active account, that is its own id. The response of a pending sign-up must look the same for a
+ * new account and for a taken address. So a taken address and a repeated sign-up get a random UUID, and the response never contains the
+ * owner's id. A new pending account also gets a random UUID if its own id does not look like one. If ids are not UUIDs, the response of a
+ * pending sign-up contains no id.
  */
 function shownId(ctx: AuthContext, signup: Signup): string | null {
   if (signup.kind === 'made' && signup.user.isActive) return signup.user.id

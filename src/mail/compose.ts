@@ -28,7 +28,7 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
   const words = wordsOf(topic, hasPasswords)
   const subject = code === undefined ? say(words.subject) : `${say(words.subject)}: ${inGroups(code)}`
   const also = alsoHappened(mail)
-  // The lines of a take-over announce the list, so they stand right before it.
+  // The lines of the topic `account_taken_over` introduce the list of items. So these lines come last, directly before the list.
   const lines = (topic === 'account_taken_over' ? [...also, ...words.lines] : [...words.lines, ...also]).map((key) =>
     say(key, { provider }),
   )

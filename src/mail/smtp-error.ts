@@ -21,7 +21,10 @@ class SmtpError extends Error implements MailRefusal {
   }
 }
 
-/** `later` means: the mail was not sent, and another attempt may succeed. */
+/**
+ * `later`: the mail was not sent, and another attempt can succeed. `refused`: the mail was not sent, and another attempt cannot succeed.
+ * `unknown`: the server may have accepted the mail.
+ */
 type Verdict = 'later' | 'refused' | 'unknown'
 
 const sentences: Record<Verdict, string> = {

@@ -95,8 +95,8 @@ function messageOf(from: Address, { to, subject, text, html }: AuthMail): object
 }
 
 /**
- * Accepts more addresses than our rule for new addresses, because a host's table may contain older addresses. The pattern never accepts two
- * addresses or a header.
+ * The pattern of a recipient. The pattern accepts more addresses than our rule for new addresses, because a host's table can contain older
+ * addresses. The pattern never accepts two addresses or a header.
  */
 const oneAddress = /^[^\s\p{Cc}@<>()[\]\\,;:"]+@[^\s\p{Cc}@<>()[\]\\,;:"]+$/u
 

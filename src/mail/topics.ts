@@ -31,7 +31,7 @@ export function wordsOf(topic: MailTopic, hasPasswords: boolean): TopicText {
   return { subject: `mail.${topic}.subject`, lines, notYou, button: find('button') }
 }
 
-/** Topics whose only advice is a new password. If passwords are off, their mails need other advice. */
+/** Topics whose only advice is a new password. If passwords are off, the mails of these topics need other advice. */
 const advisesNewPassword: ReadonlySet<MailTopic> = new Set<MailTopic>([
   'account_restored',
   'new_device',

@@ -16,9 +16,9 @@ export function linkRequestAnswer(field: string): Answer {
 }
 
 /**
- * Sends the same response for every link request. The address may be known, unknown, taken, active, pending, deactivated or rejected. The
- * function makes the link after the response, so that the response time reveals nothing. If responses contain links (never in production),
- * the function makes the link before the response.
+ * Sends the same response for every link request. So the response does not show whether the address is known, unknown, taken, active,
+ * pending, deactivated or rejected. The function makes the link after the response, so that the response time reveals nothing. If responses
+ * contain links (never in production), the function makes the link before the response.
  */
 export async function answerLinkRequest(
   ctx: AuthContext,

@@ -86,7 +86,7 @@ export async function spendLink(ctx: AuthContext, { tokenHash }: UserTokenRecord
   if (!(await ctx.store.userTokens.consume(tokenHash, purpose, ctx.now()))) throw new InvalidTokenError()
 }
 
-/** Returns the URL of a login link. The rows of login links are in another table. */
+/** Returns the URL of a login link. Login links have their own table and no `LinkPurpose`, so `urlOf` cannot make this URL. */
 export function emailLoginUrl({ settings, prefix }: AuthContext, token: string): string {
   const { emailLoginUrlTemplate: own } = settings
   return own === null ? `${settings.publicUrl}${prefix}/email-login/${token}` : own.replace('{token}', () => token)

@@ -6,7 +6,7 @@ import type { EmailLoginRecord, EmailLoginStore } from '../store/auth-store'
 import { hashCode, newCode } from './email-code'
 import { emailLoginUrl } from './email-link'
 
-/** The content of a mail. The plain content is returned once and never stored. */
+/** The link and the code of a mail, in plain text. They are returned once and never stored. */
 export interface IssuedEmailLogin {
   readonly token: string | null
   readonly url: string | null
@@ -25,10 +25,10 @@ interface ToIssue extends AskedFrom, Pick<EmailLoginRecord, 'id' | 'email' | 're
   readonly carries: 'link' | 'code' | 'both'
 }
 
-/** The most open requests of unknown clients for an address. */
+/** The most open requests for an address. A known device can exceed this limit. */
 const mostOpen = 5
 
-/** Inserts the row of a mail, inside the caller's transaction. */
+/** Inserts the row of a mail inside the caller's transaction. Returns the link and the code for the mail. */
 export async function issueEmailLogin(
   ctx: AuthContext,
   emailLogins: EmailLoginStore,
@@ -53,9 +53,9 @@ export async function issueEmailLogin(
 }
 
 /**
- * Invalidates the oldest open requests of an address, so that at most five requests are open after the new request. Requests of known
- * devices are never invalidated.
- * @returns false if the client is unknown and too few requests may be invalidated; the client then gets no mail
+ * Invalidates the oldest open requests of an address, so that at most five requests are open after the new request. The function never
+ * invalidates requests of known devices, so a known device can exceed this limit.
+ * @returns false if the client is unknown and the function cannot invalidate enough requests; the client then gets no mail
  */
 export async function makeRoom(
   ctx: AuthContext,

@@ -4,7 +4,8 @@ import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 import type { LinkPurpose } from './email-link'
 
 /**
- * Returned instead of a link when `refusesEmailLink` returned true. doorward made no token, sent no mail and did not activate the account.
+ * The value that doorward returns instead of a link if `refusesEmailLink` returned true. doorward made no token, sent no mail and did not
+ * activate the account.
  */
 export const ACTIVATION_WITHHELD: unique symbol = Symbol.for('doorward.activation-withheld.v1')
 

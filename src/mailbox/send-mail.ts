@@ -69,22 +69,22 @@ async function openLinks(
 const anHour: Budget = { attempts: 1, windowSeconds: 3_600 }
 
 /**
- * `sent` counts a mail within the hour. `sending` counts requests that are about to send a mail, because `sent` may not count these mails
- * yet.
+ * The keys of two counters. `sent` counts a mail for one hour. `sending` counts requests that are about to send a mail, because `sent` does
+ * not count these mails yet.
  */
 interface HourKeys {
   readonly sent: string
   readonly sending: string
 }
 
-/** How many seconds `sending` may remain after a process dies. */
+/** The lifetime of the counter `sending`, in seconds. If a process dies, its counter disappears after this time. */
 const aMoment = 60
 
 function hourKeys(purpose: LinkPurpose | CodePurpose, email: string): HourKeys {
   return { sent: counterKey(`mail:sent:${purpose}`, email), sending: counterKey(`mail:sending:${purpose}`, email) }
 }
 
-/** Restarts the hour. Called for each mail. */
+/** Counts a mail that is sent now, so that the hour starts again. Called for each mail. */
 async function beginHour({ counters }: AuthContext, { sent }: HourKeys): Promise<void> {
   await counters.reset(sent)
   await counters.increment(sent, anHour.windowSeconds, anHour.attempts)
@@ -137,8 +137,8 @@ async function secondsUntilFree({ counters }: AuthContext, budget: Budget, key: 
 const byStrangers: ReadonlySet<string> = new Set(['address_taken', 'email_change_taken', 'no_account'])
 
 /**
- * Notices without a limit. An attacker could use up a limit of notices before the change that matters. A limit is not needed, because the
- * changes behind these notices have separate limits.
+ * Notices without a rate limit. If they had a limit, an attacker could use it up before the change that matters. They need no limit,
+ * because the changes that cause these notices have separate limits.
  */
 const boundedElsewhere: ReadonlySet<string> = new Set<NoticeTopic | 'account_restored'>([
   'admin_granted',

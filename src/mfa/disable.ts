@@ -16,7 +16,10 @@ import { announceChange } from '../undo/announce-change'
 
 export interface Disabling extends ShownFactor {
   userId: string
-  /** Required if the account has a password and passwords are on. An account with a generated password has no password to enter. */
+  /**
+   * The account's password. Required if passwords are on. Exception: an account with a generated password, because nobody knows that
+   * password.
+   */
   password?: string | undefined
   /** The session that stays. Every other session of the account is revoked. */
   keep?: KeptSession | undefined

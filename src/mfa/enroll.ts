@@ -15,10 +15,10 @@ import { qrCode } from './qr-code'
 
 /** The data of a new factor: the secret for an authenticator app, and the recovery codes. The data is shown only once. */
 export interface Enrolment {
-  /** Base32. */
+  /** The secret for the authenticator app, in base32. */
   secret: string
   provisioningUri: string
-  /** An SVG document. */
+  /** The QR code of `provisioningUri`, as an SVG document. */
   qrSvg: string
   recoveryCodes: string[]
 }
@@ -40,10 +40,10 @@ export interface EnrolmentOptions extends ShownFactor {
 
 /**
  * Begins an enrolment with a pending secret. The secret has no effect until one of its codes confirms the secret. A second call begins
- * again with a new secret. To replace an active factor, show one of its codes. The active factor and its recovery codes stay valid until
- * the new factor is confirmed.
- * @throws UnauthorizedError (the account was deleted or is inactive), InvalidTokenError (the session has ended), MfaAlreadyEnrolledError
- *   (a factor is active, and the call shows no factor); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError,
+ * again with a new secret. To replace an active factor, pass one of its codes, a recovery code or a passkey. The active factor and its
+ * recovery codes stay valid until the new factor is confirmed.
+ * @throws UnauthorizedError (the account was deleted or is inactive), InvalidTokenError (the session has ended), MfaAlreadyEnrolledError (a
+ *   factor is active, and the call shows no factor); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError,
  *   MfaFactorTooNewError; with a passkey PasskeyRejectedError, MfaFactorTooNewError
  */
 export async function enrollTotp(

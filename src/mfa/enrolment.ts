@@ -34,7 +34,8 @@ export interface Replacement extends BegunFactor {
  * Records an enrolment for 15 minutes, together with its session. That session may finish the enrolment even when the session is no longer
  * fresh. Call the function inside the transaction that stores the pending secret.
  * @param begun the new factor: the encrypted secret of the user's row, or a `Replacement`. Each enrolment has a different secret
- * @param session null: any session of the account may finish the enrolment, because the host began it or the store keeps no sessions
+ * @param session null: any session of the account may finish the enrolment, because the host began the enrolment, or because the store
+ *   keeps no sessions
  */
 export async function beginEnrolment(ctx: AuthContext, userId: string, begun: BegunFactor, session: SessionRecord | null): Promise<void> {
   const now = ctx.now()
@@ -66,8 +67,8 @@ export async function finalityOfFirst(ctx: AuthContext, userId: string, secret: 
 }
 
 /**
- * Returns null if no enrolment is open. Also returns null for a first factor whose enrolment began without a passkey, because its row has
- * only the session's id.
+ * Returns the factor that the open enrolment stored. Returns null if no enrolment is open. Also returns null for a first factor whose
+ * enrolment began without a passkey, because the row of that enrolment has only the session's id.
  */
 async function findBegun(ctx: AuthContext, userId: string): Promise<BegunFactor | null> {
   const [begun] = await ctx.store.userTokens.listOpen(userId, 'MFA_ENROLMENT', ctx.now())
@@ -75,8 +76,8 @@ async function findBegun(ctx: AuthContext, userId: string): Promise<BegunFactor 
 }
 
 /**
- * Returns true if this session began the enrolment of this secret within the last 15 minutes. A second call returns false. Call the
- * function inside the transaction that activates the factor.
+ * Finishes an enrolment. Returns true if this session began the enrolment of this secret within the last 15 minutes. A second call returns
+ * false. Call the function inside the transaction that activates the factor.
  */
 export async function finishEnrolment(ctx: AuthContext, userId: string, secret: string, session: SessionRecord | null): Promise<boolean> {
   const begun = await ctx.store.userTokens.find(enrolmentHash(userId, secret))
@@ -93,8 +94,8 @@ function enrolmentHash(userId: string, secret: string): string {
 }
 
 /**
- * If only the session's id must be stored, returns the id alone. The hashes are base64url, because 50 recovery codes must fit in the
- * column (`payloadLength` in readiness/table-needs.ts).
+ * Returns the payload of an enrolment's row. If only the session's id must be stored, the payload is the id alone. The hashes are
+ * base64url, because 50 recovery codes must fit in the column (`payloadLength` in readiness/table-needs.ts).
  */
 function writePayload(sessionId: string | null, { secret, recoveryCodes, isFinal }: BegunFactor): string | null {
   if (recoveryCodes === null && isFinal === false) return sessionId

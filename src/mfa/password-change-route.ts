@@ -61,8 +61,8 @@ export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, be
 }
 
 /**
- * Returns a middleware that runs after `aliveSession`. The code replaces the password, so the second factor must be older than a day.
- * `changePasswordWithMfa` checks the age of a passkey.
+ * Returns a middleware that rejects a code of a second factor that was added less than 24 hours ago, because the code replaces the old
+ * password. The middleware runs after `aliveSession`. `changePasswordWithMfa` checks the age of a passkey.
  */
 function matureFactor(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {

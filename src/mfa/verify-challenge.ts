@@ -88,7 +88,7 @@ interface Redeemed<Session, Accepted> {
 
 /**
  * Uses the challenge and finishes the login.
- * @param accept accepts the factor; throws if it is wrong
+ * @param accept accepts the factor; throws if the factor is wrong
  */
 async function redeem<Session extends OpenedSession, Accepted>(
   ctx: AuthContext,

@@ -40,14 +40,14 @@ export async function exchangeCode(
     throw new OAuthCodeInvalidError()
   }
   const { result, provider } = exchanged
-  // If the result is a challenge, the first step has already announced the login.
+  // A challenge is not announced here, because the login in the browser has already announced it.
   if (result.kind === 'session') announceLogin(ctx, result, provider === null ? {} : { provider })
   return result
 }
 
 /**
- * Exchanges the code. Returns null if the exchange is refused, and then the code is used up too. Locks the user's row first, as every
- * operation does that revokes a person's codes.
+ * Exchanges the code. Returns null if the exchange is refused, and then the code is used up too. Locks the user's row first, like every
+ * operation that revokes a person's codes.
  */
 async function exchangeOnce(
   ctx: AuthContext,
@@ -70,8 +70,8 @@ async function exchangeOnce(
 }
 
 /**
- * Asks the host for the claims before the code is used. If the exchange will be refused, does not ask and returns no claims. A refused
- * exchange must use the code up, even if the host's function would fail.
+ * Asks the host for the claims before the code is used. If the exchange will be refused, does not ask and returns no claims, because a
+ * refused exchange must use the code up even if the host's function fails.
  */
 async function claimsBeforeUse(
   ctx: AuthContext,

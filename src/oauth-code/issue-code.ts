@@ -66,7 +66,7 @@ async function issueCode(
   { codeChallenge }: AppDestination,
 ): Promise<string> {
   const [now, code] = [ctx.now(), newOpaqueToken()]
-  // Reads the row again, because `exchangeCode` computes its digest from the stored row. A host's table can store less than `user` has in
+  // Reads the row again, because `exchangeCode` computes the digest from the stored row. A host's table can store less than `user` has in
   // memory.
   const stored = (await ctx.store.users.find(user.id)) ?? user
   const grant: Grant = { amr, provider, isYoung, codeChallenge, digest: accountDigest(ctx.keys.state[0], stored) }

@@ -53,8 +53,8 @@ export interface AuditLog {
  * The rows are written after the operations, many rows at once. The writer uses connections of the pool and never a transaction. While the
  * database is down, the rows wait in memory, up to `capacity`. No row is written twice.
  *
- * If a key exceeds its rate limit many times (`throttled`), only the first refusal of each window becomes a row. The row's `count` includes
- * the refusals since the key's previous row.
+ * A rate limit counts each key (for example a client or an address) in windows. If a key exceeds the limit many times (`throttled`), only
+ * the first refusal of each window becomes a row. The row's `count` includes the refusals since the key's previous row.
  *
  * @throws ConfigurationError for a transaction, and for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */
@@ -118,8 +118,8 @@ const mostAtOnce = 100
 const longestPauseMs = 30_000
 
 /**
- * Writes one statement at a time, in the order of the events. A failed batch stays first in the queue. The writer tries the batch again
- * after longer and longer pauses.
+ * Returns a writer that sends one statement at a time, in the order of the events. A failed batch stays first in the queue. The writer
+ * tries the batch again after longer and longer pauses.
  */
 function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer {
   const queue: AuditRecord[] = []
@@ -153,8 +153,8 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
   }
 
   /**
-   * Writes the whole queue. Call the function only if the queue is not empty. Otherwise it sets `writing` to null before `write` sets
-   * `writing`.
+   * Writes the whole queue. Call the function only if the queue is not empty. With an empty queue it would not wait: it would set `writing`
+   * to null before `write` stores the promise in `writing`, and that promise would stay there.
    */
   async function writeAll(): Promise<void> {
     if (pause) clearTimeout(pause)

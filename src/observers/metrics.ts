@@ -66,8 +66,8 @@ function counterIn(registry: MetricsRegistry): Counter {
 const mostValues = 100
 
 /**
- * Limits the values of a label, because a host's provider keys or hooks could fill the registry. After a hundred values, the function
- * returns `other`. The function also returns `other` for text that is not a word.
+ * Returns a function that limits the values of a label, because a host's provider keys or hooks could fill the registry. The function
+ * returns the first hundred different values unchanged. It returns `other` for every further value, and for text that is not a word.
  */
 function boundedWords(): (value: PayloadValue | undefined) => string {
   const known = new Set<string>()

@@ -23,7 +23,7 @@ export class NamedSchemas {
 
 /**
  * Returns the Joi schema of a body as JSON Schema.
- * @param presence `required` or `optional`, for fields whose schema sets neither; as in `validate`
+ * @param presence whether a field is required if its schema does not say so; as in `validate`
  */
 export function jsonSchemaOf(schema: Joi.ObjectSchema, presence: 'required' | 'optional' = 'required'): JsonSchema {
   const silent = presence === 'required' ? fieldsThatDoNotSay(schema) : []
@@ -50,9 +50,12 @@ export function hostsSchemaOf(schema: SignupSchema): JsonSchema {
   }
 }
 
-/** Returns the JSON Schema of a Standard Schema. Some libraries provide a JSON Schema (standardschema.dev/json-schema). */
+/**
+ * Returns the JSON Schema of a Standard Schema. Some libraries provide it (standardschema.dev/json-schema). For other libraries, returns `{
+ * type: 'object' }`.
+ */
 function standardJsonSchema({ '~standard': standard }: StandardSchema): JsonSchema {
-  const { jsonSchema } = standard as { jsonSchema?: { input?: (options: { target: string }) => JsonSchema } } // not in every library
+  const { jsonSchema } = standard as { jsonSchema?: { input?: (options: { target: string }) => JsonSchema } } // some libraries lack it
   return jsonSchema?.input?.({ target: 'draft-2020-12' }) ?? { type: 'object' }
 }
 

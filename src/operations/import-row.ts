@@ -61,7 +61,7 @@ export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser 
     isActive,
     createdAt,
     emailVerifiedAt: isVerified ? createdAt : null,
-    // An imported account is never pending, because expired pending accounts are deleted. An inactive account of the file must stay.
+    // An imported account is never pending. Expired pending accounts are deleted, but an inactive account of the file must stay.
     activatedAt: createdAt,
     passwordSetAt: hashedPassword === null ? null : createdAt,
     ...(rules.hostFields.size > 0 && { fields: fields.values }),
@@ -95,7 +95,7 @@ const flagWords: ReadonlyMap<string, boolean> = new Map([
   ...['false', 'f', 'no', '0'].map((word): [string, boolean] => [word, false]),
 ])
 
-/** Returns the boolean of a value; null if the value is not a boolean. */
+/** Returns the boolean of a value. Returns `fallback` for a missing value, and null for a value that is not a boolean. */
 function flagOf(value: unknown, fallback: boolean): boolean | null {
   if (value === null || value === undefined) return fallback
   return flagWords.get(textOf(value).toLowerCase()) ?? null

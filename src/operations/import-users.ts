@@ -105,7 +105,7 @@ function readyOf<Ready extends Account>(
   }
 }
 
-/** Returns true for a new value. If a file contains an address twice, the first row counts. */
+/** Adds a value to the set, and returns true if the value is new. So if a file contains an address twice, the first row counts. */
 function isNew<Value>(seen: Set<Value>, value: Value): boolean {
   const size = seen.size
   return seen.add(value).size > size

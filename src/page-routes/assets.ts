@@ -5,7 +5,7 @@ import type { PageSite } from './page-site'
 
 const yearSeconds = 31_536_000
 
-/** Routes of the style sheet and the script. Each name contains a hash of the content. */
+/** Routes of the style sheet and the script. Each file name contains a hash of the content, so browsers can cache the files for a year. */
 export function assetRoutes({ ctx }: PageSite): Route[] {
   const { style, script } = ctx.theme
   return [style, script].map((asset) => ({

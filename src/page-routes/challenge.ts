@@ -13,7 +13,7 @@ import type { Fields, PageSite, Visit } from './page-site'
 import { shownPasskey } from './shown-passkey'
 import { isOurSignIn, signInAddress } from './sign-in-address'
 
-/** The page for the second step of a login. */
+/** Returns the routes of the page for the second step of a login. */
 export function challengeRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.mfaEnabled) return []
   return pageLines(site, {

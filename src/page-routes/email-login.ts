@@ -7,8 +7,8 @@ import type { PageSite } from './page-site'
 import { signInAddress } from './sign-in-address'
 
 /**
- * Route of the form that requests a login mail. The login page contains the form and shows its errors. A GET request for this path
- * redirects to the login page.
+ * Returns the routes of the form that requests a login mail. The login page contains the form and shows its errors. A GET request for this
+ * path redirects to the login page.
  */
 export function emailLoginRoutes(site: PageSite): Route[] {
   if (site.ctx.settings.emailLogin === 'off') return []

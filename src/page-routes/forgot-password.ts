@@ -7,7 +7,7 @@ import { pageLines } from './page-lines'
 import type { PageSite } from './page-site'
 import { signInAddress } from './sign-in-address'
 
-/** Route of the page that requests a link to reset the password. */
+/** Returns the routes of the page that requests a link to reset the password. */
 export function forgotPasswordRoutes(site: PageSite): Route[] {
   if (!hasPasswords(site.ctx.settings)) return []
   return pageLines(site, {

@@ -54,7 +54,7 @@ export interface Explaining {
   readonly passwordField?: string
 }
 
-/** Returns the form with its values and its errors. The form contains no secrets. */
+/** Returns the form with its values and its errors. The form contains no secret, except the secrets in `kept` of a FormFault. */
 export function refusedForm(reader: Reader, error: AppError | FormFault, fields: Fields, explaining: Explaining = {}): FormState {
   const values = keptValues(fields)
   if (error instanceof FormFault) return { values: error.keepsValues ? { ...values, ...error.kept } : {}, ...split(reader, error.faults) }

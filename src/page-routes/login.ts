@@ -19,7 +19,7 @@ import { type GoOn, pageLines } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { findSignedIn } from './signed-in'
 
-/** Route of the login page, with every configured way to log in. */
+/** Returns the routes of the login page, with every configured way to log in. */
 export function loginRoutes(site: PageSite): Route[] {
   const takesPassword = hasPasswords(site.ctx.settings)
   return pageLines(site, {

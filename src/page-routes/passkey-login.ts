@@ -6,7 +6,7 @@ import type { PageSite } from './page-site'
 import { shownPasskey } from './shown-passkey'
 import { signInAddress } from './sign-in-address'
 
-/** Route of the form that the page's script fills with a passkey. The login page contains the form and shows its errors. */
+/** Returns the routes of the form that the page's script fills with a passkey. The login page contains the form and shows its errors. */
 export function passkeyLoginRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.passkeysEnabled) return []
   return pageLines(site, {

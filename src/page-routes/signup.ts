@@ -12,7 +12,7 @@ import type { Fields, PageSite, Visit } from './page-site'
 import { signInAddress } from './sign-in-address'
 import { findSignedIn } from './signed-in'
 
-/** Route of the sign-up page. The form asks for an address and a password, or only for an address. */
+/** Returns the routes of the sign-up page. The form asks for an address and a password, or only for an address. */
 export function signupPageRoutes(site: PageSite): Route[] {
   const { localAccountsEnabled, signupEnabled } = site.ctx.settings
   if (!localAccountsEnabled || !signupEnabled) return []

@@ -22,7 +22,7 @@ function changePassword(ctx: AuthContext): Route {
     method: 'GET',
     path: '/.well-known/change-password',
     describes: { summary: 'Go to the page where a person changes the password', answers: [{ status: 302, description: 'To the page.' }] },
-    // The Host header must not determine the URL.
+    // The URL begins with `publicUrl`, because the Host header must not determine the URL.
     handle: (_req, res) => sendRedirect(res, `${ctx.settings.publicUrl}${ctx.prefix}${password.path}`),
   }
 }

@@ -9,7 +9,10 @@ export function accountNavigation(reader: Reader, pages: readonly { path: string
 `
 }
 
-/** Returns the attribute that marks the entry of the open page, or the entry whose path the open page is below. */
+/**
+ * Returns the attribute that marks an entry. An entry is marked if the open page has the path of the entry, or a path below that path.
+ * Exception: `/account` is marked only if its own page is open.
+ */
 function currentIn(path: string, open: string): Part {
   if (path === open) return html` aria-current="page"`
   return path !== '/account' && open.startsWith(`${path}/`) ? html` aria-current="true"` : null

@@ -38,7 +38,7 @@ export function checkMailPage(reader: Reader, state: FormState, { email, lead, h
 }
 
 /**
- * Returns the form for the code. If a correct code shows that nobody has verified the address before, the form also asks for the password.
+ * Returns the form for the code. If the code was correct but nobody has verified the address before, the form also asks for the password.
  */
 function codeForm(reader: Reader, state: FormState): Part {
   const asksPassword = state.faults['password'] !== undefined

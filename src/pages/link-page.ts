@@ -177,7 +177,7 @@ function whyOf(ctx: AuthContext, locale: Locale, error: ValidationError | Unauth
 /** Responds to every error with a page. The log contains the error code. */
 function pageErrors(ctx: AuthContext): ErrorRequestHandler {
   return (thrown, req, res, next) => {
-    // A request that does not send a form gets the JSON error envelope.
+    // A POST request that does not send a form gets the JSON error envelope.
     if (res.headersSent || (req.method === 'POST' && !isForm(req))) return next(thrown)
     const error = readRefusal(ctx.logger, req, thrown)
     if (error.status !== 401) setRefusalHeaders(res, error)

@@ -64,12 +64,12 @@ export function passwordLogin(
   })
 }
 
-/** Returns the `autocomplete` value. A browser offers passkeys only in a field with the value `webauthn`. */
+/** Returns the `autocomplete` value of the address field. A browser offers passkeys only in a field with the value `webauthn`. */
 function userName(hasPasskeys: boolean): string {
   return hasPasskeys ? 'username webauthn' : 'username'
 }
 
-/** Returns the form for the address. `mails` is the content of the mail. */
+/** Returns the form that requests a mail to log in. `mails` is the content of the mail. */
 export function emailLogin(
   reader: Reader,
   state: FormState,

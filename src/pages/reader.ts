@@ -35,7 +35,10 @@ export function readerOf(ctx: AuthContext, req: Request): Reader {
   }
 }
 
-/** Returns the query parameters that a link to another language keeps. An attacker cannot choose the values of these parameters. */
+/**
+ * Returns the query parameters that a link to another language keeps. `return_to` is kept only if it is allowed. The other parameters are
+ * kept only with one fixed value. So an attacker cannot put another value into the link.
+ */
 function keptParameters(ctx: AuthContext, req: Request): [string, string][] {
   const back = queryParameter(req, 'return_to', longestReturnTo)
   const kept = [

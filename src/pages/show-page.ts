@@ -17,7 +17,7 @@ export interface Page {
   readonly navigation?: Part
   /** The person at the top of the page. */
   readonly user?: NamedUser | null
-  /** Default 200. */
+  /** The status of the response. Default 200. */
   readonly status?: number
   /** True if a form had errors. */
   readonly isRefused?: boolean
@@ -80,8 +80,8 @@ export function written(ctx: AuthContext, page: PageName, write: () => unknown):
 }
 
 /**
- * Returns the referrer policy of a page. With `pagesEnabled`, the policy cannot be `no-referrer`, because a browser would then send
- * `Origin: null` with a form.
+ * Returns the referrer policy of a page. With `pagesEnabled`, the policy cannot be `no-referrer`, because a browser would then hide the
+ * origin of a form (`Origin: null`).
  */
 export function referrerPolicyOf({ settings }: AuthContext): string {
   return settings.pagesEnabled ? 'same-origin' : 'no-referrer'

@@ -108,7 +108,7 @@ async function insert(
   if (await ctx.store.userTokens.find(spent.tokenHash)) throw new PasskeyInvalidError()
   if (await passkeys.findWithUser(row.credentialId)) throw new PasskeyTakenError()
   if ((await passkeys.listForUser(userId)).length >= mostPasskeys) throw new PasskeyLimitError()
-  await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isFinal: open.carries['isFinal'] as Finality }) // as issued
+  await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isFinal: open.carries['isFinal'] as Finality }) // set with the options
   await ctx.store.userTokens.insert(spent)
   return passkeys.insert(row)
 }

@@ -49,7 +49,10 @@ function rustEngine(rust: RustArgon2): Argon2Engine {
   }
 }
 
-/** Loads `argon2` at its first use, because an app with `@node-rs/argon2` rarely needs `argon2`. */
+/**
+ * Loads `argon2` and returns its engine. The module does not load `argon2` earlier, because an app with `@node-rs/argon2` rarely needs
+ * `argon2`.
+ */
 function nativeEngine(): Argon2Engine {
   const argon2 = requireArgon2()
   return {

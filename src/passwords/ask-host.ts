@@ -30,8 +30,8 @@ function late(): Error {
 }
 
 /**
- * Returns the name of the rule. Any other answer rejects the password as `refused`. The function does not repeat that answer, because it
- * may be the password.
+ * Returns the name of the rule that rejects the password; null if the host accepts the password. If the answer is not a valid name, returns
+ * `refused`. The function never repeats such an answer, because it may be the password.
  */
 function ruleOf(answer: unknown, password: string): string | null {
   if (answer === null || answer === undefined) return null

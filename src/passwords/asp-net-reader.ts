@@ -8,7 +8,10 @@ const derive = promisify(pbkdf2)
 const digests = ['sha1', 'sha256', 'sha512']
 const version3 = 0x01
 const headerBytes = 13
-/** The length of Identity's keys. The reader rejects a shorter key, because the beginning of the right key would match too. */
+/**
+ * The length of the keys of ASP.NET Core Identity, in bytes. The reader rejects a shorter key, because the first bytes of the right key
+ * would then be enough for a match.
+ */
 const keyBytes = 32
 const leastSaltBytes = 16
 

@@ -1,6 +1,6 @@
 import { whenInstalled } from './optional-package'
 
-/** bcrypt reads 72 bytes of a password and ignores the rest. */
+/** The number of bytes that bcrypt reads of a password. bcrypt ignores the rest. */
 export const bcryptBytes = 72
 
 /**

@@ -33,7 +33,10 @@ function refuse(details: { rule: string; [more: string]: unknown }): never {
   throw passwordRefusal(details)
 }
 
-/** Letters and digits of every script count. Every other character is special, for example a blank or an emoji. */
+/**
+ * The classes of characters for `requireComplexity`. Letters and digits of every script count. Every other character is special, for
+ * example a blank or an emoji.
+ */
 const classes = { lower: /\p{Ll}/u, upper: /\p{Lu}/u, digit: /\p{Nd}/u, special: /[^\p{L}\p{N}]/u }
 
 function missingClasses(password: string): string[] {

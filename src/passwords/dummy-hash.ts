@@ -4,7 +4,7 @@ import type { PasswordHasher } from './password-hasher'
 /**
  * Returns a function that returns the hash of a random password, with the hasher's current parameters. The login verifies this dummy hash
  * if the account has no hash. Then a login with an unknown address takes as long as a login with a wrong password. The function hashes once
- * and keeps the result. A failed attempt is not kept.
+ * and keeps the result. If hashing fails, the next call tries again.
  */
 export function createDummyHash(hasher: PasswordHasher): () => Promise<string> {
   let made: Promise<string> | undefined

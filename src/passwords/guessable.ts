@@ -1,9 +1,9 @@
 import { isListed } from './common-passwords'
 
-/** People often append a year, a date or `123!` to a word until the password is long enough. At most this many characters are cut off. */
+/** The most characters that are cut off the end of a password. People often append a year, a date or `123!` to a word that is too short. */
 const longestTail = 8
 
-/** The check ignores shorter words of the account, because they appear in many good passwords by chance. */
+/** The minimum length of a word of the account. The check ignores shorter words, because they appear in many good passwords by chance. */
 const shortestWord = 4
 
 /**

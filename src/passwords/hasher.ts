@@ -78,8 +78,8 @@ export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
 const saltAndHashLength = 22 + 1 + 43
 
 /**
- * Returns a function that calls `load` at its first call, and then always returns the same value. It loads `bcrypt`, because each search
- * for a missing package reads many folders.
+ * Returns a function that calls `load` at its first call, and then always returns the same value. The hasher uses this function to look for
+ * `bcrypt` only once, because each search for a missing package reads many folders.
  */
 function once<T>(load: () => T): () => T {
   let loaded: { value: T } | undefined

@@ -15,7 +15,10 @@ export function whenInstalled<T>(name: string, load: () => T): T | null {
   }
 }
 
-/** Looks for the module's name in the first line of the message of Node or Yarn. Later lines name the modules that required it. */
+/**
+ * Returns true if Node or Yarn did not find the package `name`. The function reads only the first line of the message, because later lines
+ * name the modules that required the package.
+ */
 function isMissing(error: unknown, name: string): boolean {
   const { code, message } = Object(error) as { code?: unknown; message?: unknown } // code may throw any value
   if (code !== 'MODULE_NOT_FOUND' || typeof message !== 'string') return false

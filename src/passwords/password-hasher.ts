@@ -27,7 +27,7 @@ export interface HashOptions {
    * moment.
    */
   onBegin?(): void
-  /** Aborted when the client disconnects. A hasher with a queue then drops a password that still waits, and rejects. */
+  /** The signal is aborted when the client disconnects. A hasher with a queue then drops a password that still waits, and rejects. */
   readonly signal?: AbortSignal
 }
 

@@ -15,5 +15,8 @@ export function hasNul(password: string): boolean {
   return password.includes('\0')
 }
 
-/** The most iterations that a reader runs. No known system uses more. A row of the table must not keep a thread busy for minutes. */
+/**
+ * The most iterations that a reader runs. There is a limit, because a row of the table must not keep a thread busy for minutes. No known
+ * system uses more.
+ */
 export const mostIterations = 10_000_000

@@ -12,8 +12,8 @@ export interface RehashingHasherOptions {
 
 /**
  * Returns a hasher that also reads the hashes of another system. At a person's next login, the login replaces the old hash with a hash of
- * `current`. The person does nothing. Several readers may read one hash, for example if a pepper was added later. The hasher then tries
- * each reader until the password matches.
+ * `current`. The person does nothing. If several readers can read the hash, the hasher tries each reader until the password matches. This
+ * happens, for example, if a pepper was added later.
  * @throws ConfigurationError if `current` is not a hasher, or if `legacy` is not a list of readers
  */
 export function rehashingHasher(options: RehashingHasherOptions): PasswordHasher {

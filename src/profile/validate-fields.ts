@@ -39,7 +39,7 @@ async function newOnes(schema: SignupSchema, stored: object, issues: readonly Sc
   return issues.filter(({ rule }) => !before.some((known) => known.rule === rule))
 }
 
-/** Leaves out null values, because schemas expect an absent value instead of null. */
+/** Returns the stored values for the schema. Leaves out null values, because schemas expect an absent value instead of null. */
 function storedValues({ email, name, fields = {} }: UserRecord): object {
   return Object.fromEntries(Object.entries({ email, name, ...fields }).filter(([, value]) => value !== null))
 }

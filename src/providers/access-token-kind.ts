@@ -3,8 +3,8 @@ import { refused } from './signed-token'
 type Claims = Record<string, unknown>
 
 /**
- * Names of tokens that are not access tokens. Keycloak puts the name into `typ`. Cognito and Hydra put the name into `token_use`. `typ` can
- * also be in the header.
+ * Names of token kinds that are not access tokens. Keycloak puts the name into the claim `typ`. Cognito and Hydra put the name into the
+ * claim `token_use`. The `typ` of the JWT's header can also contain the name.
  */
 const otherKinds = ['id', 'id_token', 'refresh', 'refresh_token', 'offline', 'logout']
 const accessTokenNames = ['bearer', 'access', 'access_token']
@@ -14,9 +14,9 @@ const idTokenClaims = ['nonce', 'at_hash', 'c_hash', 's_hash']
 const accessTokenClaims = ['azp', 'client_id', 'scope', 'scp']
 
 /**
- * Rejects a JWT that can be an id_token. An id_token can have the issuer, keys and audience of an access token. But more parties see an
- * id_token, so an id_token must not work as an access token (RFC 8725 section 3.11). A JWT with the header `typ: at+jwt` counts as an
- * access token (RFC 9068 section 2.1).
+ * Rejects a JWT that is not an access token, for example an id_token. An id_token can have the issuer, keys and audience of an access
+ * token. But more parties see an id_token, so an id_token must not work as an access token (RFC 8725 section 3.11). A JWT with the header
+ * `typ: at+jwt` counts as an access token (RFC 9068 section 2.1).
  *
  * @param mustSayType true: the function accepts only tokens with the header `typ: at+jwt`
  * @throws OAuthTokenRejectedError

@@ -3,8 +3,8 @@ import { isPlainObject } from './provider-request'
 
 /**
  * Rejects an access token that was not issued to this application. The provider's claims decide. `azp` and `client_id` name the application
- * that got the token. If a token has one of these claims, the claim must name us. Only a token without both is checked by `aud`, because
- * `aud` can list every service that accepts the token. The function compares whole ids.
+ * that got the token. If a token has one of these claims, the claim must name us. If a token has neither claim, its `aud` must name us.
+ * `aud` is the last choice, because it can list every service that accepts the token. The function compares whole ids.
  *
  * @throws OAuthTokenAudienceMismatchError also when the claims name no application
  */

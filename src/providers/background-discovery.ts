@@ -37,7 +37,7 @@ export function createBackgroundDiscovery<Found>(read: () => Promise<Found>, kno
       await find()
     } catch (error) {
       onFailure(error)
-      // Uses the system's clock, because a clock in tests does not move. `unref` lets the process end while the timer waits.
+      // Uses the system's clock, because the clock of a test does not move by itself. `unref` lets the process end while the timer waits.
       setTimeout(() => void attempt(Math.min(delaySeconds * 2, MAX_DELAY_SECONDS), onFailure), delaySeconds * 1000).unref()
     }
   }

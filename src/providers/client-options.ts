@@ -122,7 +122,8 @@ function optional(isRight: (value: unknown) => boolean): (value: unknown) => boo
 
 const RULES: readonly (readonly [keyof OAuthClientOptions, (value: unknown) => boolean, string])[] = [
   ['clientId', isText, 'a string (empty only if your service does not call the provider)'],
-  // A list is required. The check compares whole ids. With a plain string, the check would accept any part of the string (CVE-2022-39231).
+  // A list is required, because `includes` of a list compares whole ids. `includes` of a string would accept any part of the string
+  // (CVE-2022-39231).
   ['extraAudiences', optional(isTextList), 'an array of non-empty client ids'],
   ['scopes', optional(isScopeList), 'an array of scope names, each without blanks'],
   ['providerName', optional(isName), '1 to 64 visible characters'],

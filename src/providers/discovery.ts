@@ -137,7 +137,7 @@ function endpoint(document: Record<string, unknown>, name: string): string {
   return value
 }
 
-/** Returns the client's authentication. If the document has no list, the client authenticates by header (section 3). */
+/** Returns the client's authentication method. If the document has no list, the method is `client_secret_basic` (section 3). */
 function authenticationOf(supported: unknown = ['client_secret_basic']): DiscoveredEndpoints['clientAuthentication'] {
   return Array.isArray(supported) && supported.includes('client_secret_basic') ? 'client_secret_basic' : 'client_secret_post'
 }

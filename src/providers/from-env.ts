@@ -23,7 +23,7 @@ export function providersFromEnv(env: Environment = process.env, shared: { httpC
   }
 }
 
-/** Null: the provider is not configured. An empty string means unset. */
+/** Returns the provider's options. Null: the provider has no client id. An empty variable counts as unset. */
 function optionsFromEnv(env: Environment, provider: string): OAuthClientOptions | null {
   const clientId = env[`OAUTH_${provider}_CLIENT_ID`] ?? ''
   if (clientId === '') return null

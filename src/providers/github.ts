@@ -17,7 +17,7 @@ const ENDPOINTS = {
 export interface GitHubClientOptions extends OAuthClientOptions {
   /**
    * True: reads the person's primary address, even if it is private. GitHub also says whether the address is verified. This option needs
-   * one more call (`GET {apiUrl}/user/emails`). If GitHub verified the address, the login may link an account by verified email. Default
+   * one more call (`GET {apiUrl}/user/emails`). If GitHub verified the address, the login can link an account by verified email. Default
    * false.
    */
   verifiedEmails?: boolean
@@ -65,7 +65,7 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
     if (this.clientId === '' || this.connection().clientSecret === '')
       throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
     const { app, user } = await checkApplication(this.connection(), this.#apiUrl, accessToken)
-    // A 200 already confirms the token. If GitHub also names the application, the name must be ours.
+    // A 200 already confirms the token. If GitHub also names the client id of the application, the id must be ours.
     const named = isPlainObject(app) ? app['client_id'] : undefined
     if (typeof named === 'string' && named !== this.clientId) throw new OAuthTokenAudienceMismatchError()
     return { claims: { sub: isPlainObject(user) ? user['id'] : undefined } }

@@ -11,7 +11,8 @@ export interface CallLimits {
 }
 
 /**
- * Limits the sockets, the memory and the waiting requests that a hanging provider can use in this process.
+ * Returns a limit of simultaneous calls for each purpose. So a provider that hangs cannot use too many sockets and too much memory of this
+ * process.
  * @param refusal makes the error for a call beyond the limit
  * @param most the most calls that run at once for each purpose
  */

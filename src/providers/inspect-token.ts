@@ -131,8 +131,8 @@ function requireTimely(claims: Claims, now: Date): void {
 }
 
 /**
- * Returns the seconds. Null: the claim is absent. Some providers send the number as a string. Any other value is NaN, which fails every
- * check.
+ * Returns the seconds. Null: the claim is absent. Some providers send the number as a string. For any other value, returns NaN, which fails
+ * every check.
  */
 function secondsOf(value: unknown): number | null {
   if (value === undefined || value === null) return null

@@ -18,7 +18,7 @@ export function isSignedBy(token: string, key: KeyObject, alg: SignatureAlgorith
   return verify(hashOf(alg), Buffer.from(token.slice(0, end)), { key, ...formOf(alg) }, signature)
 }
 
-/** Null: EdDSA needs no separate hash. */
+/** Returns the name of the hash. Null: EdDSA, which needs no separate hash. */
 function hashOf(alg: SignatureAlgorithm): string | null {
   return alg === 'EdDSA' ? null : `sha${alg.slice(2)}`
 }

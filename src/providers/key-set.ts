@@ -16,19 +16,16 @@ export interface KeySetOptions {
   lifespanSeconds?: number
   /** The least time between two fetches for an unknown `kid`, in seconds; default 60. */
   minRefreshIntervalSeconds?: number
-  /**
-   * How long the last good key set is used if it cannot be read again, in seconds since its fetch. Default 86,400; 0: only for its
-   * lifespan.
-   */
+  /** How long the last good key set is used if a new read fails, in seconds since the last good read. Default 86,400; 0: off. */
   staleIfErrorSeconds?: number
   now?: () => Date
 }
 
 export interface KeySet {
   /**
-   * Returns the key for a token with this header. If the set does not know the `kid`, `find` fetches the set again after a cooldown. For a
-   * token from our own exchange, the cooldown is only 5 seconds, because a provider can change its keys right after the last fetch. The
-   * short cooldown is safe, because an attacker cannot make such a token.
+   * Returns the key for a token with this header. If the set does not know the `kid`, `find` fetches the set again. Exception: `find` does
+   * not fetch during the cooldown after the last such fetch. For a token from our own exchange, the cooldown is only 5 seconds, because a
+   * provider can change its keys right after the last fetch. The short cooldown is safe, because an attacker cannot make such a token.
    *
    * @throws OAuthTokenRejectedError when the set has no such key, or has it in an unusable form
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key
@@ -109,7 +106,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
     return refresh()
   }
 
-  /** Returns a set that may be used without waiting. Starts a refresh in the background if a refresh is due. */
+  /** Returns the set if it can be used without waiting. Starts a refresh in the background if a refresh is due. */
   function servable(): Keys | null {
     const keys = readWithin(lifespanSeconds) ?? (retry.hasFailedLately() ? readWithin(staleIfErrorSeconds) : null)
     if (keys && !inFlight && retry.isDue() && !readWithin(lifespanSeconds * REFRESHED_AT)) refresh().catch(() => undefined)

@@ -11,7 +11,7 @@ export interface MicrosoftClientOptions extends KeySetClientOptions {
    */
   tenant?: string
   /**
-   * `sub`: Microsoft's id of the person for this application only. `oid`: the person's id in the directory, which is equal for every
+   * `sub`: Microsoft's id of the person for this application only. `oid`: the person's id in the directory, which is the same for every
    * application. doorward stores `oid` as `oid.tid`. Default `sub`. If you change this option, existing links no longer match.
    */
   subject?: 'sub' | 'oid'
@@ -73,7 +73,7 @@ function readOptions(options: MicrosoftClientOptions) {
   return { tenant, subject, issuer, oidcOptions }
 }
 
-/** Returns no userinfo URL. The profile is in the id_token, and userinfo has no `oid` and no `xms_edov`. */
+/** Returns the URLs without a userinfo URL, because the profile is in the id_token, and userinfo has no `oid` and no `xms_edov`. */
 function endpointsOf(tenant: string) {
   const authority = `https://login.microsoftonline.com/${tenant}`
   return {

@@ -35,7 +35,9 @@ export function requireSubject(provider: string, value: unknown): string {
   throw unusableIdentity(provider, 'the provider gave no usable subject')
 }
 
-/** Returns true for JSON true or the string "true", because some providers quote the value. Returns null for an unknown value. */
+/**
+ * Returns true or false, also for the texts "true" and "false", because some providers quote the value. Returns null for any other value.
+ */
 export function verificationOf(value: unknown): boolean | null {
   if (value === true || value === 'true') return true
   if (value === false || value === 'false') return false

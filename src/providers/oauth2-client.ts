@@ -16,7 +16,7 @@ interface ProviderDefaults<Endpoints extends ProviderEndpoints> {
   readonly providerName: string
   readonly endpoints: Endpoints
   readonly scopes: readonly string[]
-  /** Options in addition to the common ones. */
+  /** The names of the options that only this provider's client has. */
   readonly options: readonly string[]
 }
 
@@ -34,7 +34,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
   readonly extraAudiences: readonly string[]
   readonly reauthenticates: boolean
   readonly authorizeParams: Readonly<Record<string, string>>
-  // A private field, because printing a client must not print its secret.
+  // This field is private (`#`), because printing a client must not print the client's secret.
   readonly #connection: ProviderConnection
   readonly #endpoints: Endpoints
   readonly #trustsEmail: boolean

@@ -19,7 +19,10 @@ export interface ProviderConnection {
   readonly limits: CallLimits
 }
 
-/** Connects to a provider. Each client of the library has its own limit of simultaneous calls, even if clients share an HTTP client. */
+/**
+ * Adds limits of simultaneous calls to the data of a provider. Each client of the library has its own limits, even if clients share an HTTP
+ * client.
+ */
 export function connectTo(known: Omit<ProviderConnection, 'limits'>): ProviderConnection {
   const limits = limitInFlight(() => new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are running.'))
   return Object.freeze({ ...known, limits })
@@ -53,7 +56,7 @@ function readObject(body: Buffer): Record<string, unknown> | null {
   return content && !isPresent(content['error']) ? content : null
 }
 
-/** Returns a compact JWS (RFC 7515 section 3.1), or the five parts of a JWE (RFC 7516 section 3.1). */
+/** Returns the body if it is a compact JWS (RFC 7515 section 3.1) or a compact JWE (RFC 7516 section 3.1). Otherwise returns null. */
 function readCompact(body: Buffer): string | null {
   const text = body.toString('latin1').trim()
   return /^[\w-]+(?:\.[\w-]*){2}(?:\.[\w-]*\.[\w-]*)?$/.test(text) ? text : null
@@ -160,7 +163,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-/** Some providers send the number as a string. */
+/** Returns whole seconds; null if the value is unusable. Also accepts a string, because some providers send the number as a string. */
 function secondsOrNull(value: unknown): number | null {
   const seconds = typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : value
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? Math.floor(seconds) : null

@@ -63,7 +63,7 @@ export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'
   issuer?: string
   /** The URL of the provider's public keys. With this URL, doorward checks the signature of every id_token. */
   jwksUri?: string
-  /** The endpoint for pushed authorization requests (RFC 9126), with `par: true`. */
+  /** The endpoint for pushed authorization requests (RFC 9126). See `par`. */
   pushedAuthorizationUrl?: string
   /** The URL where the browser ends its session at the provider. */
   endSessionUrl?: string
@@ -92,7 +92,7 @@ export class OidcClient implements ProviderClient {
   readonly authorizeParams: Readonly<Record<string, string>>
   readonly loginHint: boolean
   readonly responseMode?: 'form_post'
-  // A private field, because printing a client must not print its secret.
+  // This field is private (`#`), because printing a client must not print the client's secret.
   readonly #options: OidcClientOptions
   /**
    * Limits how many tokens wait for the key set. While a provider hangs, an attacker could send many invented tokens. A token with a cached
@@ -404,7 +404,7 @@ export class OidcClient implements ProviderClient {
 
   async #profileClaims(tokens: OAuthTokens, proven: Claims | null): Promise<Claims> {
     const { tokenVerifier } = this.#options
-    if (proven && tokens.accessToken === '') return proven // an id_token from an app came without an access token for the provider
+    if (proven && tokens.accessToken === '') return proven // an app sent an id_token, so there is no access token for userinfo
     if (tokenVerifier) return this.#claimsOfAccessToken(tokenVerifier, tokens)
     const known = await this.#known()
     const { userinfoUrl } = known.endpoints

@@ -17,7 +17,7 @@ export interface PassportBase {
   readonly state: never
   readonly pkce: boolean
   readonly passReqToCallback: false
-  /** The second parameter of the constructor. */
+  /** The verify callback. Pass it as the second parameter of the strategy's constructor. */
   readonly verify: PassportVerify
 }
 
@@ -50,9 +50,9 @@ export interface PassportProfile {
 
 export interface PassportProviderOptions<Profile = PassportProfile> {
   /**
-   * Turns the strategy's profile into doorward's profile. Default: its `id`, `displayName`, first photo and first address. The address is
-   * verified only if the profile says so (`emails[0].verified`). `subject` must never change, and must never belong to another person
-   * later.
+   * Turns the strategy's profile into doorward's profile. Default: the `id`, `displayName`, first photo and first address of the strategy's
+   * profile. The address counts as verified only if the strategy's profile says so (`emails[0].verified`). `subject` must never change, and
+   * must never belong to another person later.
    */
   profile?: (profile: Profile, tokens: OAuthTokens) => MappedProfile | Promise<MappedProfile>
   /** PKCE S256; false for a provider that refuses it. Default true. */
@@ -161,8 +161,8 @@ function first(list: unknown): unknown {
 }
 
 /**
- * Returns true for the text of a missing id. Some strategies write `String(json.id)`. Without this check, everybody without an id would get
- * the same account.
+ * Returns true for a text that some strategies make from a missing id. For example, `String(json.id)` makes the text `undefined`. Without
+ * this check, everybody without an id would get the same account.
  */
 function isUnset(id: unknown): boolean {
   return typeof id === 'string' && ['undefined', 'null', 'NaN', '[object Object]'].includes(id.trim())

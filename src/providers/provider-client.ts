@@ -18,7 +18,7 @@ export interface OAuthTokens {
   proof?: TokenProof
 }
 
-/** The results of the verification of an app's token. The verification has also found that the provider issued the token to this app. */
+/** The facts that the verification of an app's token found. The provider issued the token to this application. */
 export interface TokenProof {
   /** The subject of the token, as `fetchUser` spells it. doorward rejects a profile of another subject (401). */
   subject?: string

@@ -105,7 +105,8 @@ function looksLikeJwt(run: string): boolean {
   return run.includes('eyJ') || run.split('.').filter((part) => part.length >= 16).length >= 3
 }
 
-// Uses patterns, because the response can be invalid JSON or cut short. Does not mask the field `code`, because it can be an error code.
+// These are patterns and no parser, because the response can be invalid JSON or cut short. The field `code` is not masked, because it can
+// be an error code.
 const SECRET_MEMBER = '(?:access_token|refresh_token|id_token|client_secret|code_verifier)'
 const MEMBER_IN_JSON = new RegExp(`("${SECRET_MEMBER}"\\s*:\\s*)(?:"(?:[^"\\\\]|\\\\.)*(?:"|$)|[^",}\\s]+)`, 'g')
 const MEMBER_IN_FORM = new RegExp(`(\\b${SECRET_MEMBER}=)[^&\\s<"']*`, 'g')

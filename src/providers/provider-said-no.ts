@@ -49,7 +49,7 @@ const advice: Readonly<Record<string, string>> = {
   temporarily_unavailable: 'temporarily_unavailable: the provider fails; try again',
 }
 
-/** Returns what an operator can do about a provider's `error`, or about a response without one. */
+/** Returns what an operator can do about a provider's `error`, or about a response without an `error`. */
 export function adviceOn(code: string | null, status: number | null): string {
   if (code !== null) return (Object.hasOwn(advice, code) && advice[code]) || `${code}: look it up in the documentation of the provider`
   if (status === null || status >= 500) return 'it gave no reason; look at its own log, and try again'

@@ -14,8 +14,8 @@ export interface RetryClock {
 
 const MAX_DELAY_SECONDS = 60
 /**
- * Longer than the longest delay plus a call that hangs. So while a key set is in use but cannot be read, its last failure is always more
- * recent than this limit.
+ * The time limit of `hasFailedLately`. It is longer than the longest delay plus a call that hangs. So while a key set is used but cannot be
+ * read, its last failure is always more recent than this limit.
  */
 const LATELY_SECONDS = 120
 

@@ -43,7 +43,10 @@ function guarded(store: AuthStore, gate: Gate): AuthStore {
   }
 }
 
-/** Makes the methods of a guarded table once. A call then finds a method as fast as in the original table. */
+/**
+ * Returns a table whose methods call `gate` before the original method. The methods are made once, so that a call finds a method as fast as
+ * in the original table.
+ */
 function guardedTable<Table extends object>(table: Table, gate: Gate): Table {
   const entries = namesOf(table).map((name): [string, unknown] => {
     const value: unknown = Reflect.get(table, name)

@@ -7,7 +7,7 @@ import { findingsLog } from './findings-log'
 import { SignInUnavailableError } from './sign-in-unavailable-error'
 import { type Stopwatch, stopwatch } from './stopwatch'
 
-/** Shows whether the store can work with its tables. */
+/** Shows whether the store can work with its tables. An `error` is a finding of level `error`. */
 export interface Readiness {
   /** True if a check has ended and no `error` is known. A call of the store then does not wait. */
   readonly isOpen: boolean

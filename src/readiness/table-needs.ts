@@ -16,8 +16,8 @@ interface Features {
 const argon2idLength = 97
 
 /**
- * The length of a stored TOTP secret, which is 20 bytes in base32: as plain text, and encrypted with `mfaSecretKey`
- * (`v1.nonce.sealed.tag`).
+ * The length of a stored TOTP secret, as plain text and encrypted with `mfaSecretKey` (`v1.nonce.sealed.tag`). A secret is 20 bytes in
+ * base32.
  */
 const secretLengths = { plain: 32, sealed: 86 }
 

@@ -60,7 +60,7 @@ async function requireTakesCode(ctx: AuthContext, user: UserRecord): Promise<voi
   if (await refusesEmailLink(ctx, user)) throw new EmailLinkForbiddenError()
 }
 
-/** Returns null if the account has another address by now. */
+/** Replaces the earlier code of the session by a new code. Returns null if the account has another or an unverified address by now. */
 async function replaceCode(
   ctx: AuthContext,
   { user: { id: userId, email }, session }: { user: UserRecord; session: SessionRecord },
@@ -75,7 +75,7 @@ async function replaceCode(
 }
 
 /**
- * Verifies a typed code. Counts the try before comparing the code. The try stays counted even if a later step fails.
+ * Verifies a typed code. Counts the attempt before comparing the code. The attempt stays counted even if a later step fails.
  * @returns a function that uses the code up; call it in the transaction that makes the session fresh; of several calls, only one succeeds
  * @throws EmailLoginInvalidError
  */

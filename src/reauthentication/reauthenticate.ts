@@ -64,8 +64,8 @@ export interface Confirming {
 export type Reauthenticated = KeptTokens | OpenedServerSession
 
 /**
- * Makes a session fresh with a credential of its person. Does not extend the session. If a second factor has been active for 24 hours, only
- * its code and a passkey count.
+ * Makes a session fresh after the person showed a credential. Does not extend the session. If a second factor has been active for 24 hours,
+ * only its code and a passkey count.
  *
  * @throws MfaRequiredError, MfaFactorTooNewError, MfaNotEnrolledError (these three count no attempt); InvalidCredentialsError,
  *   MfaCodeInvalidError, PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError; InvalidTokenError (the
@@ -77,7 +77,7 @@ export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: S
   const { session, amr: asking, user } = who
   const passkey = await provenPasskey(ctx, who, shown)
   const useCode = emailCode === undefined ? undefined : await tryConfirmationCode(ctx, who, emailCode)
-  // This call comes before the ticket, because the ticket is used up even if a later step fails.
+  // The claims are requested before the ticket is used, because the ticket is used up even if a later step fails.
   const claims = await claimsToGoOn(ctx, { userId: user.id, session, amr: addMethods(session, asking, methodsShown(shown)) })
   const isConfirmed = ticket && (await takeConfirmationTicket(ctx, ticket.owner, ticket.text))
   const confirm = () =>
@@ -119,8 +119,8 @@ async function provenPasskey(
 }
 
 /**
- * If the account has no usable password, or passwords are off, replaces the hash with an unusable hash. The error then takes as long as for
- * a wrong password.
+ * Returns the user for the check of the password. If the account has no usable password, or passwords are off, the returned user has an
+ * unusable hash. The error then takes as long as for a wrong password.
  */
 function withoutUnusable(ctx: AuthContext, user: UserRecord): UserRecord {
   return takesPassword(ctx, user) ? user : { ...user, hashedPassword: unusablePassword() }

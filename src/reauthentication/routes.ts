@@ -179,7 +179,8 @@ function alive(ctx: AuthContext, guards: Guards): RequestHandler[] {
 }
 
 /**
- * Accepts an access token. Without a token, accepts the cookie of a server-side session. Requests of other sites may not use that cookie.
+ * Returns a guard that accepts an access token. Without a token, the guard accepts the cookie of a server-side session. Requests of other
+ * sites may not use that cookie.
  */
 function signedIn(ctx: AuthContext, guards: Guards): RequestHandler {
   const byToken = guards.requireAuth()

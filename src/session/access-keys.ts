@@ -5,21 +5,21 @@ import type { JwtAlgorithm, NamedAccessKey } from '../keys'
 import { algorithmsFor, isSamePublicKey } from '../providers/verification-key'
 
 /**
- * Reads `settings.jwtKeys` as KeyObjects, once at boot. A guard only verifies tokens, so it needs no private key.
+ * Reads `settings.jwtKeys` as KeyObjects, once at boot. No key needs its private key, because a guard only verifies tokens.
  * @throws ConfigurationError with the position of the key and the fix, but never with a value of the key
  */
 export function readJwtKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
   const keys = jwtKeys.map(readJwtKey)
   keys.forEach(({ key }, place) => {
     const earlier = keys.slice(0, place).findIndex((other) => isSamePublicKey(other.key, key))
-    // Each name has its own algorithm. So a key with two names could be used with two algorithms.
+    // Each kid has one algorithm. So a key with two kids could be used with two algorithms.
     if (earlier !== -1) throw wrong(place, `is key ${earlier + 1} under another kid; list each key once`)
   })
   return keys
 }
 
 /**
- * Reads the keys of a router. A router also signs tokens, with the first key.
+ * Reads the keys of a router. The first key must have its private key, because a router signs tokens with it.
  * @throws ConfigurationError as `readJwtKeys`
  */
 export function readSigningKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {

@@ -23,7 +23,7 @@ export interface AccessTokenClaims extends Partial<ProfileClaims> {
   /** Seconds since 1970 (RFC 7519 section 2, NumericDate). */
   readonly exp: number
   readonly iat: number
-  /** In delivery `session`: equal to `sid`. Otherwise absent. */
+  /** The same id as `sid`, in delivery `session`. Otherwise absent. */
   readonly sessionId?: string
   /** The session's id. Absent if the store keeps no sessions, and with `accessTokenSessionClaims: false`. */
   readonly sid?: string
@@ -106,8 +106,8 @@ export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now' | 
 
 /**
  * Returns the header of a compact JWS (RFC 7515 section 7.1). The header must have exactly alg, typ and kid. With the shared secret, the
- * header has no kid. The function rejects any other member before it chooses a key (RFC 8725 section 3.10). Examples are `crit`, `jku`,
- * `jwk`, `x5c` and `b64`.
+ * header has no kid. The function rejects a header with any other member, such as `crit`, `jku`, `jwk`, `x5c` or `b64`. So such a member
+ * never influences the choice of the key (RFC 8725 section 3.10).
  * @throws InvalidTokenError
  */
 export function readTokenHeader(token: string): AccessTokenHeader {

@@ -73,7 +73,10 @@ export function destinationOfChallenge(ctx: AuthContext, token: string): Destina
   return (claims?.['dst'] ?? null) as Destination | null // as `signChallenge` wrote it
 }
 
-/** A time before the end of every challenge. The time is not 0, because jsonwebtoken reads 0 as the current time. */
+/**
+ * A time before the end of every challenge. At this time, an expired challenge still counts as valid. The time is not 0, because
+ * jsonwebtoken reads 0 as the current time.
+ */
 const longAgo = new Date(1_000)
 
 /**

@@ -78,9 +78,10 @@ export async function finishOrPostpone<Session extends OpenedSession>(
 }
 
 /**
- * Opens the session of a postponed login, in a new transaction. Returns every other result unchanged. Call it after that transaction, and
- * after the events of the transaction. If the host's function fails, the account stays, and the person can log in again.
- * @throws ServiceUnavailableError; UnauthorizedError when the account has changed since the transaction
+ * Opens the session of a postponed login, in a new transaction. Returns every other result unchanged. Call it after the transaction of
+ * `finishOrPostpone` has committed and its events were emitted. If the host's function fails, the account stays, and the person can log in
+ * again.
+ * @throws ServiceUnavailableError; UnauthorizedError when the account has changed since the transaction of `finishOrPostpone`
  */
 export async function openPostponed<Session extends OpenedSession>(
   ctx: AuthContext,

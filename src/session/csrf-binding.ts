@@ -61,8 +61,8 @@ function bindingIn(form: Form, req: Request): string | null {
 }
 
 /**
- * Returns the text that a token is bound to. The text says whether the cookie has the `__Host-` prefix, because another subdomain can set
- * only the cookie without that prefix.
+ * Returns the text that a token is bound to. Another subdomain can set the cookie without the `__Host-` prefix, but not the cookie with the
+ * prefix. So the text says which of the two cookies contained the value.
  */
 function textOf({ settings }: Form, value: string): string {
   return JSON.stringify([settings.cookieSecure, value])

@@ -23,11 +23,12 @@ const loginFields = shape('Login', {
 
 const sessionFields = shape('SessionLogin', { user_id: string, expires_at: instant })
 
-/** A field of the response with a challenge, if passkeys are on. */
+/** The schema of `mfa_methods`. The response with a challenge has this field if passkeys are on. */
 const stepMethods = { mfa_methods: { type: 'array', items: { enum: ['otp', 'passkey'] } } }
 /**
- * `password_required` is true if the first verification of the address removed the password. Otherwise the field is absent. `return_to` is
- * present if the login started with a `return_to` and this response opens the session.
+ * Describes the optional fields of a response with a session. `password_required` is true if the first verification of the address removed
+ * the password. Otherwise the field is absent. `return_to` is present if the login started with a `return_to` and this response opens the
+ * session.
  */
 const optionalFields = (settings: Settings) => ({
   ...(hasPasswords(settings) && { password_required: { const: true } }),
@@ -168,6 +169,6 @@ function accessScope(settings: Settings) {
  * browser sends the cookie only to the cookie routes.
  */
 function refreshScope({ settings, prefix }: AuthContext) {
-  const isBelowTwins = settings.tokenDelivery === 'both' && !settings.pagesEnabled // pages are not below the cookie routes
+  const isBelowTwins = settings.tokenDelivery === 'both' && !settings.pagesEnabled // the pages are not below `/cookie`
   return { path: isBelowTwins ? `${prefix}/cookie` : prefix, sameSite: settings.cookieSamesite }
 }

@@ -14,7 +14,7 @@ export interface PageDestination {
 
 /** An app that keeps its own tokens. */
 export interface AppDestination {
-  /** One of `appRedirects`. */
+  /** The URL to which the browser is redirected: one of `appRedirects`. */
   readonly redirectTo: string
   /**
    * The S256 challenge of the app's secret (RFC 7636 section 4.2). Null: the destination is of a link or a reauthentication, not of a

@@ -17,7 +17,7 @@ export interface PublicSession {
   /** The methods of the login that started the session. */
   readonly amr: readonly AuthMethod[]
   readonly createdAt: Date
-  /** doorward updates this time at most once a minute. */
+  /** The time of the last use. doorward updates this time at most once a minute. */
   readonly lastSeenAt: Date
   readonly expiresAt: Date
   readonly ip: string | null
@@ -40,7 +40,9 @@ export interface LiveSession extends SessionWithUser {
 /** The part of the context that finds a session by its cookie. */
 export interface SessionLookUp {
   readonly sessions: SessionStore
-  /** Null: a guard without the secret. The guard cannot recognize a random value, so it queries the database for every value. */
+  /**
+   * Null: a guard without the secret. The guard cannot verify a MAC, so it queries the database for every text with the form of a token.
+   */
   readonly sessionTokenKeys: KeyList | null
 }
 
@@ -109,7 +111,7 @@ export async function hasNewerToken({ sessions, sessionTokenKeys: keys, now }: L
   return found?.session.id === named?.id && found !== null && isAlive(found.session, now()) && found.user.isActive
 }
 
-/** Returns the session of a cookie's value, even if the session has ended. Random values fail the MAC, without a query. */
+/** Returns the session of a cookie's value, even if the session has ended. With the secret, a token with a wrong MAC causes no query. */
 export async function findBySessionCookie(lookUp: SessionLookUp, token: string): Promise<SessionWithUser | null> {
   return findByToken(lookUp, 'session', token)
 }

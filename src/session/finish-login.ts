@@ -43,7 +43,7 @@ export interface Device {
   readonly sessionId: string | null
   /** Digest of the password hash and the address. If one of them changes, the device becomes invalid. */
   readonly digest: string
-  /** Seconds since 1970. */
+  /** When the device expires, in seconds since 1970. */
   readonly end: number
 }
 
@@ -115,9 +115,9 @@ export function lasting({ isPersistent }: { isPersistent?: boolean }): { isPersi
 }
 
 /**
- * Finishes every login. Call it inside the transaction that has locked or inserted the active user's row. So a parallel deactivation waits
- * for that transaction, and then revokes the new session. If the account has a second factor that this login did not show, the result is a
- * challenge.
+ * Finishes a login of any method. Call it inside the transaction that has locked or inserted the active user's row. So a parallel
+ * deactivation waits for that transaction, and then revokes the new session. If the account has a second factor that this login did not
+ * show, the result is a challenge.
  */
 export async function finishLogin<Session extends OpenedSession>(
   ctx: AuthContext,

@@ -36,8 +36,8 @@ export interface Renewal {
 }
 
 /**
- * Returns the session's methods together with the new methods. If the table has no `amr` column, the function uses the methods of the
- * request's token.
+ * Returns the session's methods together with the new methods. If the store keeps no sessions, or the table has no `amr` column, the
+ * function uses the methods of the request's token.
  */
 export function addMethods(
   session: SessionRecord | null,

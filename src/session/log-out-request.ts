@@ -17,8 +17,9 @@ export interface LogoutRules {
   /** Counts the request. False: the client exceeded the rate limit of the route. */
   isWithinBudget(req: Request): Promise<boolean>
   /**
-   * Ends the unfinished provider logins of this browser. After the logout of one session, the browser stays a known device.
-   * @param endedId the id of that session; null if the logout revoked no session, or all sessions of the account
+   * Ends the unfinished provider logins of this browser. If the logout revoked one session, the function removes that session from the
+   * device cookie, and the browser stays a known device.
+   * @param endedId the id of the revoked session; null if the logout revoked no session, or all sessions of the account
    */
   endOthers(req: Request, res: Response, endedId: string | null): void
 }

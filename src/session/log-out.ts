@@ -51,7 +51,7 @@ export async function logOutByMac(ctx: AuthContext, kind: SessionKind, presented
   return isEnded ? { endedId: token.id, provider: null } : nothing
 }
 
-/** Finds the session of a refresh token, even if the token was used. The owner of a used token may revoke the session. */
+/** Finds the session of a refresh token, even if the token was used. The owner of a used token is allowed to revoke the session. */
 function findByAnyRefreshToken(ctx: AuthContext, sessions: SessionStore, presented: string): Promise<SessionWithUser | null> {
   const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented)
   return token ? sessions.find({ id: token.id }) : findByRefreshToken({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)

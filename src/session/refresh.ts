@@ -71,8 +71,8 @@ async function continueSession(ctx: AuthContext, presented: string): Promise<Con
 }
 
 /**
- * Returns the host's claims, before the token is used up. Null: the host has no claims, or the token is invalid or was already used. For a
- * used token, the function does not ask the host, because the session must be revoked even if the host's function fails.
+ * Returns the host's claims, before the token is used up. Null: the host has no `accessTokenClaims`, or the token is invalid or was already
+ * used. For a used token, the function does not ask the host, because the session must be revoked even if the host's function fails.
  */
 async function claimsBeforeUse(
   ctx: AuthContext,

@@ -10,9 +10,10 @@ import { isOldSessionToken, type SessionTokenId } from './session-token'
 import { possibleSuccessors } from './successor'
 
 /**
- * Handles a valid refresh token that is not the current token of its session. A used token has one successor. Within the grace period, the
- * client gets an unused successor again (two tabs, or a lost response). The function writes nothing then, so a second successor never
- * exists. In every other case, a used token revokes its session. A made-up token revokes nothing.
+ * Handles a refresh token that could not be rotated. Usually, the token was already used. Otherwise its session has ended, or its user is
+ * inactive. A used token has one successor. Within the grace period, the client gets an unused successor again (two tabs, or a lost
+ * response). The function writes nothing then, so a second successor never exists. In every other case, a used token revokes its session. A
+ * made-up token revokes nothing.
  *
  * @throws InvalidTokenError, AccountInactiveError
  */

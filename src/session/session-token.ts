@@ -3,7 +3,7 @@ import { isUnderAny, type KeyList } from '../keys'
 import { isOpaqueToken } from '../opaque-token'
 import type { SessionKind } from '../store/auth-store'
 
-/** The session of a token, and the number of rotations before it. */
+/** The session of a token, and the number of rotations before the token. */
 export interface SessionTokenId {
   readonly id: string
   readonly generation: number

@@ -9,13 +9,13 @@ import { insertWithinLimit } from './limit-sessions'
 import { makeSessionToken } from './session-token'
 
 /**
- * The client that a session starts in, and the session that it replaces. The owner recognizes the session in a list by `ip` and
- * `userAgent`.
+ * The client in which a session starts, and the session that the new session replaces. The owner recognizes the session in a list by `ip`
+ * and `userAgent`.
  */
 export interface SessionOrigin {
-  /** doorward stores at most 45 characters. */
+  /** The IP address of the client. doorward stores at most 45 characters. */
   ip?: string | null | undefined
-  /** doorward stores at most 512 characters. */
+  /** The header `User-Agent`. doorward stores at most 512 characters. */
   userAgent?: string | null | undefined
   /**
    * The session cookie of the request. A login with a server-side session revokes the session of this cookie, even if it is of another

@@ -23,9 +23,9 @@ export interface IssuedRefreshToken {
 export interface StatelessSession {
   readonly userId: string
   readonly amr: readonly AuthMethod[]
-  /** When the person signed in. Null: the credential was added less than 24 hours ago. */
+  /** When the person last showed a credential. Null: the time is unknown, or the credential was added less than 24 hours ago. */
   readonly authenticatedAt: Date | null
-  /** The absolute end in seconds since 1970. A refresh does not change it. */
+  /** When the session ends at the latest, in seconds since 1970. A refresh does not change this time. */
   readonly end: number
   readonly digest: string
   /** False: the browser deletes the session's cookies when it closes. */

@@ -14,8 +14,8 @@ export function successorOf({ keys, settings }: AuthContext, predecessor: string
 }
 
 /**
- * Returns every token that `successorOf` could have returned with a grace period. The list has one token for each listed secret, because an
- * earlier first secret may have made the successor.
+ * Returns every token that `successorOf` could have returned with a grace period. The list has one token for each listed secret, because
+ * another secret may have been the first secret when the successor was made.
  */
 export function possibleSuccessors({ keys }: AuthContext, predecessor: string, next: SessionTokenId): string[] {
   const [first, ...others] = keys['session-token']

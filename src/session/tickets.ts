@@ -16,7 +16,7 @@ export interface TicketOwner {
 }
 
 export const ticketSeconds = 300
-/** 43 characters, optionally followed by data. */
+/** The form of a ticket: 43 random characters, optionally followed by data. */
 const shape = /^[\w-]{43}(?:\.[\w-]{1,6000})?$/
 
 /**

@@ -20,10 +20,10 @@ export interface SetupNotices {
   tell(notice: Notice): void
 }
 
-/** The most subjects of a kind. A client can choose the subject of a notice, so the number is limited. */
+/** The maximum number of subjects for each kind of notice. The number is limited, because a client can choose the subject of a notice. */
 const mostOfOneKind = 10
 
-/** Logs each kind of notice once, even if many requests cause the notice. */
+/** Returns an object that logs each notice only once (see `about`), even if many requests cause the notice. */
 export function createSetupNotices(logger: Logger): SetupNotices {
   const told = new Map<string, Set<string>>()
   return {

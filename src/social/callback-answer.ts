@@ -39,8 +39,9 @@ function answerOf(values: (name: string) => string[], mustBePosted: boolean): Ca
 }
 
 /**
- * Returns the query of the GET callback: the response, encrypted for this provider for 60 seconds. The query works once, because its state
- * works once. The query is useless without the cookies of the browser that began the login.
+ * Returns the query parameter of the GET callback: the encrypted response. The parameter is valid only for this provider, and for 60
+ * seconds. The parameter works once, because the state in the response works once. The parameter is useless without the cookies of the
+ * browser that began the login.
  */
 export function sealedQuery(ctx: AuthContext, provider: string, parameters: URLSearchParams): [name: string, value: string] {
   const text = JSON.stringify([epochSeconds(ctx) + sealedSeconds, parameters.toString()])

@@ -16,7 +16,7 @@ export interface LoginHints {
 }
 
 /**
- * Runs provider clients with Passport. Only this file uses Passport, and only the first social login loads this file.
+ * Runs provider clients with Passport. Only this file uses Passport. The first social login by a provider client loads this file.
  *
  * The flow uses its own Passport instance and its own requests. So the host's `req` keeps its user, session and `_sessionManager`.
  *
@@ -70,7 +70,7 @@ type Outcome = { url: string } | { tokens: OAuthTokens }
 type ExchangeCallback = (error: unknown, accessToken?: string, refreshToken?: string | null, tokens?: OAuthTokens) => void
 
 class ProviderStrategy extends OAuth2Strategy {
-  // Not `#private`: Passport works on Object.create(strategy), which has no private fields.
+  // This field is not `#private`, because Passport works on Object.create(strategy), which has no `#private` fields.
   private readonly client: ProviderClient
 
   constructor(ctx: AuthContext, key: string, client: ProviderClient) {

@@ -1,14 +1,14 @@
 import { OAuthProviderUnavailableError } from '../errors'
 
-/** Limits the logins of one client that this process runs at one provider, for one route. */
+/** Limits how many logins of one client run at a provider at the same time, in this process and for one route. */
 export interface ClientShare {
   /** Runs a login of a client (`clientKey(req.ip)`). @throws OAuthProviderUnavailableError if the client already uses its share */
   run<Result>(provider: string, client: string, logIn: () => Promise<Result>): Promise<Result>
 }
 
 /**
- * If 30 logins are running, only a client without a running login may start one. A provider client makes at most 50 calls at once for each
- * purpose. So 20 calls stay free for clients without a running login.
+ * The number of running logins from which the limit applies. Then a client with a running login cannot start another login. A provider
+ * client makes at most 50 calls at once for each purpose, so 20 calls stay free for clients without a running login.
  */
 const mostForOneClient = 30
 

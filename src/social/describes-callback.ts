@@ -58,7 +58,7 @@ function inBody(settings: Settings): Answer {
   }
 }
 
-/** Delivery `bearer` has no `return_to` and no success redirect. */
+/** Returns the descriptions of the redirects. Delivery `bearer` has no `return_to` and no success redirect. */
 function redirects({ tokenDelivery, oauthErrorRedirect, appRedirects }: Settings): Answer[] {
   const hasApps = appRedirects.length > 0
   const hasPages = tokenDelivery !== 'bearer'

@@ -9,8 +9,9 @@ import { type AppDestination, isApp } from '../session/destination'
 import { findAttempt } from './attempts'
 
 /**
- * Returns a handler that redirects every error, with its code. The target is the app of this callback's attempt, or else the host's error
- * page. Only the log contains the details of the error. Undefined: the settings name no app and no error page.
+ * Returns a handler that answers every error with a redirect. The redirect contains the code of the error. The target is the app of this
+ * callback's attempt, or else the host's error page. Only the log contains the details of the error. Undefined: the settings name no app
+ * and no error page.
  */
 export function redirectErrors(ctx: AuthContext): ErrorRequestHandler | undefined {
   const { oauthErrorRedirect, appRedirects } = ctx.settings

@@ -67,7 +67,10 @@ async function passOn(ctx: AuthContext, req: Request, res: Response): Promise<vo
   sendSeeOther(res, withParameter(redirectUriOf(ctx, key, client), ...sealedQuery(ctx, key, parameters)))
 }
 
-/** Returns the texts of a field. A field that was sent twice is a list. A host's own parser can turn `a[b]` into any value. */
+/**
+ * Returns the texts of a field, and ignores all other values. A field that was sent twice is a list. A host's own parser can make any value
+ * from `a[b]`.
+ */
 function fieldsOf(form: unknown): (name: string) => string[] {
   const read = new Map(Object.entries(Object(form)))
   return (name) => [read.get(name) ?? []].flat().filter((value) => typeof value === 'string')

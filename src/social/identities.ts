@@ -39,8 +39,8 @@ export async function unlinkIdentity(
 }
 
 /**
- * Removes the identity, and returns the number of removed rows. Compares the provider key here and not in the database. A database
- * collation can treat two spellings as equal, but the rule about the last login method compares exact keys.
+ * Removes the identity, and returns the number of removed rows. Compares the provider key here and not in the database, because the rule
+ * about the last login method compares exact keys. A database collation can treat two spellings as equal.
  */
 async function remove(ctx: AuthContext, user: UserRecord, provider: string): Promise<number> {
   const linked = await identitiesOf(ctx).listForUser(user.id)

@@ -21,7 +21,7 @@ import type { SocialLogin } from './log-in-with-identity'
  * registered the account before the owner came (pre-hijacking). In that case, the same transaction first takes the account over: it removes
  * the earlier credentials. If the request identifies the owner (`Evidence`), no take-over happens.
  *
- * If the account waits for its activation, this link also activates the account. The rule about the take-over also applies then.
+ * If the account waits for its activation, this link also activates the account. In that case, the rule about the take-over applies too.
  *
  * If the account had verified its address before, the owner gets a notice and can undo the link.
  *

@@ -27,7 +27,7 @@ export type LinkCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<v
 
 export interface LinkOptions {
   check?: LinkCheck
-  /** Whether an older factor confirmed the change (`Finality`). If it did, the link in the notice cannot undo the change. */
+  /** Whether an older factor confirmed the change (`Finality`). If it did, the owner cannot undo the change with the mailed notice. */
   isFinal?: Finality | undefined
   /** The language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined

@@ -44,7 +44,7 @@ import { accessTokenText } from './token-routes'
 
 interface LinkBody extends DestinationBody, FinalFields {
   access_token?: string
-  /** Names the session of the request, if the access token does not. */
+  /** Identifies the session of the request, if the access token identifies no session. */
   refresh_token?: string
 }
 
@@ -126,8 +126,8 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
 }
 
 /**
- * Ends a link attempt. Links the identity if this browser is signed in to the account and session that began the attempt. If it is not, or
- * if an app began the attempt, the function links nothing and sends a ticket. The function logs nobody in.
+ * Ends a link attempt. Links the identity if this browser is signed in to the account and session that began the attempt. If this browser
+ * is not, or if an app began the attempt, the function links nothing and sends a ticket. The function logs nobody in.
  * @throws OAuthStateMismatchError if the account has changed since the start, or if another person is signed in
  */
 export async function finishLink(

@@ -33,7 +33,7 @@ export interface LinkRedemption {
 }
 
 /**
- * Links the identity of a ticket. Every attempt uses the ticket up.
+ * Links the identity of a ticket. A refused attempt also uses the ticket up.
  * @throws OAuthStateMismatchError unless this account and session began the link and the session is still live
  * @throws what `linkIdentity` throws
  */

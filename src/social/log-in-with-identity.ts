@@ -40,7 +40,7 @@ export interface IdentityLoginOptions {
   evidence?: () => Promise<Evidence>
   /** The page or app that the browser opens at the end, also after a second factor. */
   destination?: Destination | null
-  /** Gets the account of this login as soon as the login knows it. */
+  /** The login writes its account into this object as soon as it has found the account. */
   attempt?: LoginAttempt
 }
 

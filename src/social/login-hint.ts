@@ -7,8 +7,8 @@ import { isPassportProvider, type Provider } from '../providers/passport-provide
 
 /**
  * Returns the hint about the person that a login passes to the provider (OpenID Connect Core section 3.1.2.1). Null: the request has no
- * hint, or the client passes none on.
- * @throws ValidationError unless the hint is 1 to 320 visible characters, sent once
+ * hint, or the client passes no hint on.
+ * @throws ValidationError if the hint was sent twice, or does not have 1 to 320 visible characters
  */
 export function readLoginHint(client: Provider, req: Request): string | null {
   if (isPassportProvider(client) || client.loginHint !== true) return null

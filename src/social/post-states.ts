@@ -29,8 +29,8 @@ export function writePostStates(ctx: AuthContext, res: Response, attempts: reado
 }
 
 /**
- * Returns true if this browser began an attempt with this state at this provider. An attacker on another subdomain cannot set the cookie or
- * sign it.
+ * Returns true if this browser began an attempt with this state at this provider. The cookie is reliable, because an attacker on another
+ * subdomain can neither set nor sign it.
  */
 export function isPostState(ctx: AuthContext, req: Request, provider: string, state: string | null): boolean {
   const value = readProofCookie(ctx, req, cookieName)

@@ -30,8 +30,8 @@ const unlimited: CallLimits = { run: (_purpose, call) => call() }
 
 /**
  * Returns the limit of a client. For a host's own client, doorward counts the operations, because it cannot see the calls. Our own clients
- * have no limit here, because they count their calls themselves. They verify a token without a call if the keys are in memory. A provider
- * that hangs must not block such a token.
+ * have no limit here, because they count their calls themselves. If the keys are in memory, our own clients verify a token without a call.
+ * A limit here could block such a token while the provider hangs.
  */
 function limitsOf(client: Provider | undefined): CallLimits {
   if (!client || client instanceof OidcClient || client instanceof OAuth2Client) return unlimited
@@ -41,7 +41,8 @@ function limitsOf(client: Provider | undefined): CallLimits {
   return limit
 }
 
-// Longer than two calls of ten seconds. Our clients make at most two calls: the exchange and the key set.
+// The deadline of an operation. It is longer than two calls of ten seconds, because our clients make at most two calls: the exchange and
+// the key set.
 const deadlineMs = 25_000
 
 /** Returns the error for a client that takes too long. The deadline is here, because a host's own client may have no deadline. */

@@ -92,8 +92,8 @@ async function required(ctx: AuthContext, user: UserRecord): Promise<Reauthentic
 
 /**
  * Ends a reauthentication at the callback. If the browser is signed in by cookies to the session that began the attempt, that session
- * becomes fresh. If it is not, or if an app began the attempt, the function sends a ticket. The session that began the attempt redeems the
- * ticket at `POST /reauthenticate`.
+ * becomes fresh. If the browser is not, or if an app began the attempt, the function sends a ticket. The session that began the attempt can
+ * redeem the ticket at `POST /reauthenticate`.
  * @param isProven true: the provider's response shows a new sign-in
  * @throws ReauthenticationRequiredError if `isProven` is false
  * @throws what `requireConfirming` throws

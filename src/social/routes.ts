@@ -103,7 +103,7 @@ function loginRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare): R
       const destination = destinationOfQuery(ctx, req)
       const loginHint = readLoginHint(client, req)
       const attempt = beginAttempt(ctx, req, res, key, { purpose: 'login', destination })
-      // `share` limits this too, because `authorizeUrl` can call the provider (a pushed authorization request).
+      // `share` also limits the start of a login, because `authorizeUrl` can call the provider (a pushed authorization request).
       sendRedirect(res, await share.run(key, clientKey(req.ip), () => flow.authorizeUrl(attempt, { loginHint })))
     },
     onError: redirectThrottled(ctx),
@@ -191,7 +191,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
     checkIssuerParameter(client, answer)
   })
   const tokens = await withProviderErrors(ctx, [key, 'callback'], () => flow.exchange(attempt, code))
-  // Normalizes here, so that an unusable profile counts as the provider's failure.
+  // The profile is normalized inside this call, so that an unusable profile counts as the provider's failure.
   const profile = await withProviderErrors(ctx, [key, 'callback'], async () => {
     const user = normalizeProfile(key, await client.fetchUser(tokens))
     // The POST route sealed this name. In a plain query, anybody could choose a name.

@@ -43,7 +43,9 @@ export interface BoundAttempt extends AttemptCore {
   readonly digest: string
   /** The start, in seconds since 1970. */
   readonly startedAt: number
-  /** Whether an older factor confirmed the start of a link (`Finality`). If it did, the link in the notice cannot undo the change. */
+  /**
+   * Whether an older factor confirmed the start of a link (`Finality`). If it did, the owner cannot undo the change with the mailed notice.
+   */
   readonly isFinal: Finality
 }
 
@@ -53,7 +55,7 @@ export type Intent = Pick<LoginAttempt, 'purpose'> | Omit<BoundAttempt, keyof At
 /** The maximum number of tabs that can be at providers at the same time. */
 export const parallelAttempts = 5
 
-/** Browsers drop a cookie of more than 4,096 bytes (RFC 6265bis section 5.6). */
+/** The maximum length of the cookie's line. Browsers drop a cookie of more than 4,096 bytes (RFC 6265bis section 5.6). */
 const longestCookie = 4_000
 
 // The cookie's value is a list of attempts, joined by `~`. An attempt is a list of fields, joined by `.`. Each attempt has its own MAC.

@@ -133,7 +133,7 @@ function refusing<Result>(call: () => Result): Result {
 }
 
 /**
- * Translates an error of the strategy. Recognizes the errors of passport-oauth2 by their properties, because a strategy may have its own
+ * Translates an error of the strategy. Recognizes the errors of passport-oauth2 by their properties, because a strategy can have its own
  * copy of the package. Leaves out the provider's own text.
  */
 function refusalOf(thrown: unknown): AppError {

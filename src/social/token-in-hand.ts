@@ -62,8 +62,8 @@ function fetchUserInHand(ctx: AuthContext, given: TokenInHand): Promise<OAuthUse
 }
 
 /**
- * Returns the profile of an access token, after the provider confirmed that the token was issued to this application. Otherwise another
- * application could log in here with a token of its own user (RFC 6749 section 10.16). Reads no account.
+ * Returns the profile of an access token, after the provider confirmed that the token was issued to this application. Without this check,
+ * another application could log in here as one of its users, with that user's token (RFC 6749 section 10.16). Reads no account.
  * @throws OAuthAudienceUnverifiableError before any request to the provider; OAuthError, and every error of the client's audience check
  * @throws OAuthTokenRejectedError when the profile belongs to another person than the token
  */

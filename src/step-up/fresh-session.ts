@@ -52,9 +52,8 @@ export function freshSession(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns a middleware for requests that need the second factor. The middleware runs after `freshSession`. If the factor is younger than 24
- * hours, the person must have authenticated after the factor was added, because an attacker with a stolen access token could have added the
- * factor.
+ * Returns a middleware that requires an authentication after the second factor was added, if the factor is younger than 24 hours. The
+ * reason: an attacker with a stolen access token could have added the factor. The middleware runs after `freshSession`.
  */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   const check = step((req) => refuseStale(ctx, sinceFactor(ctx, requestSessionOf(req)), ctx.settings.freshSessionSeconds))

@@ -15,7 +15,7 @@ export interface MethodContext {
   readonly now: () => Date
   /** The router's providers by their keys in the option `providers`. Absent in guards without a router. */
   readonly providers?: ReadonlyMap<string, Provider>
-  /** Null or absent: no mail can be sent. Absent in guards without a router. */
+  /** Sends the mails. Null or absent: no mail can be sent. Absent in guards without a router. */
   readonly postman?: AuthContext['postman']
   readonly refusesEmailLink?: AuthContext['refusesEmailLink']
   readonly store: {
@@ -40,7 +40,10 @@ export async function methodsOf(ctx: MethodContext, user: UserRecord): Promise<R
   return [...password, ...factors, ...email, ...(await providersOf(ctx, user))]
 }
 
-/** Returns true if the app can mail codes that confirm a session. Such a code is bound to the session's row. */
+/**
+ * Returns true if the app can mail codes that confirm a session. The store must keep sessions, because each code belongs to a session's
+ * row.
+ */
 export function mailsCodes({ postman, store }: Pick<MethodContext, 'postman' | 'store'>): boolean {
   return Boolean(postman && store?.emailLogins && store.sessions)
 }

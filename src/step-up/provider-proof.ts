@@ -14,7 +14,7 @@ export interface ProvenIdentity {
 
 /** The account and session that began a reauthentication at a provider. */
 export interface Confirmer extends TicketOwner {
-  /** The result of `accountDigest` at the start. */
+  /** The result of `accountDigest` when the reauthentication began. */
   readonly digest: string
 }
 
@@ -31,8 +31,8 @@ export async function requireConfirming(ctx: AuthContext, user: UserRecord, { pr
 }
 
 /**
- * Returns a ticket. The callback needs the ticket if its browser is not logged in with the session that began the reauthentication. That
- * session redeems the ticket at `POST /reauthenticate`.
+ * Returns a ticket. The callback needs the ticket if the browser at the callback is not logged in with the session that began the
+ * reauthentication. That session redeems the ticket at `POST /reauthenticate`.
  * @throws OAuthStateMismatchError if the account has changed since the reauthentication began, MfaRequiredError, and the errors of
  *   `requireConfirming`
  */
@@ -52,7 +52,7 @@ export function issueConfirmationTicket(
 }
 
 /**
- * Uses the ticket, even if the ticket is not valid. Returns a check for the transaction that makes the session fresh.
+ * Uses the ticket up, even if a later check fails. Returns a check for the transaction that makes the session fresh.
  * @throws OAuthStateMismatchError unless this account and session began the reauthentication
  */
 export async function takeConfirmationTicket(

@@ -61,8 +61,8 @@ export async function findNamedSession(
 }
 
 /**
- * Returns the claims of the guard that accepted the request. If no guard ran, reads the request itself. An invalid token counts as no
- * token.
+ * Returns the claims that the guard read from the request. If no guard ran, the function reads the access token of the request itself. An
+ * invalid token counts as no token.
  */
 function readClaims(ctx: AuthContext, req: Request): AccessTokenClaims | null {
   const auth = findRequestAuth(req)

@@ -10,7 +10,7 @@ import { requestSessionOf } from './fresh-session'
 /**
  * Rejects a request to add a way to log in while the address is unverified, because an attacker may have registered the address. The
  * owner's first verification would then have to remove the added way to log in. The rule applies only if the account can verify its
- * address, which needs a mailer and the column.
+ * address, which needs a mailer and a column for `emailVerifiedAt`.
  * @throws EmailNotVerifiedError with the path of the route to call
  */
 export function requireProvenAddress(ctx: AuthContext, user: UserRecord): void {

@@ -46,7 +46,7 @@ function maxAgeOf({ settings }: GuardContext, { maxAgeSeconds = settings.freshSe
 
 /**
  * Returns a guard that uses the session of `requireSession`. If `requireSession` did not run, the guard authenticates as `requireAuth`
- * does. The guard does this even if `requireAuth` ran before, because that guard may belong to another router.
+ * does. The guard does this even if `requireAuth` ran before, because that `requireAuth` can belong to another router.
  */
 function behindAuth(
   ctx: GuardContext,

@@ -7,7 +7,7 @@ import type { SessionRecord, UserRecord } from '../store/auth-store'
 /**
  * Runs the work if the password is right. Within 900 s, a session may send five wrong passwords. All sessions of an account together may
  * send 25 wrong passwords. So an attacker with one stolen session cannot use up the owner's attempts. Attempts are counted before the
- * check, so that at most five of many parallel attempts are checked. A success takes its own attempts back.
+ * password is checked, so that at most five of many parallel attempts are checked. A success takes its own attempts back.
  * @param session the session of the request; null or left out for a caller without a session, and the account may then send five wrong
  *   passwords
  * @throws InvalidCredentialsError, TooManyRequestsError, and the errors of the work

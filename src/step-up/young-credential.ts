@@ -17,7 +17,7 @@ export function usableAt({ now }: Pick<AuthContext, 'now'>, addedAt: Date): Date
 /**
  * Returns the time when an identity can confirm changes. If the account was created with the identity, the identity can confirm changes at
  * once. If the account was created with a password, the identity was added later, so the 24 hours apply. The function compares whole
- * seconds, because the host's column can store only whole seconds.
+ * seconds, because the columns of some hosts store only whole seconds.
  */
 export function identityUsableAt(ctx: IdentityContext, user: Pick<UserRecord, 'createdAt' | 'passwordSetAt'>, linkedAt: Date): Date | null {
   const isBornWith = (at: Date) => Math.floor(at.getTime() / 1000) <= Math.floor(user.createdAt.getTime() / 1000)

@@ -62,9 +62,9 @@ export interface TableFinding {
 
 export interface UnitOptions {
   /**
-   * The time limit in milliseconds, from the call and with all retries. After the deadline the store rolls the transaction back, and the
-   * call rejects with a `ServiceUnavailableError`. The connection returns to the pool. Later calls inside this transaction do not reach the
-   * database. A transaction that joins an open transaction has the deadline of the open transaction.
+   * The time limit in milliseconds, counted from the call and including all retries. After the deadline the store rolls the transaction
+   * back, and the call rejects with a `ServiceUnavailableError`. The connection returns to the pool. Later calls inside this transaction do
+   * not reach the database. A transaction that joins an open transaction has the deadline of the open transaction.
    */
   readonly deadlineMs?: number
 }
@@ -120,7 +120,7 @@ export interface HostFieldRules {
   readonly type?: 'boolean'
 }
 
-/** Why a user is inserted, for values that the host adds (`insertDefaults`). */
+/** Why a user is inserted. The host's function `insertDefaults` gets this reason. */
 export interface UserOrigin {
   /** `command`: the host's own code or a command line inserts the user. */
   readonly by: 'signup' | 'provider' | 'email_login' | 'command'
@@ -142,7 +142,10 @@ export interface OAuthUser {
   raw: Record<string, unknown>
 }
 
-/** The adapter adds `id`. The database makes integer keys. `fields` may contain some of the host's fields, or be absent. */
+/**
+ * A user to insert. `id` is absent, because the adapter makes it, or the database does (integer keys). `fields` may contain some of the
+ * host's fields, or be absent.
+ */
 export type NewUser = Omit<UserRecord, 'id'>
 /** The changes of a user. A field that is absent does not change. If `fields` has only some host fields, the other host fields stay. */
 export type UserChanges = Partial<Omit<UserRecord, 'id' | 'createdAt'>>
@@ -165,9 +168,8 @@ export type FilterableUserField =
 export type UserFilterValue = string | boolean | Date
 
 /**
- * One condition. Only `isnull` matches a null field. Strings compare and sort byte for byte. Only `icontains` ignores the case
- * of A to Z. No character of a value is a wildcard. `id` supports `eq`, `ne`, `in`, `not_in` and `isnull`. Booleans have no
- * order.
+ * One condition. Only `isnull` matches a null field. Strings compare and sort byte for byte. Exception: `icontains` ignores the case of A
+ * to Z. No character of a value is a wildcard. `id` and booleans support only `eq`, `ne`, `in`, `not_in` and `isnull`.
  */
 export type UserFilter = { readonly field: FilterableUserField } & (
   | { readonly operator: 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte'; readonly value: UserFilterValue }
@@ -179,7 +181,7 @@ export type UserFilter = { readonly field: FilterableUserField } & (
 )
 
 export interface UserListing {
-  /** All of them must match. */
+  /** A listed user matches every filter. */
   filters: readonly UserFilter[]
   /** `next` of the previous page. Null: start with the first page. */
   after: string | null
@@ -605,7 +607,7 @@ export interface EmailLoginStore {
 
 const isDuplicateRecord = Symbol.for('doorward.duplicate-record.v1')
 
-/** A unique constraint refused the row. On PostgreSQL the transaction cannot continue: start a new transaction and decide again. */
+/** A unique constraint refused the row. On PostgreSQL the transaction cannot continue, so read and decide again in a new transaction. */
 export class DuplicateRecordError extends Error {
   override readonly name = 'DuplicateRecordError'
 

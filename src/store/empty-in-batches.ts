@@ -1,7 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Expired } from './auth-store'
 
-/** A batch takes a few milliseconds. SQLite needs short batches: its writers wait for each other, and its driver blocks the process. */
+/**
+ * The number of rows in a batch. A batch takes a few milliseconds. SQLite needs short batches: its writers wait for each other, and its
+ * driver blocks the process.
+ */
 const batchSize = 100
 /** A pause is `pauseFactor` times as long as the last batch, and at least `leastPauseMs`. Other users of the database work meanwhile. */
 const [pauseFactor, leastPauseMs] = [3, 5]

@@ -15,7 +15,10 @@ export interface PublicUser {
   readonly fields?: HostFields
 }
 
-/** Copies each field by its name, so that a column that the host added never gets into a response. */
+/**
+ * Returns the fields that the person may see. Copies each field by its name, so that a column that the host added never gets into a
+ * response.
+ */
 export function toPublicUser(user: UserRecord): PublicUser {
   const { id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt, fields } = user
   const mfaEnabled = user.totpEnabledAt !== null

@@ -6,7 +6,7 @@ import { emptyInBatches } from './empty-in-batches'
 export interface PurgeOptions {
   /** Deletes rows that ended at this time or earlier. Default: now. An earlier time keeps rows longer. A future time ends live sessions. */
   before?: Date
-  /** Logs one warning about pending accounts that stay because another table refers to them. Default: the console. */
+  /** Gets one warning about pending accounts that stay because another table refers to them. Default: the console. */
   logger?: Pick<Logger, 'warn'>
   /**
    * The log that `auditLog()` returned. `purgeExpired` then also deletes the rows that are older than the log's `keepDays`, whatever
@@ -26,8 +26,8 @@ const abandonedAfterMs = 7 * 86_400_000
  * deleted seven days after their last activation link expired. A used activation token stays if the users table has no `activatedAt`,
  * because the token then shows that the account was activated.
  *
- * Works in batches. Each batch is one statement along an index. So `purgeExpired` can run next to a live service, and you can stop it at
- * any time. Call `purgeExpired` from your own job, once a day or an hour.
+ * Works in short batches, along indexes. So `purgeExpired` can run next to a live service, and you can stop it at any time. Call
+ * `purgeExpired` from your own job, once a day or an hour.
  *
  * @returns how many rows of each table were deleted: `{ users, userTokens, sessions, emailLogins, auditLog }`. Tables that the store lacks
  * are absent. If no audit log was given, `auditLog` is absent.
@@ -40,7 +40,7 @@ export async function purgeExpired(
   if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new ConfigurationError('purgeExpired: `before` must be a Date.')
   const { userTokens, sessions, emailLogins } = store
   const deleted: Record<string, number> = {}
-  // The accounts come first, because the rows of `userTokens` show when an account was abandoned.
+  // The accounts are deleted first, because the rows of `userTokens` show when an account was abandoned, and those rows are deleted next.
   if (store.users.deleteAbandoned) deleted['users'] = await deleteAbandoned(store.users, before, logger)
   for (const [name, table] of Object.entries({ userTokens, sessions, emailLogins })) {
     if (table) deleted[name] = await emptyInBatches(deletionOf(name, table), before)

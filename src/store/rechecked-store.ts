@@ -201,5 +201,5 @@ function emailLoginsOf(emailLogins: EmailLoginStore, { only }: Recheck): EmailLo
 }
 
 function meets<Row extends object>(row: Row, wanted: Partial<Row>): boolean {
-  return Object.entries(wanted).every(([field, value]) => row[field as keyof Row] === value) // each field is one of the row
+  return Object.entries(wanted).every(([field, value]) => row[field as keyof Row] === value) // `field` is a field of the row
 }

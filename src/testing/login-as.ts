@@ -11,7 +11,7 @@ import type { UserRecord } from '../store/auth-store'
 export type WhichUser = { id: string } | { email: string }
 
 export interface LoginAsOptions {
-  /** How the session authenticated. Default `['pwd']`, and `['pwd', 'otp']` for an account with a second factor. */
+  /** The methods with which the person logged in. Default `['pwd']`, and `['pwd', 'otp']` for an account with a second factor. */
   amr?: readonly AuthMethod[]
 }
 
@@ -19,7 +19,7 @@ export interface SignedIn {
   userId: string
   accessToken: string
   refreshToken: string
-  /** For a request with a bearer token: `request(app).get('/me').set(signedIn.bearer)`. */
+  /** The header of a request with a bearer token: `request(app).get('/me').set(signedIn.bearer)`. */
   bearer: { authorization: string }
   /** The access cookie and the refresh cookie, for a router that delivers cookies: `.set(signedIn.cookies)`. */
   cookies: { cookie: string }

@@ -15,7 +15,7 @@ export interface VirtualAuthenticatorOptions {
    * devices.
    */
   counts?: boolean
-  /** Whether other devices may get a copy of the passkeys. Default true. */
+  /** Whether other devices can get a copy of the passkeys. Default true. */
   isBackupEligible?: boolean
   /** Whether other devices have a copy of the passkeys. Default: the value of `isBackupEligible`. */
   isBackedUp?: boolean
@@ -38,9 +38,9 @@ export interface AuthenticatorLies {
   isBackupEligible?: boolean
   isBackedUp?: boolean
   counter?: number
-  /** In base64url. Null: the response has no user handle. */
+  /** The user handle, in base64url. Null: the response has no user handle. */
   userHandle?: string | null
-  /** In base64url. Replaces the right signature. */
+  /** The signature of the response, in base64url. Replaces the right signature. */
   signature?: string
 }
 
@@ -84,7 +84,7 @@ export interface VirtualAuthenticator {
   readonly credentialIds: readonly string[]
   /**
    * Makes a passkey like `navigator.credentials.create()`.
-   * @throws Error if one of the excluded credentials is of this authenticator
+   * @throws Error if one of the excluded credentials belongs to this authenticator
    */
   create(options: CreationRequest, lies?: AuthenticatorLies): VirtualRegistration
   /**

@@ -1,6 +1,7 @@
 /**
- * The texts of the mails, in English. A topic has a subject, what happened (`lead`, `more`), what to do if it was another person
- * (`not_you`), and sometimes a button. `…_without_password` replaces a text if passwords are off.
+ * The texts of the mails, in English. Each topic has a subject, texts about what happened (`lead`, `more`), a text for the case that
+ * another person did it (`not_you`), and sometimes a button. If passwords are off, a text whose key ends in `_without_password` replaces
+ * the text without this ending.
  */
 export const englishMails = {
   'mail.hello': 'Hello,',

@@ -1,6 +1,6 @@
 /**
- * Every text of the pages, in English. If another language has no such text, the page uses the English text. `{name}` is
- * replaced by a value. `…_without_password` replaces a text if passwords are off.
+ * Every text of the pages, in English. If another language lacks a text, the page uses the English text. A placeholder such as `{name}` is
+ * replaced by a value. If passwords are off, a text whose key ends in `_without_password` replaces the text without this ending.
  */
 export const englishPages = {
   'language.name': 'English',

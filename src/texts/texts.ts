@@ -10,7 +10,10 @@ const english = { ...englishPages, ...englishMails, ...englishAnswers }
 /** The name of a text, such as `login.title`, `mail.activation.subject` or `error.email_taken`. */
 export type TextKey = keyof typeof english
 
-/** Every text of pages, mails and errors, by language and key. The texts contain no HTML. `{name}` is replaced by a value. */
+/**
+ * Every text of pages, mails and errors, by language and key. The texts contain no HTML. A placeholder such as `{name}` is replaced by a
+ * value.
+ */
 export const texts: Readonly<Record<'en-US' | 'pt-BR', Readonly<Record<TextKey, string>>>> = Object.freeze({
   'en-US': Object.freeze(english),
   'pt-BR': Object.freeze({ ...portuguesePages, ...portugueseMails, ...portugueseAnswers }),
@@ -21,7 +24,7 @@ export function isTextKey(name: string): name is TextKey {
   return Object.hasOwn(texts['en-US'], name)
 }
 
-/** Returns the key of the text to use if passwords are off. If the text does not mention passwords, returns the same key. */
+/** Returns the key of the text to use if passwords are off. If there is no separate text for that case, returns `key` itself. */
 export function withoutPassword(key: TextKey): TextKey {
   const other = `${key}_without_password`
   return isTextKey(other) ? other : key

@@ -1,6 +1,6 @@
 /**
  * A list of values in the order of their arrival. Appending a value, removing any value and reading the oldest value take constant time. A
- * Set would be slower: to find its oldest value, it passes over the values that were removed before.
+ * Set would be slower: to find the oldest value, a Set passes over the values that were removed before.
  */
 export interface ArrivalList<T> {
   append(value: T): ArrivalPlace<T>

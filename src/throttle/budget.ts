@@ -9,8 +9,8 @@ export interface SubjectBudgets {
 }
 
 /**
- * A single limit replaces all three limits. Exception: for `throttle.login`, a single limit replaces only `pair`. An object can set each
- * limit. If a limit is missing in the object, its default applies. False: no limits.
+ * The limits that a host passes. A single limit replaces all three limits. Exception: for `throttle.login`, a single limit replaces only
+ * `pair`. An object can set each limit. If a limit is missing in the object, its default applies. False: no limits.
  */
 export type SubjectBudgetsInput = Budget | { pair?: Budget | false; email?: Budget | false; client?: Budget | false } | false
 
@@ -33,7 +33,7 @@ export interface MailBudgets {
   readonly strangers: Budget | false
 }
 
-/** A single limit applies to the mails with links. */
+/** The limits of mails that a host passes. A single limit applies to the mails with links. */
 export type MailBudgetsInput = false | Budget | { links?: readonly Budget[] | false; notices?: Budget | false; strangers?: Budget | false }
 
 /**
@@ -43,7 +43,7 @@ export type MailBudgetsInput = false | Budget | { links?: readonly Budget[] | fa
  */
 export function resolveBudget(option: string, given: Budget | false | undefined, fallback: Budget): Budget | false {
   if (given === false) return false
-  const budget: unknown = given ?? fallback // a host without types may pass any value
+  const budget: unknown = given ?? fallback // a host without types can pass any value
   if (!isBudget(budget))
     throw new ConfigurationError(`Option ${option} must be false or { attempts, windowSeconds }, whole numbers of at least 1.`)
   return Object.freeze({ attempts: budget.attempts, windowSeconds: budget.windowSeconds })

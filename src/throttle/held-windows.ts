@@ -36,8 +36,8 @@ interface Held {
 }
 
 /**
- * How many expired windows a sweep drops for each length. The limit spreads the work. The store still drops windows faster than new keys
- * can arrive.
+ * How many expired windows a sweep drops for each length. The limit spreads the work over several sweeps. Even with this limit, the store
+ * drops windows faster than new keys can arrive.
  */
 const sweptAtOnce = 32
 

@@ -32,7 +32,8 @@ const graceMs = 60_000
  */
 export function knexCounters(knex: HostKnex, { now = Date.now }: KnexCountersOptions = {}): CounterStore {
   if (typeof knex !== 'function') throw new ConfigurationError('knexCounters() needs the instance knex({ client, ... }) returns.')
-  // An attempt must stay counted even if the transaction is rolled back. Counting must not wait for the end of the transaction.
+  // Rejects a transaction, because an attempt must stay counted even if the transaction is rolled back. Counting must also not wait for the
+  // end of the transaction.
   if (knex.isTransaction) throw new ConfigurationError('knexCounters() needs the knex instance itself, not a transaction.')
   const rows = bindCounterRows(knex)
   const removeEndedNowAndThen = nowAndThen(rows)

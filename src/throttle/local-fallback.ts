@@ -13,7 +13,7 @@ export const restMs = 1_000
 
 interface GuardOptions {
   logger?: Logger
-  /** In milliseconds. */
+  /** Returns the time in milliseconds. */
   now?: () => number
   deadlineMs?: number
 }
@@ -149,8 +149,8 @@ function plausible(answer: Answer): Answer {
 }
 
 /**
- * Rejects after the deadline. Before it rejects, the event loop reads its sockets once more, because in a busy process the response may
- * have arrived already.
+ * Rejects after the deadline. The event loop first reads the sockets once more, because in a busy process the response may have arrived
+ * already.
  */
 async function inTime<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined

@@ -15,8 +15,8 @@ const bucketSeconds = 10
 const mostMarkers = 300_000
 
 /**
- * Half the length of a SHA-256. Half is enough, because the values are random and nobody can choose them. A whole hash would take twice the
- * memory.
+ * How many bytes of each SHA-256 are stored: half of them. Half is enough, because the values are random and nobody can choose them. A
+ * whole hash would take twice the memory.
  */
 const digestBytes = 16
 

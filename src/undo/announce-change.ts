@@ -23,7 +23,7 @@ export interface BeforeChange {
   readonly isFinal?: Finality | undefined
   /** The digest of the passkey that is added or removed. */
   readonly passkey?: string | undefined
-  /** True if a recovery code confirmed the change. The notice reports the code, and no other mail reports the code. */
+  /** True if a recovery code confirmed the change. The notice then also reports that the code was used, so no other mail reports it. */
   readonly usedRecoveryCode?: boolean | undefined
   /** The topic of the change, if it differs from the announced topic. */
   readonly topic?: UndoableChange | undefined

@@ -35,7 +35,8 @@ export function planUndo(
   const { factor, final, openSince } = followFinal(user, since, isOld)
   const isUnchanged = isSameFactor(factor, factorOf(user))
   const isKept = ({ provider, createdAt }: IdentityRecord) => {
-    // The undo points decide before the dates, because the host's column may store only whole seconds.
+    // If an undo point records the linking, the point decides. Otherwise the date decides. The date comes second, because the host's column
+    // may store only whole seconds.
     const linking = since.findLast((one) => one.change === 'identity_linked' && one.provider === provider)
     return linking ? final.has(linking) : createdAt < oldest.createdAt
   }
@@ -71,7 +72,7 @@ interface Followed {
   readonly factor: FactorState
   /** The points of changes that stay. */
   readonly final: ReadonlySet<StoredUndoPoint>
-  /** The undo points that are newer than the last final change of the factor. The undo reverts their changes. */
+  /** The undo points that are newer than the last final change of the factor. The undo reverts the changes of these points. */
   readonly openSince: readonly StoredUndoPoint[]
 }
 

@@ -44,9 +44,9 @@ interface Undone {
 }
 
 /**
- * Undoes changes of an account by the link of a notice (contract 24.6). Restores the account's address and second factor, and removes
- * everything that was added since. Invalidates the password, every session and every link. Undo links of earlier changes stay valid. So if
- * an attacker uses an undo link, the owner can still use an earlier one.
+ * Undoes changes of an account by the link of a notice (contract 24.6). Restores the account's address and second factor, and removes what
+ * was added later (`planUndo`). Invalidates the password, every session and every link, but not the undo links of earlier changes. So if an
+ * attacker uses an undo link, the owner can still use an earlier one.
  * @throws InvalidTokenError
  */
 export async function undoChanges(ctx: AuthContext, { token, locale = ctx.settings.defaultLocale }: UndoInput): Promise<UndoResult> {

@@ -76,7 +76,7 @@ export function writePoint(point: UndoPoint): string {
 }
 
 function readPoint({ tokenHash, createdAt, payload }: UserTokenRecord): StoredUndoPoint {
-  const point = JSON.parse(payload ?? '') as UndoPoint // only `writePoint` writes UNDO rows
+  const point = JSON.parse(payload ?? '') as UndoPoint // only `writePoint` writes UNDO rows, so the payload is an undo point
   const { totpSecret, totpEnabledAt, totpLastStep } = point.factor
   const factor = { totpSecret, totpEnabledAt: totpEnabledAt && new Date(totpEnabledAt), totpLastStep }
   return { ...point, factor, tokenHash, createdAt }

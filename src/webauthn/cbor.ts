@@ -5,7 +5,7 @@ export type CborMap = ReadonlyMap<number | string, CborValue>
 const deepest = 4
 
 /**
- * Decodes a single item of definite lengths that fills all of the bytes (RFC 8949). The input is untrusted, so the decoder supports only
+ * Decodes a single item of definite length (RFC 8949). No bytes may follow the item. The input is untrusted, so the decoder supports only
  * the part of CBOR that WebAuthn uses.
  * @throws RangeError for any other input
  */

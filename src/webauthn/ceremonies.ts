@@ -18,7 +18,7 @@ export interface PasskeyCreationOptions {
   readonly rp: {
     /** The domain that the passkey belongs to. */
     readonly id: string
-    /** `webauthnRpName`. */
+    /** `webauthnRpName`, or `mfaIssuer` if `webauthnRpName` is not set. */
     readonly name: string
   }
   /** The account in the authenticator's list. */
@@ -34,7 +34,7 @@ export interface PasskeyCreationOptions {
   readonly challenge: string
   /** The allowed algorithms: ES256, EdDSA and RS256. */
   readonly pubKeyCredParams: readonly { readonly type: 'public-key'; readonly alg: number }[]
-  /** In milliseconds. */
+  /** How long the browser waits for the person, in milliseconds. */
   readonly timeout: number
   /** The passkeys that the account already has. */
   readonly excludeCredentials: readonly CredentialDescriptor[]
@@ -55,7 +55,7 @@ export interface PasskeyCreationOptions {
 export interface PasskeyRequestOptions {
   /** 32 random bytes, in base64url. */
   readonly challenge: string
-  /** In milliseconds. */
+  /** How long the browser waits for the person, in milliseconds. */
   readonly timeout: number
   /** The domain that the passkey belongs to. */
   readonly rpId: string
@@ -98,8 +98,7 @@ export interface WebAuthn {
   }): PasskeyCreationOptions
   requestOptions(about: { challenge: string; seconds: number; allow?: readonly CredentialDescriptor[] }): PasskeyRequestOptions
   /**
-   * Returns the new credential. Returns null unless the credential is for this site and this challenge, and the authenticator verified its
-   * user.
+   * Returns the new credential if it is for this site and this challenge, and the authenticator verified its user. Otherwise returns null.
    */
   verifyRegistration(credential: unknown, challenge: string): Promise<RegisteredCredential | null>
   /**
@@ -161,7 +160,10 @@ function originsOf(settings: Settings): string[] {
   return [...new Set([publicUrl, ...trusted, ...webauthnOrigins])]
 }
 
-/** Returns null if the package throws. The package throws for an invalid response, and the reason must not reach the client. */
+/**
+ * Returns the result of `verify`. Returns null if the package throws. The package throws for an invalid response, and the reason must not
+ * reach the client.
+ */
 async function orNull<T>(verify: () => Promise<T | null>): Promise<T | null> {
   try {
     return await verify()

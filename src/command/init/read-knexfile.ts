@@ -9,7 +9,7 @@ import { type Client, clientOf } from './clients'
 
 /** The app's knexfile, as `knex` uses the file in this environment. */
 export interface Knexfile {
-  /** Relative to the folder of the app. `migrations` is also relative. */
+  /** The path, relative to the folder of the app. `migrations` is also relative. */
   readonly path: string
   /**
    * The place of the configuration. `flat`: the export itself. `by environment`: a member with the name of the environment. Null: another

@@ -4,7 +4,7 @@ import { sentenceOf } from '../../error-sentence'
 import { CommandRefusal } from '../answer'
 
 export interface NewFile {
-  /** Relative to the folder of the app. */
+  /** The path, relative to the folder of the app. */
   readonly path: string
   readonly text: string
 }

@@ -45,7 +45,7 @@ export const csrfOptionNames = ['exclude', 'secret', 'session', 'sessionCookieNa
 /** The values of `details.reason`. */
 export type CsrfReason = 'origin' | 'site' | 'no_cookie' | 'no_token' | 'mismatch' | 'signature'
 
-/** Returns the check without a middleware. The check throws a CsrfValidationFailedError. */
+/** Returns the check of `csrfGuard` as a plain function. The function throws a CsrfValidationFailedError. */
 export function csrfCheck(
   where: string,
   options: CsrfGuardOptions,

@@ -43,7 +43,10 @@ export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
   }
 }
 
-/** Returns the cookie's token if the token has the library's form. Otherwise returns null, because the host's pages contain the token. */
+/**
+ * Returns the token of the cookie; null if the token must be replaced. The check is necessary, because the host's pages contain the token,
+ * and an attacker can set a cookie with any text.
+ */
 function reusable(signer: TokenSigner | null, req: Request): string | null {
   const token = readCsrfCookie(anySite, req)
   if (token === null) return null

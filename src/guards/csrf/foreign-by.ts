@@ -14,7 +14,8 @@ export function foreignBy(req: Request, trustedOrigins: readonly string[]): 'ori
   const { origin } = req.headers
   if (origin !== undefined && trustedOrigins.includes(origin)) return null
   if (origin !== undefined && !isHost(req.headers.host, origin)) return 'origin'
-  // `Sec-Fetch-Site` is checked too, because the browser also compares the scheme. Behind a proxy, the server does not know the scheme.
+  // The code also checks `Sec-Fetch-Site`, because the browser compares the schemes for this header. Behind a proxy, the server does not
+  // know the scheme.
   const site = req.headers['sec-fetch-site']
   return site === undefined || site === 'same-origin' || site === 'none' ? null : 'site'
 }

@@ -4,7 +4,7 @@ import type { CookieSite } from '../../http/doubled-cookies'
 
 export const csrfCookieName = 'csrf_token'
 
-/** The site for middleware without a router. */
+/** The default settings of cookies, for middleware without a router. */
 export const anySite: CookieSite = { settings: {} }
 
 export function readCsrfCookie(site: CookieSite, req: Request): string | null {

@@ -11,8 +11,8 @@ export interface Answer {
 const maxBodyBytes = 1024 * 1024
 
 /**
- * Headers that belong to one connection or one transmission, not to the response (RFC 9110 section 7.6.1). The list includes cookies,
- * because a cookie is for one browser, and a repeated cookie could name a session that has ended.
+ * Headers that the middleware does not store, because they belong to one connection or one transmission (RFC 9110 section 7.6.1). The list
+ * includes cookies, because a cookie is for one browser, and a repeated cookie could name a session that has ended.
  */
 const ofOneSending = new Set([
   'set-cookie',
@@ -50,7 +50,7 @@ export function captureAnswer(req: Request, res: Response, done: (answer: Answer
   })
 }
 
-// The overloads differ, so the code passes the arguments on unchanged.
+// The type of `write`, `end` and `writeHead`. Their overloads differ, so the code passes all arguments on unchanged.
 type Passing = (...given: unknown[]) => unknown
 
 function hear(res: Response, written: (chunk: unknown, encoding: unknown) => void, ended: () => void): void {

@@ -50,7 +50,9 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
   const { ttlSeconds, cache, caller } = complete(options)
   const notices = createSetupNotices(safely(consoleLogger))
 
-  /** Returns the stored response. Returns null if the request runs now. The middleware then stores the response of the request. */
+  /**
+   * Returns the stored response. Returns null if the request must run now. If the caller is known, the middleware then stores the response.
+   */
   async function begin(req: Request, res: Response, key: string): Promise<Answer | null> {
     const asking = callerOf(req, caller)
     if (asking === null) return passUnstored(res)

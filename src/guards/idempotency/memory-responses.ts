@@ -7,8 +7,8 @@ interface Held {
 
 /**
  * Stores responses in this process, with a limit for their number and their bytes. The cache drops the oldest responses first. The cache
- * never drops a claim, because its request could then run twice. If the cache contains only claims, it rejects a new request. Later calls
- * drop expired entries, so the cache needs no timer.
+ * never drops a claim, because its request could then run twice. If the cache is full of claims, it rejects a new request. Later calls drop
+ * expired entries, so the cache needs no timer.
  */
 export function memoryResponses(
   options: { maxEntries?: number; maxBytes?: number; now?: () => number } = {},

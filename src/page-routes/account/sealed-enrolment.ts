@@ -17,7 +17,10 @@ export function sealEnrolment(ctx: AuthContext, session: SessionOfRequest, { sec
   return sealText(keysOf(ctx), purposeOf(session), JSON.stringify([ctx.now().getTime() + lifeSeconds * 1000, secret, recoveryCodes]))
 }
 
-/** Returns null for a text that this server did not encrypt, a text for another session, and an expired text. */
+/**
+ * Decrypts a text of `sealEnrolment`. Returns null for an expired text, a text for another session, and a text that this server did not
+ * encrypt.
+ */
 export function openEnrolment(ctx: AuthContext, session: SessionOfRequest, sealed: string): PageEnrolment | null {
   const text = openText(keysOf(ctx), purposeOf(session), sealed)
   if (text === null) return null

@@ -6,8 +6,8 @@ import type { Dialect } from './dialect'
 import type { Queryable, Row, Statement } from './queryable'
 
 /**
- * Compiles a query once for each set of tables, because Knex compiles a query more slowly than the database runs it. Each run supplies the
- * values of the query's slots.
+ * Returns a function that compiles a query once for each set of tables, because Knex compiles a query more slowly than the database runs
+ * it. Each call of that function supplies the values of the query's slots.
  */
 export function compiledFor<Input>(
   build: (db: Queryable, tables: Tables) => Knex.QueryBuilder | Knex.Raw,
@@ -20,7 +20,10 @@ export function compiledFor<Input>(
   }
 }
 
-/** Runs a SELECT that is compiled once. If a value of the input is null, returns no rows. */
+/**
+ * Returns a function that runs a SELECT and returns the rows. The SELECT is compiled once. If a value of the input is null, there are no
+ * rows.
+ */
 export function compiledSelect<Input extends object>(
   fields: readonly (keyof Input)[],
   build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,
@@ -32,7 +35,7 @@ export function compiledSelect<Input extends object>(
   }
 }
 
-/** Runs an UPDATE that is compiled once, on MySQL. Returns the number of rows. */
+/** Returns a function that runs an UPDATE on MySQL and returns the number of rows. The UPDATE is compiled once. */
 export function compiledUpdate<Input extends object>(
   fields: readonly (keyof Input)[],
   build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,

@@ -16,8 +16,8 @@ export interface Connection {
   /** Runs one statement. `verb` is the name of the method, for errors. */
   statement<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /**
-   * Runs `updateReturning`, which sends one statement. If the database has no RETURNING, `updateReturning` sends two statements, and
-   * `guarded` runs them in one transaction.
+   * Runs one guarded change. With RETURNING, the change is one statement. Without RETURNING, it is two statements (a locking read and an
+   * UPDATE), which `guarded` runs in one transaction.
    */
   guarded<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** Runs several statements in one transaction. If a transaction is open, the statements join the open transaction. */
@@ -25,14 +25,15 @@ export interface Connection {
   /** Runs `work` in one transaction. If a transaction is open, `work` joins it. Then the deadline of the open transaction applies. */
   unit<T>(work: (connection: Connection) => Promise<T>, options?: UnitOptions): Promise<T>
   /**
-   * Runs a method that sends several statements. Begins no transaction. If the store has an open transaction, it must not end before the
-   * method (`newUnit` throws).
+   * Runs a method that sends several statements. Begins no transaction. If the store has an open transaction, that transaction must not end
+   * before the method ends (`newUnit` throws).
    */
   whole<T>(verb: string, work: () => Promise<T>): Promise<T>
 }
 
 /**
- * Runs each method alone, on the pool. After a conflict, runs the statement or the whole transaction again from its start.
+ * Returns a connection that runs each method alone, on the pool. After a conflict, it runs the statement or the whole transaction again
+ * from its start.
  *
  * @param advise returns the advice in errors, after the method's name and the error code
  */
@@ -64,9 +65,9 @@ interface InTransaction {
 }
 
 /**
- * Runs methods inside a transaction, one after the other. If a transaction loses a conflict, InnoDB ends the transaction. If the next
- * statement were already on its way, InnoDB would then commit this statement alone. After a conflict this connection does not repeat
- * anything, because only the owner of the transaction can run the transaction again.
+ * Returns a connection that runs methods inside a transaction, one after the other. The reason is that InnoDB ends a transaction that loses
+ * a conflict. If the next statement were already on its way, InnoDB would commit this statement alone. After a conflict this connection
+ * does not repeat anything, because only the owner of the transaction can run the transaction again.
  */
 export function transactionConnection(
   db: Queryable,

@@ -15,7 +15,10 @@ export interface CounterRows {
    * ends at `endsAt`.
    */
   countUp(key: string, endsAt: number, now: number): Promise<Counted>
-  /** Subtracts one from the count, but never goes below zero. An ended window does not matter, because the next window begins at one. */
+  /**
+   * Subtracts one from the count, but never goes below zero. The window may have ended already. This does no harm, because the next window
+   * begins at one.
+   */
   countDown(key: string): Promise<void>
   remove(key: string): Promise<void>
   /** Deletes windows that ended before `instant`, at most `most` of them. */

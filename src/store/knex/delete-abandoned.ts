@@ -8,7 +8,10 @@ import type { Queryable } from './queryable'
 /** The error codes of the three databases if another table refers to the row. */
 const heldByForeignKey = /^(23503|ER_ROW_IS_REFERENCED(_2)?|SQLITE_CONSTRAINT_(FOREIGNKEY|TRIGGER))$/
 
-/** Deletes each account in its own transaction. If a host's table refers to one account, the other accounts are still deleted. */
+/**
+ * Deletes the abandoned accounts, each in its own transaction. So if a host's table refers to one account, the other accounts are still
+ * deleted.
+ */
 export async function deleteAbandoned(
   connection: Connection,
   tables: Tables,
@@ -51,7 +54,7 @@ async function removeOrLeave(
   } catch (error) {
     const code: unknown = error instanceof Error && 'code' in error ? error.code : null
     if (typeof code !== 'string' || !heldByForeignKey.test(code)) throw error
-    // Without these links, the account is not selected again.
+    // Deletes the account's expired activation links, so that a later call does not select the account again.
     const { userTokens } = tables
     await connection.statement('users.deleteAbandoned', (db) =>
       db(userTokens.name)

@@ -20,7 +20,7 @@ export const mysql: Dialect = {
   // mysql2 requests CLIENT_FOUND_ROWS, but the host may have switched that off. An UPDATE then counts only the changed rows.
   countsMatchedRows: false,
   exactText: null,
-  // DATETIME, because a TIMESTAMP ends in 2038, and the session's time zone changes its values.
+  // An instant is a DATETIME, because a TIMESTAMP ends in 2038, and the session's time zone changes its values.
   types: { id: 'varchar(36)', bigint: 'signed', text: 'longtext', boolean: 'boolean', instant: 'datetime(3)' },
   // The instant is text, because the driver would write a Date in the time zone of its option `timezone`.
   instantToColumn: (instant) => instant.toISOString().slice(0, -1).replace('T', ' '),
@@ -59,7 +59,7 @@ export const mysql: Dialect = {
     startswith: `:column: like :prefix escape '|' and locate(${BYTES_OF_VALUE}, ${BYTES_OF_COLUMN}) = 1`,
     endswith: `right(${BYTES_OF_COLUMN}, length(${BYTES_OF_VALUE})) = ${BYTES_OF_VALUE}`,
     // This is a regular expression, because it can ignore the case of ASCII letters alone. A collation that ignores case also ignores the
-    // case of other letters, and lower() does not change bytes.
+    // case of other letters, and lower() has no effect on bytes.
     icontains: 'convert(:column: using utf8mb4) collate utf8mb4_bin regexp :value',
     foldedValue: asciiFoldingPattern,
   },

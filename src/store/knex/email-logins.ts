@@ -87,5 +87,5 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
 }
 
 function meets(login: EmailLoginRecord, wanted: Partial<EmailLoginRecord>): boolean {
-  return Object.entries(wanted).every(([field, value]) => login[field as keyof EmailLoginRecord] === value) // each field is one of the record
+  return Object.entries(wanted).every(([field, value]) => login[field as keyof EmailLoginRecord] === value) // `field` is a login's field
 }

@@ -77,7 +77,7 @@ function boundField(name: string, { column, type }: HostFieldOptions, index: num
   return { name, column, alias: `usersown${letters(index)}`, isBoolean: type === 'boolean' }
 }
 
-/** Returns a name of lower-case letters. A host's name mapper (snake_case <-> camelCase) changes other names. */
+/** Returns a name for a number, in lower-case letters only. A host's name mapper (snake_case <-> camelCase) would change other names. */
 function letters(index: number): string {
   const rest = Math.floor(index / 26)
   return (rest > 0 ? letters(rest - 1) : '') + String.fromCharCode(97 + (index % 26))

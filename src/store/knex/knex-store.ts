@@ -19,7 +19,7 @@ import type { TableOptions } from './table-options'
 import { userTokensStore } from './user-tokens'
 import { usersStore } from './users'
 
-/** Each table may be a table of yours. If you do not name a table, the store uses the default table. */
+/** The options of `createKnexStore`. Each table can be a table of yours. If you do not name a table, the store uses the default table. */
 export interface KnexStoreOptions extends HostTables {
   /** Your own knex instance, for PostgreSQL (`pg`), MariaDB (`mysql2`) or SQLite (`better-sqlite3`). */
   knex: Knex
@@ -43,7 +43,7 @@ interface CompleteOptions extends KnexStoreOptions {
 export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit' | 'check'>> {
   /**
    * Returns the store inside your transaction. You commit the transaction or roll it back. After a conflict the store does not repeat
-   * anything in your transaction. Begin the transaction at READ COMMITTED. PostgreSQL does this by default, but MariaDB does not.
+   * anything in your transaction. Begin the transaction at READ COMMITTED, which is the default of PostgreSQL, but not of MariaDB.
    */
   using(trx: Knex.Transaction): Required<Omit<AuthStore, 'check'>>
 }

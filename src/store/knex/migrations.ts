@@ -49,7 +49,7 @@ export function migrationsOf(store: AuthStore): Migrations | null {
   }
 }
 
-/** Only records the names of the versions in knex's migrations table, because the tables exist already. */
+/** The source for a run of knex that only records the names of the versions in knex's migrations table. The tables exist already. */
 const recordsAlone: Knex.MigrationSource<Version> = {
   getMigrations: async () => [...VERSIONS],
   getMigrationName: ({ name }) => name,

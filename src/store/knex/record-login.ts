@@ -30,7 +30,10 @@ export async function recordLogin(connection: Connection, tables: Tables, seen: 
   return rows.map(users.toRecord).find((user) => user.id === id) ?? null
 }
 
-/** Writes the row even if it has no column for the login time, because the UPDATE locks the row. */
+/**
+ * Returns the statement that records a login. It writes the row even if the table has no column for the login time, because the UPDATE
+ * locks the row.
+ */
 function stampInOneStatement(db: Queryable, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Knex.QueryBuilder {
   const active = users.bareColumn('isActive')
   const wanted = db(users.name).where(users.where({ isActive: true }))

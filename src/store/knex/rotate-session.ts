@@ -40,7 +40,9 @@ function rotatedFrom(row: Row, { sessions, users }: Tables): Rotated {
 
 type Build = ReturnType<typeof compiledFor<Rotation>>
 
-/** PostgreSQL and SQLite have different names for the function that returns the smaller of two values. */
+/**
+ * The UPDATE of a rotation, by the name of the function that returns the smaller of two values. PostgreSQL names it `least`, SQLite `min`.
+ */
 const updateOf: Readonly<Record<'least' | 'min', Build>> = { least: updateBy('least'), min: updateBy('min') }
 
 function updateBy(least: 'least' | 'min'): Build {

@@ -214,11 +214,11 @@ export const VERSIONS: readonly Version[] = [
     indexes: [
       { ...onUsers, name: 'auth_users_admins', columns: 'created_at, id', where: 'is_admin', on: ['postgresql'] },
       { ...onUsers, name: 'auth_users_admins', columns: 'is_admin, created_at, id', on: ['sqlite', 'mysql'] },
-      // The expression of `TextConditions`, so that the comparisons and `startswith` can use the index.
+      // This index has the expression of `TextConditions`, so that the comparisons and `startswith` can use the index.
       { ...onUsers, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
-      // Contains every column that a filter can use, so that SQLite reads only matching rows. PostgreSQL needs no such index, because it
-      // reads the whole table equally fast. The index would even make every login slower there, because it contains a column that each
-      // login writes.
+      // This index contains every column that a filter can use, so that SQLite reads only matching rows. PostgreSQL needs no such index,
+      // because it reads the whole table equally fast. There, the index would even make every login slower, because it contains a column
+      // that each login writes.
       { ...onUsers, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
       // InnoDB stores rows in the order of their random keys. So it takes a minute to read all rows in the order of the list. Each text has
       // its own index, because an index with both texts would not fit into a buffer pool of 128 MiB.

@@ -81,8 +81,8 @@ async function up(knex: Knex, version: Version, hostTables: HostTables): Promise
 }
 
 /**
- * Undoes a version. If the version has a move, makes the tables that the move replaced again. These tables are empty, so all sessions are
- * lost.
+ * Undoes a version. If the version has a move, the function makes the old tables again that the move replaced. These tables are empty, so
+ * all sessions are lost.
  */
 async function down(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
   const dialect = dialectOf(knex)
@@ -163,10 +163,7 @@ export function statements(
   ]
 }
 
-/**
- * Builds the index. If the table has rows, other clients can write to the table meanwhile, but only on PostgreSQL and only outside of a
- * transaction.
- */
+/** Builds the index. On PostgreSQL and outside of a transaction, other clients can write to a table with rows meanwhile. */
 async function addIndex(connection: Connection, index: AddedIndex, { isInTransaction }: { isInTransaction: boolean }): Promise<void> {
   const { dialect } = connection
   const isConcurrent = await connection.statement('createAuthTables', (db) => canBuildConcurrently(db, dialect, index, isInTransaction))
@@ -197,7 +194,7 @@ const mostBuilds = 5
 async function buildConcurrently(db: Queryable, dialect: Dialect, { name, table, columns, where }: AddedIndex): Promise<void> {
   for (let builds = 1; !(await dialect.hasIndex(db, table, name)); builds++) {
     try {
-      // An interrupted build leaves an unusable index.
+      // An interrupted build leaves an unusable index, so the index is dropped first.
       await db.raw(`drop index concurrently if exists ${name}`)
       return await db.raw(`create index concurrently if not exists ${name} on ${table} (${columns})${conditionOf(where)}`)
     } catch (error) {

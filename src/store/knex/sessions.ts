@@ -37,7 +37,7 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
       if (!row) return null
       const found: SessionWithUser = { session: sessions.toRecord(row), user: users.toRecord(row) }
       const { session, user } = found
-      const isWanted = Object.entries(wanted).every(([field, value]) => session[field as keyof SessionRecord] === value) // each field is one of the session
+      const isWanted = Object.entries(wanted).every(([field, value]) => session[field as keyof SessionRecord] === value) // `field` is a session's field
       return isWanted && session.userId === user.id ? found : null
     },
 

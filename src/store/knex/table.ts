@@ -56,8 +56,8 @@ export interface Table<R> {
   /** Returns conditions for WHERE. Returns null if a column cannot hold its value: then no row can match, and no statement is needed. */
   match(wanted: Partial<R>): Values | null
   /**
-   * Returns conditions for WHERE, like `match`. Throws an error if a column cannot hold its value. A query without the condition would
-   * match every row.
+   * Returns conditions for WHERE, like `match`. Throws an error if a column cannot hold its value, because a query without the condition
+   * would match every row.
    */
   where(wanted: Partial<R>): Values
   /** Adds the conditions of `where` to a query. Texts compare byte for byte, whatever the collation of the column (`Dialect.exactText`). */

@@ -17,7 +17,7 @@ export async function inTransaction<T>(
   work: (trx: Knex.Transaction) => Promise<T>,
   isWaiting: () => boolean,
 ): Promise<T> {
-  const failures: unknown[] = [] // if ROLLBACK fails, Knex rejects with that error instead
+  const failures: unknown[] = [] // kept here, because Knex rejects with another error if ROLLBACK fails too
   const send = async (trx: Knex.Transaction, statements: readonly string[]) => {
     for (const statement of statements)
       await trx.raw(statement).catch((error: unknown) => {

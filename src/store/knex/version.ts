@@ -14,7 +14,10 @@ export interface Version {
   readonly move?: Move
 }
 
-/** Both methods must be able to run again after an interruption, because MariaDB commits each statement by itself. */
+/**
+ * The two steps that move rows from old tables to new tables. Both steps must be able to run again after an interruption, because MariaDB
+ * commits each statement by itself.
+ */
 export interface Move {
   /** As in `TableSchema`. */
   readonly record: keyof HostTables

@@ -81,7 +81,7 @@ function whereFound(query: Knex.QueryBuilder, users: Table<UserRecord>, dialect:
   }
 }
 
-/** Returns the first text (by code points) after all texts that begin with `text`. Null: no simple text exists. */
+/** Returns the first text (by code points) after all texts that begin with `text`. Returns null if `text` is empty or ends in U+10FFFF. */
 function textAfter(text: string): string | null {
   const characters = [...text]
   const last = characters.pop()?.codePointAt(0)

@@ -76,7 +76,7 @@ export interface FakeProvider {
   readonly tokenUrl: string
   readonly userinfoUrl: string
   readonly jwksUri: string
-  /** Replaces GitHub's `https://api.github.com`. */
+  /** The URL that replaces GitHub's `https://api.github.com`. */
   readonly apiUrl: string
   readonly introspectionUrl: string
   readonly tokeninfoUrl: string

@@ -17,7 +17,8 @@ function signature(text: string, alg: string, key: KeyObject | string): Buffer {
 }
 
 /**
- * Returns one key pair for the whole process. The first call makes the pair. The import does not, because a pair takes a tenth of a second.
+ * Returns one key pair for the whole process. The first call makes the pair. The module does not make it when it loads, because that takes
+ * a tenth of a second.
  */
 export function signingKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
   keys ??= generateKeyPairSync('rsa', { modulusLength: 2048 })

@@ -36,7 +36,7 @@ export function expectedTable(record: keyof HostTables, types: ColumnTypes): Exp
   }
 }
 
-/** Returns the newest version of a table, because a later version may have replaced it. */
+/** Returns the newest definition of a table, because a later version of the schema can replace a table. */
 function lastSchema(record: keyof HostTables): TableSchema {
   const schema = VERSIONS.flatMap(({ tables }) => tables).findLast((table) => table.record === record)
   if (!schema) throw new Error(`No version of the schema makes a table for ${record}`)

@@ -15,7 +15,7 @@ export interface HostColumns {
 interface HostColumn {
   readonly field: string
   readonly column: string
-  /** True if a sign-up fills it. */
+  /** True if a sign-up fills the column. */
   readonly isWritable: boolean
 }
 

@@ -39,8 +39,8 @@ function loose(subject: Subject, column: CheckedColumn, facts: ColumnFacts, need
 }
 
 /**
- * Returns the statement that gives the column a binary collation. Repeats the wanted width. This statement runs after the statement that
- * changes the width, and would otherwise undo that change.
+ * Returns the statement that gives the column a binary collation. The statement repeats the wanted width, because it runs after the
+ * statement that changes the width, and would otherwise undo that change.
  */
 function exact(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): string | null {
   const wide = textTypeOf(subject, column, facts, needs)

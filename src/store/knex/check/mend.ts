@@ -4,7 +4,8 @@ import type { Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 
 /**
- * The functions from here to `addForeignKey` return a statement that a person can run. Null: the database has no statement for the change.
+ * Returns a statement that adds a column, for a person to run. The functions from here to `addForeignKey` also return such a statement, or
+ * null if the database has no statement for the change.
  */
 export function addColumn(subject: Subject, column: string, definition: string): string {
   return `alter table ${table(subject)} add column ${name(subject, column)} ${definition}`
@@ -68,7 +69,10 @@ function mark({ name }: Dialect): '"' | '`' {
   return name === 'mysql' ? '`' : '"'
 }
 
-/** Drops the default first, because the default has the old type. Sets the default again afterwards. */
+/**
+ * Returns a statement that changes the type. If `using` converts the values, the statement first drops the default, because the default has
+ * the old type. At its end, it sets the converted default.
+ */
 function alterType(
   subject: Subject,
   { name: column, fallback, isFilled }: ColumnFacts,
@@ -82,7 +86,10 @@ function alterType(
   return `alter table ${table(subject)} ${steps.join(', ')}`
 }
 
-/** Repeats every attribute of the column, because MODIFY drops the attributes that it does not name. */
+/**
+ * Returns a MODIFY statement. It repeats every attribute of the column, because MODIFY drops each attribute that the statement does not
+ * name.
+ */
 function modify(
   subject: Subject,
   { name: column, family, charset, fallback, extra }: ColumnFacts,

@@ -48,7 +48,7 @@ async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFind
   return finding(users, email.name, { what: 'lower-case', level: 'warning', message, sql })
 }
 
-/** Returns a condition that compares byte for byte, in every collation. */
+/** Returns a condition that is true for an address with upper-case letters, in every collation. */
 function differs({ dialect }: Subject, column: string): string {
   if (dialect.name === 'postgresql') return `cast(${column} as text) collate "C" ~ '[A-Z]'`
   if (dialect.name === 'sqlite') return `${column} collate binary <> lower(${column})`

@@ -86,7 +86,7 @@ const bytes: ReadonlyMap<string, number> = new Map([
   ['bigint', 8],
 ])
 
-/** Returns the rows of each index, in the index's order. */
+/** Returns the rows of each index, in the order of its columns, or the rows of each foreign key. */
 function grouped(rows: readonly Found[]): Found[][] {
   const groups = new Map<string, Found[]>()
   for (const row of rows) groups.set(row.a ?? '', [...(groups.get(row.a ?? '') ?? []), row])
