@@ -192,7 +192,7 @@ export interface SignupUnit {
 export interface Templates {
   /** Mails by topic. If a topic is left out, doorward uses its own mail. */
   mails?: MailTemplates
-  /** Replaces our look of every page of the account area and of every page behind a link. */
+  /** Replaces our look of every page of the account area and of every page that a mailed link opens. */
   layout?: LayoutTemplate
   /** Your template for each page: a whole document, or only the body. If a page is left out, doorward uses its own page. */
   pages?: PageTemplates

@@ -21,7 +21,7 @@ const reserved: ReadonlySet<string> = new Set([
 
 const maxBytes = 1024
 
-/** The error for invalid claims of a host's function. The message names a claim, never a value. */
+/** The error if a host's function returned invalid claims. The message names a claim, never a value. */
 export class ClaimRefusedError extends Error {
   override readonly name = 'ClaimRefusedError'
   /** Null if the error is not about one claim. */

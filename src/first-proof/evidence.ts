@@ -103,8 +103,8 @@ async function provenSessions(ctx: AuthContext, req: Request, body: EvidenceBody
 }
 
 /**
- * Returns the access token if the store keeps no sessions. The app cannot revoke such a token. After a change of the ways to log in, the
- * token no longer counts.
+ * Returns the access token if the store keeps no sessions. The app cannot revoke such a token. After a change of the password or the
+ * second factor, the token no longer counts.
  */
 function shownToken(ctx: AuthContext, req: Request): ShownToken | null {
   if (ctx.store.sessions || !isOwn(ctx, req)) return null

@@ -47,7 +47,7 @@ export function breachedPasswords(options: BreachedPasswordsOptions = {}): NonNu
 }
 
 interface KeptRange {
-  /** The end of the hour, on the monotonic clock in milliseconds. */
+  /** When this response expires: `keptMs` after its arrival, in milliseconds of the monotonic clock. */
   readonly until: number
   readonly suffixes: Buffer
 }

@@ -67,7 +67,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
   let askedForUnknownAt: number | null = null
   let inFlight: Promise<Keys> | null = null
 
-  // If the clock was set back, `at` is in the future. Then the time counts as over, so that no lifespan and no cooldown becomes longer.
+  // If the clock was set back, `at` is in the future. The period then counts as over, so that no lifespan and no cooldown becomes longer.
   const isWithin = (at: number, seconds: number) => {
     const elapsed = now().getTime() - at
     return elapsed >= 0 && elapsed < seconds * 1000

@@ -6,7 +6,7 @@ import type { Delivery } from './delivery'
 
 /** How a set of routes sends its tokens, and the path of the set. */
 export interface DeliveryLine {
-  /** `bearer`: tokens in the body. `cookie`: tokens in cookies, with null in the body. `session`: a session in its cookie. */
+  /** `bearer`: tokens in the body. `cookie`: tokens in cookies, with null in the body. `session`: no tokens, only the session cookie. */
   readonly delivery: Exclude<Delivery, 'both'>
   /** The prefix of each path. */
   readonly base: '' | '/cookie'

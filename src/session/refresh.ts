@@ -44,8 +44,8 @@ export interface ContinuedSession {
 export async function refresh(ctx: AuthContext, presented: string): Promise<TokenPair> {
   const continued = await continueSession(ctx, presented)
   const { user, amr, sessionId, authenticatedAt, refreshToken, expiresAt, at } = continued
-  // Two cases have no claims yet: a used token within the grace period, and a stateless token. Neither case uses up a token, so this code
-  // can ask the host now.
+  // Two cases have no claims yet: a used token within the grace period, and a stateless token. Neither case uses up a token, so no
+  // token is lost if the host's function fails here.
   const claims = continued.claims ?? (await claimsToGoOn(ctx, { userId: user.id, session: null, amr }))
   return {
     kind: 'session',

@@ -52,8 +52,8 @@ export function freshSession(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns a middleware that requires an authentication after the second factor was added, if the factor is younger than 24 hours. The
- * reason: an attacker with a stolen access token could have added the factor. The middleware runs after `freshSession`.
+ * Returns a middleware for accounts whose second factor is younger than 24 hours: the person must have authenticated again since the factor
+ * was added, because an attacker with a stolen access token could have added the factor. The middleware runs after `freshSession`.
  */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   const check = step((req) => refuseStale(ctx, sinceFactor(ctx, requestSessionOf(req)), ctx.settings.freshSessionSeconds))
@@ -61,8 +61,8 @@ export function freshSinceFactor(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns the session. If the second factor is younger than 24 hours, an authentication before the factor does not count. In that case the
- * age becomes null.
+ * Returns the session. If the second factor is younger than 24 hours, and the person authenticated before the factor was added, its age is
+ * null.
  */
 export function sinceFactor(ctx: Pick<MethodContext, 'now'>, found: SessionOfRequest): SessionOfRequest {
   const { totpEnabledAt } = found.user

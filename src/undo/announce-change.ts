@@ -11,7 +11,7 @@ export interface ChangeNotice {
   readonly topic: UndoableChange
   /** Language of the notice. Default: `defaultLocale`. */
   readonly locale?: Locale | undefined
-  /** The registration key of the provider, for topics about identities. */
+  /** The name of the provider in the option `providers`, for topics about identities. */
   readonly provider?: string | undefined
 }
 

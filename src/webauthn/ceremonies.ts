@@ -104,7 +104,7 @@ export interface WebAuthn {
   /**
    * Returns the result if this credential signed this challenge for this site, and the authenticator verified its user. Otherwise returns
    * null. The caller compares the counter.
-   * @param known null for an unknown credential; an unknown credential takes as long as a known credential
+   * @param known null for an unknown credential. The function takes as long as for a known one, so that the time reveals nothing
    */
   verifyAssertion(shown: ShownAssertion, challenge: string, known: KnownCredential | null): Promise<AssertedCredential | null>
 }

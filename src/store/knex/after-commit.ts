@@ -57,7 +57,7 @@ const SAVEPOINT = /^\s*savepoint\s+([^\s;]+)/i
 const RELEASE = /^\s*release\s+(?:savepoint\s+)?([^\s;]+)/i
 const ROLLBACK = /^\s*(?:rollback|abort)\b(?:.*\sto\s+(?:savepoint\s+)?([^\s;]+))?/i
 
-/** Updates the log from a statement of the transaction, of a nested one, or of `trx.raw`. */
+/** Updates the log from a SQL statement of the transaction or of a nested transaction, also from a statement of `trx.raw`. */
 function read(log: Entry[], sql: string): void {
   const [set, released, undone] = [SAVEPOINT, RELEASE, ROLLBACK].map((pattern) => pattern.exec(sql))
   if (set?.[1]) log.push({ kind: 'savepoint', name: set[1].toLowerCase() })

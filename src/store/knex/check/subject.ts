@@ -32,7 +32,7 @@ export interface CheckedColumn extends ExpectedColumn {
   readonly facts: ColumnFacts | undefined
 }
 
-/** The part of `Table` that the checks need, for every record. */
+/** The part of `Table` that the checks need. It is the same for every kind of record: users, sessions and so on. */
 export interface AnyTable {
   readonly name: string
   readonly columns: ReadonlyMap<string, MappedColumn>
