@@ -180,7 +180,7 @@ export interface FinalProof extends Partial<PasskeyProof> {
   refreshToken?: string
 }
 
-/** Input of a route that is not part of the method's own input. */
+/** The part of a route's input that the method's own input does not contain. */
 interface Beside {
   readonly params?: Readonly<Record<string, string>>
   /** Fields of the host, with unchanged names. If doorward has a field of equal name, that field overrides the host's field. */

@@ -36,9 +36,9 @@ export function tokenShown({ previousToken }: { previousToken?: string | undefin
 }
 
 /**
- * Returns the device of a request if the account of this address knows the device. The function checks the device cookie, then a refresh
- * token of the account. The refresh token may be expired or used. If the session was revoked or its row is gone, the cookie and the token
- * do not count.
+ * Returns the device of a request if it is a known device of the account with this address. The function checks the device cookie, then a
+ * refresh token of the account. The refresh token may be expired or used. If the session was revoked or its row is gone, the cookie and the
+ * token do not count.
  *
  * The function queries the database only for a device of this address, or for a token that we made. Therefore the time reveals nothing
  * about other accounts.
@@ -75,8 +75,7 @@ async function findByToken(ctx: AuthContext, email: string, token: string): Prom
 const longAgo = new Date(1_000)
 
 /**
- * Finds a device by a stateless token. Every refresh makes another token with the same absolute end, so all these tokens belong to one
- * device.
+ * Finds a device by a stateless token. Every refresh keeps the absolute end of the login. So the user and this end identify the device.
  */
 async function findByStatelessToken(ctx: AuthContext, email: string, token: string): Promise<KnownDevice | null> {
   const session = readQuietly(() => readStatelessToken(ctx, token, longAgo))

@@ -51,8 +51,8 @@ export function keepDeviceAfterLogout(ctx: AuthContext, req: Request, res: Respo
 }
 
 /**
- * Returns the other devices of the cookie. This login may replace the live session of another account. That account is then only logged out
- * in this browser, so its device stays known.
+ * Returns the entries of the device cookie. If this login replaces the live session of another account, the entry of that account stays,
+ * but no longer names a session. So the browser stays a known device of that account, as after a logout in this browser.
  */
 async function keepReplaced(ctx: AuthContext, req: Request, devices: readonly Device[]): Promise<readonly Device[]> {
   const cookie = devices.length === 0 ? null : readSessionCookie(ctx, req)

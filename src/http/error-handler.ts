@@ -18,10 +18,12 @@ export function errorHandler(options: { logger?: Logger; languages?: Languages }
   return answerErrors({ logger: safely(logger), texts: checkedLanguages(languages), settings: { defaultLocale: 'en-US' } })
 }
 
-/** Makes the error handler of our own routes. The host's error handler never gets an error of our routes. */
+/**
+ * Makes the error handler of our own routes. The host's error handler gets an error of our routes only if the response has already begun.
+ */
 export function answerErrors(ctx: Speaking & { logger: Logger }): ErrorRequestHandler {
   return (error, req, res, next) => {
-    // A started response cannot be replaced, so Express closes the connection.
+    // A started response cannot be replaced. Express's own error handler closes the connection.
     if (res.headersSent) return next(error)
     sendError(ctx, req, res, error)
   }

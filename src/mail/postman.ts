@@ -35,7 +35,7 @@ type Failure = AuthEventPayloads['mail.failed']['reason']
 /** The most mails in progress. The limit bounds the memory while a mailer does not respond. */
 const mostAtOnce = 1_000
 
-/** The most reservations: the open reservations and the reserved mails in progress together. This limit is separate from `mostAtOnce`. */
+/** The maximum number of reservations, open or with a mail in progress. This limit is separate from `mostAtOnce`. */
 const mostPlaces = 1_000
 
 /** The time limit of an attempt in milliseconds. A late attempt is not repeated, because the mailer may have sent the mail. */

@@ -21,7 +21,7 @@ export interface Visit {
   readonly reader: Reader
   /** The service for this request. The methods of the service apply the rate limits and guards of the routes. */
   readonly ask: BoundService
-  /** The checked redirect target after the form; null if there is none. */
+  /** The target of the redirect after the form succeeded. It is already checked. Null: there is no target. */
   readonly returnTo: string | null
 }
 

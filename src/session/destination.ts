@@ -17,8 +17,8 @@ export interface AppDestination {
   /** The URL to which the browser is redirected: one of `appRedirects`. */
   readonly redirectTo: string
   /**
-   * The S256 challenge of the app's secret (RFC 7636 section 4.2). Null: the destination is of a link or a reauthentication, not of a
-   * login.
+   * The S256 code challenge of the app's PKCE verifier (RFC 7636 section 4.2). Null: the browser comes back from linking a provider or from
+   * a reauthentication, not from a login.
    */
   readonly codeChallenge: string | null
 }

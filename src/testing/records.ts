@@ -202,7 +202,7 @@ export async function withSession(store: CompleteStore, overrides: Partial<Sessi
   return session
 }
 
-/** A time long before the times of all other records. So only a case's own rows have expired at this time. */
+/** A time before the times of all other records. So a row that has expired at this time belongs to the test case that uses this time. */
 export const LONG_AGO = new Date('2001-02-03T04:05:06.789Z')
 
 /** An id that no adapter has assigned. */

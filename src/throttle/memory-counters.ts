@@ -109,7 +109,7 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
 
 const inProcess = new WeakSet<CounterStore>()
 
-/** Returns true for a store of this module. Such a store never fails and is never late. */
+/** Returns true for a store of this module. Such a store never fails and always answers at once. */
 export function isInProcess(store: CounterStore): boolean {
   return inProcess.has(store)
 }

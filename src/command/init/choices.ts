@@ -34,7 +34,7 @@ interface Question<Value> {
 
 /**
  * Reads each answer from its flag, or from the app, or asks a person, in this order.
- * @throws UsageError for an invalid answer, and for a missing answer without a terminal
+ * @throws UsageError for an invalid answer, and if an answer is missing and there is no terminal to ask
  */
 export async function choose(app: App, flags: InitFlags, terminal: Terminal | null): Promise<Choices> {
   const seen = app.knexfile?.client ?? soleDriver(app)

@@ -67,7 +67,7 @@ export async function init(flags: InitCommandFlags, surroundings: Surroundings):
 
 /**
  * Returns the reason why the command must write nothing, or null. The command does not overwrite an existing file. It also writes nothing
- * if the app has an auth module in another place, because that module would hide the new module.
+ * if the app has an auth module in another place, because the command would then load that module, and not the new one.
  */
 function obstacleIn({ folder, authFile, knexfile }: App): string | null {
   const named = namedInPackage(folder)
