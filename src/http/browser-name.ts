@@ -23,8 +23,8 @@ export function readBrowser(userAgent: string): { browser: string | null; system
 }
 
 /**
- * Returns browser and system, such as `Firefox, Windows`; null if both are unknown. A mail never contains the header itself, because the
- * sender can write any text in the header.
+ * Returns browser and system, such as `Firefox, Windows`; null if both are unknown. A mail never contains the User-Agent header itself,
+ * because a client can send any text in this header.
  */
 export function browserName(userAgent: string): string | null {
   const { browser, system } = readBrowser(userAgent)

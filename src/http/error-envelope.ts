@@ -69,7 +69,7 @@ const byStatus: ReadonlyMap<number, new () => AppError> = new Map<number, new ()
 function clientErrorStatus(thrown: unknown): number | null {
   if (!(thrown instanceof Error)) return null
   const { status, expose } = thrown as { status?: unknown; expose?: unknown }
-  // An error of an HTTP client also has a status, but the status belongs to another server's response.
+  // An error of an HTTP client has a status too, but no `expose`: it is the status of another server's response.
   if (expose !== true) return null
   return typeof status === 'number' && status >= 400 && status < 500 ? status : null
 }

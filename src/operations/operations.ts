@@ -34,8 +34,7 @@ export interface Operations {
 
 /**
  * Creates the operations of a router.
- * @param hostStore the store that the host passed, without the check of its tables. The command creates the tables before the check can
- * succeed.
+ * @param hostStore the store as the host passed it. It does not wait for the check of the tables, because the command creates the tables
  */
 export function createOperations(ctx: AuthContext, hostStore: AuthStore): Operations {
   const bodyOf = (user: Parameters<typeof adminUserBody>[1]) => adminUserBody(ctx.store.users, user) as UserBody // the body has both fields

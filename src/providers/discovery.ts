@@ -124,7 +124,7 @@ async function askFollowing(httpClient: HttpClient, url: string): Promise<Provid
 
 /**
  * Returns the error, with a cause that is safe to log. The problem is in the message of the error too, because Node prints this message if
- * the error ends the start of the host.
+ * the app fails to start with this error.
  */
 function unavailable(what: string, provider: string): OAuthProviderUnavailableError {
   const message = `${what} (providers.${provider}). ${seeTroubleshooting('provider-unreachable')}`

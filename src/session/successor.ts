@@ -14,8 +14,8 @@ export function successorOf({ keys, settings }: AuthContext, predecessor: string
 }
 
 /**
- * Returns every token that `successorOf` could have returned with a grace period. The list has one token for each listed secret, because
- * another secret may have been the first secret when the successor was made.
+ * Returns every token that `successorOf` could have returned with a grace period. `jwtSecret` can list several secrets, and the first one
+ * makes new tokens. The result has one token for each secret, because the first secret may have changed after the successor was made.
  */
 export function possibleSuccessors({ keys }: AuthContext, predecessor: string, next: SessionTokenId): string[] {
   const [first, ...others] = keys['session-token']

@@ -39,7 +39,7 @@ export function newProfileClaims({ issuer: iss, audiences, clientId: client_id }
 }
 
 /**
- * Returns the profile's claims of a verified payload. Null: the token has no profile.
+ * Returns the claims of RFC 9068 in a verified payload. Null: the token does not have the form of RFC 9068.
  * @param typ the `typ` of the token's header
  * @throws InvalidTokenError when the issuer or the audience is wrong, or the settings require another form of token
  */

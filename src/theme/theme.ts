@@ -82,7 +82,7 @@ function accentsOf(accent: ThemeOptions['accent'] = defaultAccent): Accents {
   return { light, onLight: textOn(light), dark, onDark: textOn(dark) }
 }
 
-/** Returns what is wrong with an accent, as the rest of a sentence. Returns null for a valid accent. */
+/** Returns what is wrong with an accent colour. The caller writes the beginning of the sentence. Null: the colour is valid. */
 export function accentFault(accent: unknown): string | null {
   if (typeof accent === 'string') return colourFault('theme.accent', accent, 'light')
   const { light, dark } = Object(accent) as { light?: unknown; dark?: unknown }

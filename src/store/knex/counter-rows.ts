@@ -81,8 +81,8 @@ async function countUpReturning(db: Queryable, key: string, endsAt: number, now:
 }
 
 /**
- * The remaining seconds take 25 bits, which is over a year. If the count is below 2^27, a JavaScript number holds the packed number
- * exactly.
+ * `countUpPacked` puts the count and the remaining seconds of the window into one number. The seconds get 25 bits, because 2^25 seconds are
+ * more than a year. The count gets 27 bits. A JavaScript number holds the 52 bits exactly.
  */
 const YEAR = 2 ** 25
 const topCount = 2 ** 27 - 1

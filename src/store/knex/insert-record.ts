@@ -16,7 +16,7 @@ export async function insertRecord<R extends { id: string }>(
   return table.asStored({ ...values, id } as R) // the two parts of R
 }
 
-/** Inserts a user. If the host has fields, reads the row again, because the database may have filled some fields. */
+/** Inserts a user. If the host has fields, returns the row as the database stored it, because the database may have filled some fields. */
 export async function insertUser(connection: Connection, users: UsersTable, user: NewUser, origin: UserOrigin): Promise<UserRecord> {
   const row = users.newUserRow(user, origin)
   const { returning } = connection.dialect

@@ -18,7 +18,7 @@ function missing(subject: Subject, column: CheckedColumn): TableFinding {
   return finding(subject, column.name, { level: 'error', message, sql: definition && addColumn(subject, column.name, definition) })
 }
 
-/** Returns the column's definition. Null: the existing rows need a value, and no value would be correct. */
+/** Returns the column's definition. Null: the existing rows need a value, but there is no correct value. */
 function definitionOf(subject: Subject, column: CheckedColumn): string | null {
   const type = typeOf(column)
   if (!column.isNotNull) return type
