@@ -94,8 +94,8 @@ function enrolmentHash(userId: string, secret: string): string {
 }
 
 /**
- * Returns the payload of an enrolment's row. If only the session's id must be stored, the payload is the id alone. The hashes are
- * base64url, because 50 recovery codes must fit in the column (`payloadLength` in readiness/table-needs.ts).
+ * Returns the payload of an enrolment's row. If only the session's id must be stored, the payload is the id alone. The hashes of the
+ * recovery codes are base64url, because 50 of them must fit in the column (`payloadLength` in readiness/table-needs.ts).
  */
 function writePayload(sessionId: string | null, { secret, recoveryCodes, isFinal }: BegunFactor): string | null {
   if (recoveryCodes === null && isFinal === false) return sessionId

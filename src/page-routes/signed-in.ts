@@ -46,9 +46,9 @@ async function hasLogin({ ctx }: PageSite, req: Request, res: Response): Promise
 }
 
 /**
- * Returns the access token of the cookie if the person confirmed a credential after the login. Without a session table, only the token from
- * `/reauthenticate` stores that confirmation, and a new token would not contain it. Returns null if the cookie's token has no later
- * confirmation, belongs to another account, or is too old.
+ * Returns the access token of the cookie if its `auth_time` is later than that of the new access token in `tokens`. Without a session
+ * table, only the token that `/reauthenticate` set records that the person confirmed a credential, so the new token would lose this record.
+ * Returns null if the store keeps sessions, or if the token of the cookie is not later, belongs to another account, or is too old.
  */
 async function confirmedToken(ctx: AuthContext, req: Request, { accessToken }: KeptTokens): Promise<string | null> {
   const { sessions, users } = ctx.store

@@ -12,8 +12,8 @@ export function guardedStore(store: AuthStore, readiness: Readiness): AuthStore 
 }
 
 /**
- * Returns a store for a host's transaction. While there is an `error`, the store rejects the call. The store does not wait for a check
- * (`Readiness.refuseIfBroken`).
+ * Returns a store for a host's transaction. If the check of the tables found an `error`, the store rejects every call. If the check has not
+ * ended, calls do not wait for it (`Readiness.refuseIfBroken`).
  */
 export function guardedTransaction(store: AuthStore, readiness: Readiness): AuthStore {
   return guarded(store, (verb) =>

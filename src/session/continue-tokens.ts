@@ -27,8 +27,8 @@ export async function continueTokens(ctx: AuthContext, presented: string): Promi
   if (!found) return null
   const amr = amrFromText(found.session.amr)
   const claims = await askForClaims(ctx, toPublicUser(found.user), amr)
-  // The code extends the session after the host's answer, because the answer takes time. If a refresh gave the browser another token during
-  // that time, the response does not send the old token again.
+  // Extends the session only after the host returned its claims, because that takes time. If a refresh gave the browser another token
+  // meanwhile, the response must not send the old token again.
   const live = await slideTokens(lookUp, found)
   if (!live) return null
   const { session, user, hasSlid } = live

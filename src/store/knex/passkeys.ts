@@ -73,8 +73,8 @@ export function passkeysStore(connection: Connection, tables: Tables): PasskeySt
   }
 
   /**
-   * Records the login by several statements. Locks the user first, because every method of the store does so. Then the rows stay unchanged
-   * until the transaction ends.
+   * Records the login by several statements. Locks the user's row first, in the same order as every other method of the store. The user and
+   * the passkey then stay unchanged until the transaction ends.
    */
   async function inTurn(db: Queryable, use: PasskeyUse, spent: Values): Promise<Row[]> {
     const held = await holdUser(db, dialect, users, { id: use.userId, isActive: true })
