@@ -23,8 +23,8 @@ export interface GuardSettingsInput extends Partial<RouterSettings> {
   /** The URL of the router's key set, such as `https://…/auth/.well-known/jwks.json`. http is allowed only on the loopback. */
   readonly jwksUri?: string | undefined
   /**
-   * The algorithms that a published key may have. Only for `jwksUri`, or for `accessTokenIssuer` without another source. Default ES256,
-   * RS256 and PS256.
+   * The algorithms that a published key may have. Allowed only with `jwksUri`, or with `accessTokenIssuer` if no other source of keys is
+   * set. Default ES256, RS256 and PS256.
    */
   readonly algorithms?: readonly JwtAlgorithm[] | string | undefined
 }

@@ -71,7 +71,7 @@ export function passwordRefusals({ settings }: Pick<AuthContext, 'settings'>): (
   return hasPasswords(settings) ? [InvalidCredentialsError] : []
 }
 
-/** Evidence about an account. The password is already verified, and the account's row is not locked yet. */
+/** Evidence about an account, after the request's password was verified, and before the account's row is locked. */
 export interface WeighedEvidence extends Pick<Evidence, 'sessionIds' | 'token' | 'bindings'> {
   /** The hash that matched the request's password. Null if no password was verified. */
   readonly verifiedHash: string | null

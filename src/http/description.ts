@@ -50,8 +50,8 @@ export interface QueryParameter {
 }
 
 /**
- * A JSON Schema of draft 2020-12, the version that OpenAPI 3.1 uses. The OpenAPI document contains each schema with a `title` once, under
- * that title.
+ * A JSON Schema of draft 2020-12, the version that OpenAPI 3.1 uses. If a schema has a `title`, the OpenAPI document contains
+ * the schema only once, under that title.
  */
 export interface JsonSchema {
   readonly [keyword: string]: unknown

@@ -25,8 +25,8 @@ export interface ActivationOptions {
 
 /**
  * Uses an activation link. The account becomes active, and its address is verified. A deactivated account stays deactivated.
- * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError if the host forbids the link, which also
- * invalidates the link
+ * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError if the host forbids the link. The link
+ *   is then invalid too
  */
 export async function activate<Session extends OpenedSession>(
   ctx: AuthContext,

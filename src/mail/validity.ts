@@ -18,7 +18,7 @@ export function validityOf(texts: PhraseBook, { issuedAt, expiresAt, locale, thi
   return sentence.replace(/[\u00a0\u202f]/g, ' ') // some mail programs show the locale's narrow spaces as boxes
 }
 
-/** Returns the duration in the largest unit that divides the duration: 24 hours, 3 days, 90 minutes. */
+/** Returns the duration in the largest unit that divides it: 3 days, 2 hours, 90 minutes. Exception: one day is 24 hours. */
 function inWords(minutes: number, locale: Locale): string {
   const [amount, unit] =
     minutes % 1_440 === 0 && minutes > 1_440 ? [minutes / 1_440, 'day'] : minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute']

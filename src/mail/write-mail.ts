@@ -21,7 +21,7 @@ export interface MailContent {
   code?: { digits: string; host: string | null }
   /** For the topic `no_account`: true if the mail says that the person can sign up. */
   canSignUp?: boolean
-  /** The registration key of the identity provider, for the topics about identities. */
+  /** The name of the identity provider in the option `providers`, for the topics about identities. */
   provider?: string
   /** A list of what was removed or what is left, with one text for each item. */
   items?: readonly string[]

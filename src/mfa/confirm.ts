@@ -65,8 +65,8 @@ export interface ConfirmingSession {
 
 /**
  * Activates the pending factor for a request. The request must come from the session that began the enrolment, within 15 minutes. Revokes
- * every other session. The session of the request stays and gets `otp` as a method. The session keeps the authentication time of the
- * request's access token.
+ * every other session. The session of the request stays and gets `otp` as a method. The confirmation does not make the session fresher: the
+ * time of the authentication stays that of the request's access token.
  * @throws as `confirmTotp`; InvalidTokenError (the session has ended), ReauthenticationRequiredError (the enrolment began in another
  *   session, or too long ago)
  */

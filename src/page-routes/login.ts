@@ -39,7 +39,7 @@ export function loginRoutes(site: PageSite): Route[] {
 export async function showLogin(visit: Visit, state: FormState, sent: 'password' | 'email' | 'passkey'): Promise<Page | GoOn> {
   const { ctx, site, req, res, reader, returnTo } = visit
   const current = await findSignedIn(site, req, res)
-  // The page shows the result of a provider even if a person is logged in.
+  // A logged-in person sees the login page too, to switch accounts, after a failed sign-in at a provider (`error`), and after a form.
   const isSwitching = queryParameter(req, 'switch', 1) === '1' || queryParameter(req, 'error', 64) !== null || req.method === 'POST'
   const home = returnTo === null ? reader.href('/account') : locationOf(returnTo)
   const failure = queryParameter(req, 'error', 64)

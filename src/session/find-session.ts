@@ -22,7 +22,7 @@ export interface PublicSession {
   readonly expiresAt: Date
   readonly ip: string | null
   readonly userAgent: string | null
-  /** The registration key of the provider that the person signed in with. Null: the person used no provider. */
+  /** The name of the provider that the person signed in with, as in the option `providers`. Null: the person used no provider. */
   readonly provider: string | null
 }
 

@@ -10,7 +10,7 @@ import { needsSecondFactor } from './needs-second-factor'
 /** How a person logged in. */
 export interface Login {
   readonly amr: readonly AuthMethod[]
-  /** The registration key of the provider that verified the person. Null: the login used no provider. */
+  /** The name of the provider that verified the person, as in the option `providers`. Null: the login used no provider. */
   readonly provider: string | null
   /**
    * True if a credential of this login was added to an existing account less than 24 hours ago. The credential can log in, but the session

@@ -9,7 +9,7 @@ import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 export interface LoggedOut {
   /** The id of the revoked session. Null: the logout revoked no session, or all sessions of the account. */
   readonly endedId: string | null
-  /** The registration key of the provider that the session was started with. Null: no provider, or unknown. */
+  /** The name of the provider that the session was started with, as in the option `providers`. Null: no provider, or unknown. */
   readonly provider: string | null
 }
 

@@ -25,7 +25,7 @@ export type ProfileSettings = Pick<
   'accessTokenIssuer' | 'accessTokenAudience' | 'accessTokenClientId' | 'acceptLegacyAccessTokens'
 >
 
-/** Returns the profile of the settings. Null: tokens have no issuer and no audience. */
+/** Returns the token profile of the settings: issuer, audiences and client id. Null: tokens have no issuer and no audience. */
 export function tokenProfileOf(settings: ProfileSettings): TokenProfile | null {
   const { accessTokenIssuer: issuer, accessTokenAudience: given, accessTokenClientId, acceptLegacyAccessTokens: acceptsLegacy } = settings
   if (issuer === null || given === null) return null

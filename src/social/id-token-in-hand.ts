@@ -9,7 +9,7 @@ import { findProvider } from './registered-provider'
 
 /** An id_token that the system's sign-in dialog gave to an app. */
 export interface IdTokenInHand {
-  /** The registration key. */
+  /** The name of the provider in the option `providers`. */
   provider: string
   /** A signed JWT of at most 8,192 characters. */
   idToken: string

@@ -18,7 +18,9 @@ export function readLoginHint(client: Provider, req: Request): string | null {
   throw new ValidationError({ details: { errors: [{ path: 'login_hint', rule: 'any.invalid' }] } })
 }
 
-/** Describes the parameter, if a client passes it on. */
+/**
+ * Returns the description of the query parameter `login_hint`, if a provider has the option `loginHint`. Otherwise returns an empty list.
+ */
 export function loginHintQuery({ providers }: AuthContext): QueryParameter[] {
   const isUsed = [...providers.values()].some((provider) => !isPassportProvider(provider) && provider.loginHint === true)
   return isUsed

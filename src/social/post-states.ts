@@ -8,7 +8,7 @@ import type { Attempt } from './state-cookie'
 
 const cookieName = 'oauth_state_post'
 
-/** The registration key, the state and the expiry of an attempt. The expiry is in seconds since 1970. */
+/** The provider's name in the option `providers`, the state and the expiry of an attempt. The expiry is in seconds since 1970. */
 type PostState = readonly [provider: string, state: string, expiresAt: number]
 
 export function answersByForm(client: Provider | undefined): boolean {

@@ -10,7 +10,7 @@ import type { Provider } from '../providers/passport-provider'
 import { ProviderSaidNo } from '../providers/provider-said-no'
 import { clientRefused } from '../setup-notices/login-notices'
 
-/** The registration key, and the purpose of the call. */
+/** The provider's name in the option `providers`, and the purpose of the call. */
 type ProviderCall = readonly [provider: string, purpose: CallPurpose]
 
 /**

@@ -256,7 +256,7 @@ export interface AbandonedAccounts {
 export interface IdentityRecord {
   id: string
   userId: string
-  /** The registration key of the provider client. */
+  /** The name of the provider in the option `providers`. */
   provider: string
   /** The person's stable id at the provider. (provider, subject) is unique. (userId, provider) is unique too. */
   subject: string
@@ -471,7 +471,7 @@ export interface SessionRecord {
   isPersistent: boolean
   ip: string | null
   userAgent: string | null
-  /** The registration key of the provider that opened the session. */
+  /** The name of the provider that opened the session, as in the option `providers`. */
   provider: string | null
   /** `sid` of that provider's id_token. */
   providerSid: string | null

@@ -25,7 +25,7 @@ export interface BeforeChange {
   readonly passkey?: string | undefined
   /** True if a recovery code confirmed the change. The notice then also reports that the code was used, so no other mail reports it. */
   readonly usedRecoveryCode?: boolean | undefined
-  /** The topic of the change, if it differs from the announced topic. */
+  /** The topic of the change, if it differs from the `topic` of the `ChangeNotice`. */
   readonly topic?: UndoableChange | undefined
 }
 

@@ -7,7 +7,7 @@ export interface UndoPlan {
   readonly email: string
   readonly factor: FactorState
   readonly keepsRecoveryCodes: boolean
-  /** The registration keys of the identities that the undo removes. */
+  /** The names of the providers whose identities the undo removes. */
   readonly removedProviders: readonly string[]
   readonly keptIdentities: readonly IdentityRecord[]
   readonly removedPasskeys: readonly PasskeyRecord[]

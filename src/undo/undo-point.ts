@@ -29,7 +29,7 @@ export interface UndoPoint {
   /** The verified address that gets the notice. */
   readonly email: string
   readonly factor: FactorState
-  /** The registration key of the provider, for a change to identities. */
+  /** The name of the provider in the option `providers`, for a change to identities. */
   readonly provider: string | null
   /** The digest of the passkey, for a change to passkeys. Left out for other changes. */
   readonly passkey?: string | undefined

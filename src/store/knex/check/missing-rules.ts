@@ -29,7 +29,7 @@ function missingUniqueRule(subject: Subject, rule: string, columns: readonly Che
   return [finding(subject, names, { what: 'unique', level, message, sql: addUniqueRule(subject, names) })]
 }
 
-/** Returns true if the index enforces the rule. An index over only some of the columns is a stricter rule, so it enforces the rule too. */
+/** Returns true if the index enforces the rule. A unique index over only some of the columns is stricter, so it enforces the rule too. */
 function isRuleOf(subject: Subject, { keys }: IndexFacts, columns: readonly CheckedColumn[]): boolean {
   return keys.length > 0 && keys.every((key) => columns.some((column) => isKey(subject, key, column)))
 }

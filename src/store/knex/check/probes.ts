@@ -65,8 +65,8 @@ function lowered({ dialect }: Subject, column: string): string {
 }
 
 /**
- * Finds a users table without any verified address, for example after an import. If an account has an unverified address, linking a
- * provider removes the password of the account. In such a table, that would happen to every account.
+ * Finds a users table without any verified address, for example after an import. If an account has an unverified address, a sign-in with a
+ * provider that verifies the address removes the password. In such a table, that would happen to every account.
  */
 async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFinding | null> {
   const verified = columnOf(users, 'emailVerifiedAt')
