@@ -162,8 +162,8 @@ interface Run {
 }
 
 /**
- * Imports the rows in batches. While the database inserts one batch, the function reads the next batch. The function never reads a third
- * batch.
+ * Imports the rows in batches. While the database inserts one batch, the function reads the next batch. So at most two batches are in
+ * memory.
  */
 async function importAll(
   importer: UserImporter,

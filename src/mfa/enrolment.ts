@@ -67,8 +67,8 @@ export async function finalityOfFirst(ctx: AuthContext, userId: string, secret: 
 }
 
 /**
- * Returns the factor that the open enrolment stored. Returns null if no enrolment is open. Also returns null for a first factor whose
- * enrolment began without a passkey, because the row of that enrolment has only the session's id.
+ * Returns the factor that the open enrolment stored. Returns null if no enrolment is open. Also returns null if the row has only the
+ * session's id: the enrolment is for a first factor, and no passkey confirmed it.
  */
 async function findBegun(ctx: AuthContext, userId: string): Promise<BegunFactor | null> {
   const [begun] = await ctx.store.userTokens.listOpen(userId, 'MFA_ENROLMENT', ctx.now())
