@@ -21,8 +21,10 @@ export interface TakenOver {
 /** How many seconds the person has to choose a new password after a take-over removed the old password. */
 export const newPasswordSeconds = 900
 
-/** Which texts of an earlier sign-up the take-over clears. `name`: a placeholder replaces the name, and the fields stay, because not all of
- * these columns are nullable. */
+/**
+ * Which texts of an earlier sign-up the take-over clears. `name`: a placeholder replaces the name, and the fields stay, because not all of
+ * these columns are nullable.
+ */
 export type Clearing = 'nothing' | 'name' | 'name and fields'
 
 /**
