@@ -217,7 +217,7 @@ describe('the house', () => {
     ['passport outside its file', 'social/routes.ts', "import passport from 'passport'", 'imports passport, which has another home'],
     ['passport-oauth2 outside its file', 'providers/google.ts', "import { Strategy } from 'passport-oauth2'", 'another home'],
     ['argon2 outside passwords', 'social/log-in.ts', "import argon2 from 'argon2'", 'another home'],
-    ['bcrypt by require in another hasher', 'passwords/hasher.ts', "const bcrypt = require('bcrypt')", 'another home'],
+    ['bcrypt by require in another hasher', 'passwords/password-hasher.ts', "const bcrypt = require('bcrypt')", 'another home'],
     ['undici outside the HTTP client', 'providers/oidc-client.ts', "import { request } from 'undici'", 'another home'],
     ['undici by require', 'providers/oidc-client.ts', "const { request } = require('undici')", 'another home'],
     ['an inner file of a package', 'http-client.ts', "const agent = require('undici/lib/dispatcher/agent')", 'no public entry of undici'],

@@ -28,10 +28,10 @@ export const newPasswordSeconds = 900
 export type Clearing = 'nothing' | 'name' | 'name and fields'
 
 /**
- * Removes every way to log in to an account. The account's address was never verified, so an attacker may have registered the account.
- * Deletes the sessions, the second factor, the recovery codes and the passkeys. Invalidates mailed links and codes, except undo links.
- * Keeps an identity only if its provider verified this address. Replaces the password with an unusable hash. Call the function inside a
- * transaction that has locked the user's row.
+ * Removes every way to log in to an account. `proveAddress` decides whether this is necessary: at the first verification of an address
+ * without evidence of the owner. An attacker may have registered such an account. Deletes the sessions, the second factor, the recovery
+ * codes and the passkeys. Invalidates mailed links and codes, except undo links. Keeps an identity only if its provider verified this
+ * address. Replaces the password with an unusable hash. Call the function inside a transaction that has locked the user's row.
  */
 export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<TakenOver> {
   const { sessions, recoveryCodes } = ctx.store

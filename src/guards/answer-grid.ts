@@ -6,7 +6,7 @@ import { AppError, ServiceUnavailableError, TooManyRequestsError } from '../erro
 import { readJsonBody } from '../http/json-body'
 import type { Route } from '../http/routes'
 import { validate } from '../http/validate'
-import type { PasswordHasher } from '../passwords/password-hasher'
+import type { PasswordHasher } from '../passwords/password-types'
 
 /** Sends the response that waited for the next multiple of the interval. */
 type HeldAnswer = () => void

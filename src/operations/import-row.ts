@@ -1,5 +1,5 @@
 import { normalizeEmail } from '../http/email-address'
-import type { PasswordHasher } from '../passwords/password-hasher'
+import type { PasswordHasher } from '../passwords/password-types'
 import { unusablePassword } from '../passwords/unusable-password'
 import type { HostFieldRules } from '../store/auth-store'
 import type { ImportedUser } from '../store/knex/import-users'

@@ -1,6 +1,6 @@
 import { inTime } from '../in-time'
 import { describeError, type Logger } from '../logger'
-import type { PasswordPolicy } from './password-hasher'
+import type { PasswordPolicy } from './password-types'
 
 const deadlineMs = 3_000
 

@@ -2,8 +2,8 @@ import { ConfigurationError } from '../errors'
 import { seeTroubleshooting } from '../troubleshooting'
 import { bcryptBytes, bcryptCosts, loadBcrypt, readBcryptCost } from './bcrypt'
 import { createHashQueue } from './hash-queue'
-import type { PasswordHasher } from './password-hasher'
 import { passwordRefusal } from './password-refusal'
+import type { PasswordHasher } from './password-types'
 
 export interface BcryptOptions {
   /**

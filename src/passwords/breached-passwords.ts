@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { ConfigurationError } from '../errors'
 import { createHttpClient, type HttpClient } from '../http-client'
 import { inTime } from '../in-time'
-import type { PasswordPolicy } from './password-hasher'
+import type { PasswordPolicy } from './password-types'
 
 export interface BreachedPasswordsOptions {
   /** The HTTP client. Default: a new client of `createHttpClient()`. */

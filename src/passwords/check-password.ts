@@ -1,8 +1,8 @@
 import type { Logger } from '../logger'
 import { askHost } from './ask-host'
 import { isGuessable } from './guessable'
-import type { PasswordPolicy } from './password-hasher'
 import { passwordRefusal } from './password-refusal'
+import type { PasswordPolicy } from './password-types'
 
 /**
  * Rejects a password that a person may not choose (NIST SP 800-63B section 3.1.1.2). The rules, in order:

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { PasswordHasher } from './password-hasher'
+import type { PasswordHasher } from './password-types'
 
 /**
  * Returns a function that returns the hash of a random password, with the hasher's current parameters. The login verifies this dummy hash

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { ServiceUnavailableError } from '../errors'
 import { createBoundedQueue } from './bounded-queue'
-import type { HashOptions } from './password-hasher'
+import type { HashOptions } from './password-types'
 
 /** The default limits. As many hashes run at once as the machine has cores, but at most 4. At most 64 hashes wait. */
 export const hashQueueDefaults = { concurrency: () => Math.min(4, availableParallelism()), queue: () => 64 }

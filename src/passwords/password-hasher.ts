@@ -1,48 +1,124 @@
-export interface PasswordHasher {
-  /** Hashes a password. @throws ValidationError with `details: { rule }` for a password that the hasher cannot hash completely */
-  hash(password: string, options?: HashOptions): Promise<string>
-  /** Returns true if the password matches. Returns false for a hash that the hasher cannot read. Never throws for an unreadable hash. */
-  verify(hash: string, password: string, options?: HashOptions): Promise<boolean>
-  /** Returns true if the hash is weaker than a new hash. */
-  needsRehash(hash: string): boolean
-  /**
-   * The number of characters of the hasher's longest hash. `checkTables` compares this number with the width of the column. Absent: the
-   * width is not checked.
-   */
-  readonly hashLength?: number
-  /** The most bytes of UTF-8 that the hasher hashes completely. If a policy allows more bytes, this limit applies. Absent: no limit. */
-  readonly maxPasswordBytes?: number
-  /**
-   * Returns the reason if `verify` would return false without computing a hash. Returns null if `verify` would compute a hash. With this
-   * method, a login with an unreadable hash takes as long as any other login. Absent: every hash counts as readable.
-   */
-  unreadable?(hash: string): UnreadableHash | null
-  /** Returns true if `verify` can read this hash. Absent: every hash counts as readable. */
-  reads?(hash: string): boolean
+import { ConfigurationError } from '../errors'
+import { loadArgon2 } from './argon2-engine'
+import { argon2Bounds, readArgon2Parameters } from './argon2-parameters'
+import { loadBcrypt, readBcryptCost } from './bcrypt'
+import { createHashQueue, hashQueueDefaults } from './hash-queue'
+import { passwordRefusal } from './password-refusal'
+import type { PasswordHasher } from './password-types'
+
+export interface Argon2idOptions {
+  /** Memory in KiB. Default 19456 (OWASP Password Storage Cheat Sheet). */
+  memoryCost?: number
+  /** The number of passes. Default 2. */
+  timeCost?: number
+  /** The number of lanes of argon2. Default 1. */
+  parallelism?: number
+  /** How many hashes run at once. Default: the number of cores, at most 4. */
+  concurrency?: number
+  /** How many hashes may wait. Default 64. */
+  queue?: number
 }
 
-export interface HashOptions {
-  /**
-   * A hasher with a queue calls this function when a password leaves the queue and hashing begins. Response times are measured from that
-   * moment.
-   */
-  onBegin?(): void
-  /** The signal is aborted when the client disconnects. A hasher with a queue then drops a password that still waits, and rejects. */
-  readonly signal?: AbortSignal
+/**
+ * A hasher for argon2id. `engine` is the package that hashes. If the host installed `@node-rs/argon2`, which is about twice as fast, the
+ * hasher uses that package.
+ */
+export interface Argon2idHasher extends PasswordHasher {
+  readonly engine: '@node-rs/argon2' | 'argon2'
 }
 
-export type UnreadableHash = 'unknown_format' | 'bcrypt_not_installed'
+/**
+ * Creates a hasher for argon2id, with a random salt of 16 bytes, in the PHC format. If the queue is full or argon2 gets no memory, `hash`
+ * and `verify` throw ServiceUnavailableError. That failure must not look like a wrong password.
+ *
+ * If the peer dependency `bcrypt` is installed, the hasher also verifies bcrypt hashes of an imported table. Only the first 72 bytes of a
+ * password count, as in the system that made the hashes. A bcrypt hash needs a rehash, so the first login replaces it.
+ *
+ * @throws ConfigurationError for an unknown option, an option out of range, or a cost below OWASP's weakest recommendation
+ */
+export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
+  const { memoryCost, timeCost, parallelism, concurrency, queue } = resolveOptions(options)
+  const run = createHashQueue({ concurrency, queue })
+  const engine = loadArgon2()
+  const bcrypt = once(loadBcrypt)
+  const unreadable = (hash: string) => {
+    if (readArgon2Parameters(hash) !== null) return null
+    if (readBcryptCost(hash) === null) return 'unknown_format'
+    return bcrypt() === null ? 'bcrypt_not_installed' : null
+  }
+  return {
+    engine: engine.name,
+    hashLength: `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`.length + saltAndHashLength,
 
-export interface PasswordPolicy {
-  /** The least number of characters (code points). */
-  minLength?: number
-  /** The most bytes of UTF-8. */
-  maxBytes?: number
-  /** True: a password needs a lower-case letter, an upper-case letter, a digit and a special character. */
-  requireComplexity?: boolean
-  /**
-   * Your own rule. Returns the name of the rule that rejects the password (`[A-Za-z][A-Za-z0-9_]*`, at most 64 characters), or null. The
-   * rule has 3 seconds. An error or a late answer counts as null, so that an outage of another service locks nobody out.
-   */
-  check?(password: string, about: { email: string; name: string | null }): Promise<string | null>
+    async hash(password, options) {
+      if (!password.isWellFormed()) throw passwordRefusal({ rule: 'malformed' })
+      return run(() => engine.hash(password, { memoryCost, timeCost, parallelism }), options)
+    },
+
+    async verify(hash, password, options) {
+      if (typeof password !== 'string' || !password.isWellFormed()) return false
+      if (readArgon2Parameters(hash) !== null) return run(() => engine.verify(hash, password), options)
+      const imported = readBcryptCost(hash) === null ? null : bcrypt()
+      return imported === null ? false : run(() => imported.verify(hash, password), options)
+    },
+
+    needsRehash(hash) {
+      const stored = readArgon2Parameters(hash)
+      if (stored?.variant !== 'argon2id' || stored.version !== 0x13) return true
+      return stored.memoryCost < memoryCost || stored.timeCost < timeCost || stored.saltBytes < 16 || stored.hashBytes < 32
+    },
+
+    unreadable,
+
+    reads: (hash) => unreadable(hash) === null,
+  }
+}
+
+/** The length of 16 bytes and 32 bytes in base64 without padding, and of the `$` between them. */
+const saltAndHashLength = 22 + 1 + 43
+
+/**
+ * Returns a function that calls `load` at its first call, and then always returns the same value. The hasher uses this function to look for
+ * `bcrypt` only once, because each search for a missing package reads many folders.
+ */
+function once<T>(load: () => T): () => T {
+  let loaded: { value: T } | undefined
+  return () => {
+    loaded ??= { value: load() }
+    return loaded.value
+  }
+}
+
+/** The least accepted product of `memoryCost` and `timeCost`. OWASP's weakest recommendation is m=7168, t=5. */
+const leastWork = 7_168 * 5
+
+const ranges: Readonly<Record<keyof Argon2idOptions, { fallback: () => number; least: number; most: number }>> = {
+  memoryCost: { fallback: () => 19_456, least: 7_168, most: argon2Bounds.memoryCost },
+  timeCost: { fallback: () => 2, least: 1, most: argon2Bounds.timeCost },
+  parallelism: { fallback: () => 1, least: 1, most: argon2Bounds.parallelism },
+  concurrency: { fallback: hashQueueDefaults.concurrency, least: 1, most: 64 },
+  queue: { fallback: hashQueueDefaults.queue, least: 0, most: 10_000 },
+}
+
+function resolveOptions(options: Argon2idOptions): Required<Argon2idOptions> {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(ranges, name))
+  if (unknown !== undefined) throw new ConfigurationError(`argon2idHasher has no option ${JSON.stringify(unknown.slice(0, 64))}.`)
+  const resolved = {
+    memoryCost: inRange('memoryCost', options),
+    timeCost: inRange('timeCost', options),
+    parallelism: inRange('parallelism', options),
+    concurrency: inRange('concurrency', options),
+    queue: inRange('queue', options),
+  }
+  if (resolved.memoryCost * resolved.timeCost < leastWork) {
+    throw new ConfigurationError('argon2idHasher: memoryCost and timeCost are too low together; 19456 and 2 are the defaults.')
+  }
+  return resolved
+}
+
+function inRange(name: keyof Argon2idOptions, options: Argon2idOptions): number {
+  const { fallback, least, most } = ranges[name]
+  const value = options[name] ?? fallback()
+  if (Number.isInteger(value) && value >= least && value <= most) return value
+  throw new ConfigurationError(`argon2idHasher: ${name} must be a whole number from ${least} to ${most}.`)
 }

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../errors'
 import { createHashQueue } from './hash-queue'
-import type { PasswordHasher } from './password-hasher'
 import type { PasswordReader } from './password-reader'
+import type { PasswordHasher } from './password-types'
 
 export interface RehashingHasherOptions {
   /** The hasher for every new hash, for example `argon2idHasher()`. */

@@ -1,6 +1,6 @@
 import { ServiceUnavailableError } from '../errors'
 import { describeError, type Logger } from '../logger'
-import type { PasswordHasher } from './password-hasher'
+import type { PasswordHasher } from './password-types'
 import { isUnusablePassword } from './unusable-password'
 
 export interface Verification {

@@ -1,7 +1,7 @@
 import type { Settings } from '../config/every-setting'
 import { describeError, type Logger } from '../logger'
 import type { Mailer } from '../mailer'
-import type { PasswordHasher } from '../passwords/password-hasher'
+import type { PasswordHasher } from '../passwords/password-types'
 import type { Provider } from '../providers/passport-provider'
 import type { AuthStore, TableFinding } from '../store/auth-store'
 import { checkStoreTables } from '../store/knex/check/check-store-tables'

@@ -1,4 +1,4 @@
-import type { PasswordHasher } from '../passwords/password-hasher'
+import type { PasswordHasher } from '../passwords/password-types'
 import type { Provider } from '../providers/passport-provider'
 import type { TableNeeds } from '../store/knex/check/table-needs'
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ValidationError } from '../../src/errors'
 import { checkPassword } from '../../src/passwords/check-password'
 import { isListed } from '../../src/passwords/common-passwords'
-import type { PasswordPolicy } from '../../src/passwords/password-hasher'
+import type { PasswordPolicy } from '../../src/passwords/password-types'
 import { logTap } from '../support/log-tap'
 
 const about = { email: 'maria.silva+shop@example.com', name: 'Maria José da Silva' }

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import argon2 from 'argon2'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { AppError, ConfigurationError, ServiceUnavailableError } from '../../src/errors'
-import { type Argon2idOptions, argon2idHasher } from '../../src/passwords/hasher'
+import { type Argon2idOptions, argon2idHasher } from '../../src/passwords/password-hasher'
 
 // As the hasher sees it: what is spied on must be the object that `require` returns.
 const rust = createRequire(import.meta.url)('@node-rs/argon2') as typeof import('@node-rs/argon2')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { PasswordHasher } from '../../src/passwords/password-hasher'
+import type { PasswordHasher } from '../../src/passwords/password-types'
 
 /** For tests that are not about hashing: argon2's price is its point, and nothing here is worth it. */
 export function fastHasher(): PasswordHasher & { hashed: number } {
