@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { cookiesAfter } from '../http/cookies'
-import { outcomeOf } from '../http/outcome'
+import { awaitOutcome, outcomeOf } from '../http/outcome'
 import { type Route, settled } from '../http/routes'
 
 /** The input of a route. This input replaces the input of the host's request. */
@@ -30,6 +30,7 @@ export function playRoute(
       if (outcome instanceof Error) reject(outcome)
       else resolve(outcome)
     })
+    awaitOutcome(answer)
     const go = (index: number, error?: unknown) => {
       if (error) reject(error)
       else steps[index]?.(asked, answer, (next?: unknown) => go(index + 1, next))

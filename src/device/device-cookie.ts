@@ -13,7 +13,7 @@ const cookieName = 'auth_device'
 const lifetimeSeconds = 180 * 86_400
 const mostAccounts = 10
 
-/** Returns the device entry of a login. Call the function in the login's transaction, with the user's row after the login's changes. */
+/** Returns the device entry of a login. `user` is the user's row after the login's changes. */
 export function newDevice(ctx: DeviceContext, user: UserRecord, sessionId: string | null): Device {
   const [key] = ctx.keys.device
   return {

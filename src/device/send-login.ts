@@ -6,6 +6,7 @@ import type { Device, LoginChallenge, OpenedSession, OpenSession } from '../sess
 import { type AnyLoginResult, type AnySession, openDelivered, type SessionLoginResult } from '../session/open-session'
 import { originOf, readSessionCookie } from '../session/session-cookie'
 import { readSessionToken } from '../session/session-token'
+import type { UserRecord } from '../store/auth-store'
 import { isOfAddress, newDevice, readDevices, writeDevices } from './device-cookie'
 import { newDeviceOf, tellNewDevice } from './new-device'
 
@@ -21,10 +22,17 @@ export function openOnDevice<Session extends AnySession>(req: Request, open: Ope
     const kept = await keepReplaced(ctx, req, others)
     const unknown = await newDeviceOf(ctx, req, user, login) // before this login revokes the session that it replaces
     const session = await open(ctx, user, login)
-    const devices = () => [newDevice(ctx, user, sessionIdOf(ctx, session)), ...kept]
-    return { ...session, devices, ...(unknown && { newDevice: unknown }) }
+    return { ...session, devices: devicesWith(user, session, kept), ...(unknown && { newDevice: unknown }) }
   }
   return Object.assign(remembering, { takesClaims: open.takesClaims })
+}
+
+/**
+ * Returns the function `devices` of a session. A function of its own, so that the result of a login does not keep the transaction and the
+ * request in memory.
+ */
+function devicesWith(user: UserRecord, session: AnySession, others: readonly Device[]): OpenedSession['devices'] {
+  return (ctx) => [newDevice(ctx, user, sessionIdOf(ctx, session)), ...others]
 }
 
 /** Sends the result of a login. A challenge sets no cookie. */
@@ -68,7 +76,7 @@ function withoutSession(devices: readonly Device[], endedId: string): Device[] {
 
 function rememberDevice(ctx: AuthContext, res: Response, result: OpenedSession | LoginChallenge): void {
   if (result.kind !== 'session' || !result.devices) return
-  writeDevices(ctx, res, result.devices())
+  writeDevices(ctx, res, result.devices(ctx))
   if (result.newDevice) tellNewDevice(ctx, result.newDevice)
 }
 

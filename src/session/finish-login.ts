@@ -70,7 +70,7 @@ export interface OpenedSession {
   /** False: the session begins later, when an app exchanges the code of this login (`oauth-code/`). */
   hasBegun?: false
   /** Returns the entries of the device cookie, the newest first. Called only if the response sets the cookie. */
-  devices?: () => readonly Device[]
+  devices?: (ctx: AuthContext) => readonly Device[]
   /** The notice to send if the response sets the device cookie. Absent: send no notice. */
   newDevice?: NewDevice
   /**

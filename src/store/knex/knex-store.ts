@@ -10,7 +10,6 @@ import { dialectOf } from './dialect-of'
 import { emailLoginsStore } from './email-logins'
 import { identitiesStore } from './identities'
 import { passkeysStore } from './passkeys'
-import type { Queryable } from './queryable'
 import { recoveryCodesStore } from './recovery-codes'
 import { neverPrepare } from './run-prepared'
 import { sessionsStore } from './sessions'
@@ -97,11 +96,15 @@ export function checkedTablesOf(store: AuthStore): CheckedTables | null {
 /** A transaction of the host's knex. */
 export type HostTransaction = Knex.Transaction
 
-const transactions = new WeakMap<AuthStore, Queryable>()
+/**
+ * The property for the transaction of a store. A WeakMap would be slower: V8's collections of young objects keep all values of a WeakMap,
+ * and this value keeps the whole request.
+ */
+const transaction = Symbol('transaction')
 
 /** Returns the knex transaction of a store that this module made. Null: the store works on the pool, or is an adapter of the host. */
-export function transactionOf(store: AuthStore): HostTransaction | null {
-  return (transactions.get(store) as HostTransaction | undefined) ?? null // the map contains only transactions of knex
+export function transactionOf(store: AuthStore & { readonly [transaction]?: HostTransaction }): HostTransaction | null {
+  return store[transaction] ?? null
 }
 
 /** Returns true for the store object that `createKnexStore` or its `using` returned, but not for a wrapper or a copy of it. */
@@ -135,6 +138,6 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     transaction: (work, options) =>
       connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables, hostTables)), options),
   }
-  if (connection.transaction) transactions.set(store, connection.transaction)
+  if (connection.transaction) Object.defineProperty(store, transaction, { value: connection.transaction }) // not enumerable, so a copy of the store does not have it
   return store
 }
