@@ -235,7 +235,7 @@ describe('R-003 links in bodies are impossible under production semantics', () =
     async ({ nodeEnv, hasMailer, returnTokenInResponse, linksInProduction }) => {
       await createAuthTables(database)
       vi.stubEnv('NODE_ENV', nodeEnv)
-      const settings = { ...templates, returnTokenInResponse, linksInProduction }
+      const settings = { ...templates, returnTokenInResponse, linksInProduction, timingGridMilliseconds: 0 }
       const given = { settings, environment: undefined, ...(hasMailer && { mailer }) }
       const isProduction = nodeEnv !== 'development' && nodeEnv !== 'test'
       const putsLinksInBodies = !hasMailer || returnTokenInResponse

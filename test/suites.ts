@@ -159,6 +159,15 @@ const takesLong = [
   'test/testing/mutants.test.ts',
   'test/torture/fuzz.test.ts',
 ]
+/** Floods, forgeries and slow hosts. Only `npm test` leaves them out: other majors of Node meet them. */
+const floods = [
+  'test/email-login/attacks.test.ts',
+  'test/passkeys/forged.test.ts',
+  'test/passwords/rehashing-hasher.test.ts',
+  'test/providers/hostile.test.ts',
+  'test/throttle/markers.test.ts',
+  'test/throttle/memory-counters.test.ts',
+]
 const notQuick = [...betweenProcesses, ...startsProcesses, ...needsServers, ...takesLong]
 
 export const leftOutOfQuick = `This was the quick suite: SQLite, Express 5, one time zone. It left out
@@ -166,13 +175,13 @@ export const leftOutOfQuick = `This was the quick suite: SQLite, Express 5, one 
   Express 4,
   the other time zones,
   races between processes, the built package, the code in the docs, fuzzing,
-  and what takes ten seconds or more: faults of the store, secrets in logs, providers that hang or lie, floods of mail, every form of the pages, changed secrets, mutants of the store.
+  and what takes ten seconds or more: faults of the store, secrets in logs, providers that hang or lie, floods of mails, keys, states and codes, forged passkeys, rehashing, every form of the pages, changed secrets, mutants of the store.
 To run everything: npm run test:all
 To install the package beside older and newer peers: DOORWARD_PACK=registry npx vitest run --config test/vitest.config.mts test/package/registry`
 
 /** Returns what `npm test` runs. `given`: only these files or folders. */
 export function quickSuites(given: readonly string[]): Suite[] {
-  return [{ express: '5', tests: given, without: notQuick, isQuick: true }]
+  return [{ express: '5', tests: given, without: [...notQuick, ...floods], isQuick: true }]
 }
 
 /** Returns what runs on each further major of Node, beside the built package and the drivers of the databases. */
@@ -201,4 +210,5 @@ export const namedTests: readonly string[] = [
   ...aboutRules,
   ...nodeTests,
   ...notQuick,
+  ...floods,
 ]

@@ -69,8 +69,9 @@ export default defineConfig({
     hookTimeout: 30_000,
     expect: { poll: { timeout: 10_000 } },
     pool: 'forks',
-    // Half of the time is spent waiting for databases and child processes: a machine of two cores has room for four files.
-    maxWorkers: Math.max(4, availableParallelism()),
+    // Half of the time is spent waiting for databases and child processes: a machine of two cores has room for four files. On SQLite
+    // alone the CPU is the limit, and each worker loads the modules once more.
+    maxWorkers: Math.max(process.env.DOORWARD_TEST_QUICK === '1' ? 3 : 4, availableParallelism()),
     // Loading our modules and the drivers anew for every file was a quarter of the run.
     projects: [
       {
