@@ -16,9 +16,9 @@ export async function insertSession(connection: Connection, tables: Tables, sess
 }
 
 /**
- * Inserts the session and revokes the user's sessions beyond `most`. Usually the INSERT also returns the number of the user's other
- * sessions, and the store sends a second statement only if the user has too many sessions. Exception: on MySQL, and if `insertDefaults`
- * fills columns, the store always looks for sessions to revoke after the INSERT.
+ * Inserts the session and revokes the user's sessions beyond `most`. The INSERT also counts the user's rows, at most `most` of them. The
+ * count includes ended sessions, because then the database reads only an index. If the user has that many rows, the store looks for
+ * sessions to revoke in a second statement. On MySQL, and if `insertDefaults` fills columns, the store always sends the second statement.
  */
 export async function insertSessionWithin(connection: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
   const { sessions } = tables
@@ -28,29 +28,31 @@ export async function insertSessionWithin(connection: Connection, tables: Tables
   }
   sessions.newRow(session) // as above: throws if a column cannot hold a value
   const [row] = await connection.statement('sessions.insertWithin', (db) =>
-    connection.dialect.run(db, insertAndCount(db, tables, sessions.fit(session))),
+    connection.dialect.run(db, insertAndCount(db, tables, { ...sessions.fit(session), most })),
   )
-  return Number(row?.[OTHERS]) < most ? 0 : endUnused(connection, tables, session, most)
+  return Number(row?.[ROWS]) < most ? 0 : endUnused(connection, tables, session, most)
 }
 
 function isAlwaysTheSame({ dialect }: Connection, { sessions }: Tables): boolean {
   return dialect.returning && !sessions.hostFillsColumns
 }
 
-/** The alias of the number of other sessions. Has only lower-case letters, because a host's name mapper changes other names. */
-const OTHERS = 'othersessions'
+/** The alias of the number of rows. Has only lower-case letters, because a host's name mapper changes other names. */
+const ROWS = 'sessionrows'
+
+type Counted = SessionRecord & { readonly most: number }
 
 const allSlots = ({ sessions }: Tables) => slotsOf<SessionRecord>([...sessions.fields])
 
 const insertOne = compiledFor<SessionRecord>((db, tables) => db(tables.sessions.name).insert(tables.sessions.newRow(allSlots(tables))))
 
-const insertAndCount = compiledFor<SessionRecord>((db, tables) => {
+const insertAndCount = compiledFor<Counted>((db, tables) => {
   const { sessions } = tables
-  const slots = allSlots(tables)
-  const others = othersOf(db, tables, slots).count('*')
+  const slots = slotsOf<Counted>([...sessions.fields, 'most'])
+  const bindings = [sessions.name, sessions.bareColumn('userId'), sessions.value('userId', slots.userId) ?? '', slots.most, 'counted', ROWS]
   return db(sessions.name)
     .insert(sessions.newRow(slots))
-    .returning(db.raw('(?) as ??', [others, OTHERS]))
+    .returning(db.raw('(select count(*) from (select 1 from ?? where ?? = ? limit ?) as ??) as ??', bindings))
 })
 
 /** Selects the other live sessions of the user. */
