@@ -13,6 +13,7 @@ const parseCookies = cookieParser()
  * cookie-parser converts a value `j:{…}` to an object, and the function ignores such a value.
  */
 export function readCookie(site: CookieSite, req: Request, name: string): string | null {
+  if (!req.headers.cookie?.includes(name)) return null // most requests have only some of our cookies
   if (isDoubled(req, name)) {
     if (req.res) expireEverywhere(site, req, req.res, name)
     return null

@@ -69,7 +69,8 @@ export function isExpiry(res: Response, name: string, line: string): boolean {
 }
 
 export function setCookieLines(res: Response): string[] {
-  return [res.getHeader('Set-Cookie') ?? []].flat().map(String)
+  const set = res.getHeader('Set-Cookie') ?? []
+  return Array.isArray(set) ? set : [String(set)]
 }
 
 function linesOf(site: CookieSite, req: Request, name: string): string[] {
