@@ -10,9 +10,15 @@ import type { UserRecord } from '../store/auth-store'
 import { isOfAddress, newDevice, readDevices, writeDevices } from './device-cookie'
 import { newDeviceOf, tellNewDevice } from './new-device'
 
-/** Returns the function for `finishLogin` that opens the kind of session of `tokenDelivery`, on the device of the request. */
+/**
+ * Returns the function for `finishLogin` that opens the kind of session of `tokenDelivery`, on the device of the request. In delivery
+ * `bearer` no response sets the device cookie, so the result has no device. With `newDeviceNotice` the login still records that the account
+ * has logged in.
+ */
 export function openFor(ctx: AuthContext, req: Request): OpenSession<AnySession> {
-  return openOnDevice(req, openDelivered(ctx, originOf(ctx, req)))
+  const { tokenDelivery, newDeviceNotice } = ctx.settings
+  const open = openDelivered(ctx, originOf(ctx, req))
+  return tokenDelivery === 'bearer' && !newDeviceNotice ? open : openOnDevice(req, open)
 }
 
 /** Wraps a function for `finishLogin`, so that the result also has the device of the browser. The functions below set the device cookie. */

@@ -26,10 +26,13 @@ export async function takeUnit(
   [name, subject]: readonly [name: string, subject: string],
   Exhausted: Exhausted = TooManyRequestsError,
 ): Promise<TakenUnit> {
+  if (budget === false) return uncounted
   const key = counterKey(name, subject)
   await tellRefusal(ctx, { name, subject }, () => attempt(ctx.counters, budget, key, Exhausted))
   return { giveBack: () => giveBack(ctx.counters, budget, key), clear: () => clear(ctx.counters, budget, key) }
 }
+
+const uncounted: TakenUnit = { giveBack: async () => undefined, clear: async () => undefined }
 
 /** Emits `throttled` if `take` throws TooManyRequestsError. */
 export async function tellRefusal<T>(

@@ -47,7 +47,7 @@ export function beginAttempt(
  */
 export async function takeAttempt(ctx: AuthContext, req: Request, res: Response, provider: string): Promise<Attempt> {
   const attempts = readAttempts(ctx, req)
-  const attempt = findAttempt(ctx, req, provider)
+  const attempt = matching(ctx, req, provider, attempts)
   const denial = deniedBy(ctx, req, { provider, isOurs: attempt !== null })
   if (denial) {
     writeAttempts(ctx, res, [])
@@ -67,10 +67,14 @@ export async function takeAttempt(ctx: AuthContext, req: Request, res: Response,
 
 /** Returns this browser's attempt with the callback's `state`. Null: no attempt matches. Does not mark the state as used. */
 export function findAttempt(ctx: AuthContext, req: Request, provider: string): Attempt | null {
+  return matching(ctx, req, provider, readAttempts(ctx, req))
+}
+
+function matching(ctx: AuthContext, req: Request, provider: string, attempts: readonly Attempt[]): Attempt | null {
   const answer = callbackAnswer(ctx, req, provider)
   const state = answer.value('state', longestState)
   if (answer.mustBePosted && !isPostState(ctx, req, provider, state)) return null
-  return readAttempts(ctx, req).find((attempt) => attempt.provider === provider && sameText(attempt.random, state)) ?? null
+  return attempts.find((attempt) => attempt.provider === provider && sameText(attempt.random, state)) ?? null
 }
 
 /**

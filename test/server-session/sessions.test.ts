@@ -9,7 +9,7 @@ import { recordQueries } from '../support/record-queries'
 import { ask, attributesOf, by, device, idOf, isIn, logIn, member, rowsOf, sessionCookie } from './devices'
 
 /** Statements on the wire, BEGIN and COMMIT included; MariaDB has SET TRANSACTION before BEGIN, and no write that returns rows. */
-const loginCosts = { sqlite: 9, postgres: 5, mariadb: 8 }
+const loginCosts = { sqlite: 7, postgres: 5, mariadb: 8 }
 
 describe.each(await databases())('server-side sessions on $name', (database) => {
   const { start } = onLocal(database)

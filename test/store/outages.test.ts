@@ -63,6 +63,42 @@ describe('a SQLite file that another process holds', () => {
     })
   })
 
+  test('so does a unit that begins with a guarded change, which takes the lock without another statement', async () => {
+    const { store, statements, other } = await busyFile()
+    const user = await store.users.insert(newUser())
+    statements.splice(0)
+    await store.transaction(async (inside) => {
+      expect(await inside.users.recordLogin(user, new Date())).toMatchObject({ id: user.id })
+      expect(() => other.exec('begin immediate')).toThrow(/locked/)
+      await inside.users.findByEmail(user.email)
+    })
+    expect(statements.filter((sql) => sql === 'BEGIN IMMEDIATE;')).toEqual([])
+    other.exec('begin immediate')
+    const waiting = store.transaction((inside) => inside.users.recordLogin(user, new Date()))
+    await expect(waiting).rejects.toBeInstanceOf(ServiceUnavailableError)
+  })
+
+  test('a guarded change that changes nothing holds the lock too', async () => {
+    const { store, other } = await busyFile()
+    const user = await store.users.insert(newUser({ isActive: false }))
+    await store.transaction(async (inside) => {
+      expect(await inside.users.recordLogin(user, new Date())).toBeNull()
+      expect(() => other.exec('begin immediate')).toThrow(/locked/)
+    })
+  })
+
+  test('a unit that did not get the lock writes nothing more, even if its work goes on', async () => {
+    const { store, other } = await busyFile()
+    const { email } = newUser()
+    other.exec('begin immediate')
+    const unit = store.transaction(async (inside) => {
+      await inside.users.findByEmail(email).catch(() => other.exec('rollback'))
+      await inside.users.insert(newUser({ email })).catch(() => undefined)
+    })
+    await expect(unit).rejects.toBeInstanceOf(ServiceUnavailableError)
+    expect(await store.users.findByEmail(email)).toBeNull()
+  })
+
   test('a refused COMMIT does not leave the connection inside its transaction', async () => {
     const { store, other } = await busyFile()
     const { id } = await store.users.insert(newUser())

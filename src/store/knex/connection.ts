@@ -16,8 +16,8 @@ export interface Connection {
   /** Runs one statement. `verb` is the name of the method, for errors. */
   statement<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /**
-   * Runs one guarded change. With RETURNING, the change is one statement. Without RETURNING, it is two statements (a locking read and an
-   * UPDATE), which `guarded` runs in one transaction.
+   * Runs one guarded change. With RETURNING, the change is one statement, which must write. Without RETURNING, it is two statements (a
+   * locking read and an UPDATE), which `guarded` runs in one transaction.
    */
   guarded<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** Runs several statements in one transaction. If a transaction is open, the statements join the open transaction. */
@@ -61,6 +61,8 @@ interface InTransaction {
   readonly failures?: Error[]
   /** The methods that are still running, with their names. */
   readonly begun?: Map<Promise<unknown>, string>
+  /** Statements to send before the first statement, unless the first statement is a guarded change. */
+  readonly beforeRead?: readonly string[]
 }
 
 /**
@@ -71,29 +73,43 @@ interface InTransaction {
 export function transactionConnection(
   db: Queryable,
   dialect: Dialect,
-  { advise, refuse, failures, begun }: InTransaction = {},
+  { advise, refuse, failures, begun, beforeRead = [] }: InTransaction = {},
 ): Connection {
-  let last: Promise<unknown> = Promise.resolve()
+  let last: Promise<unknown> | null = null
   const whole: Connection['whole'] = (verb, work) => kept(begun, verb, work())
-  const statement: Connection['statement'] = (verb, run) => {
+  const inTurn = <T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T> => {
     const send = () => {
       refuse?.()
       return run(db)
     }
-    const sent = last.then(() => translating(verb, send, { advise, failures }))
+    const sent = (last ?? Promise.resolve()).then(() => translating(verb, send, { advise, failures }))
     last = sent.catch(() => undefined)
     return kept(begun, verb, sent)
+  }
+  const statement: Connection['statement'] = (verb, run) => {
+    const isFirst = last === null && beforeRead.length > 0
+    return inTurn(verb, isFirst ? async (db) => sendAll(db, beforeRead, failures).then(() => run(db)) : run)
   }
   const connection: Connection = {
     dialect,
     transaction: db,
     statement,
-    guarded: statement,
+    guarded: inTurn,
     together: statement,
     unit: (work) => whole('transaction', async () => work(connection)), // a host in JavaScript may return no promise
     whole,
   }
   return connection
+}
+
+/** Every failure ends the unit, also an unknown one, because the database may then be outside of a transaction. */
+async function sendAll(db: Queryable, statements: readonly string[], failures: Error[] = []): Promise<void> {
+  try {
+    for (const sql of statements) await db.raw(sql)
+  } catch (error) {
+    failures.push(translateDriverError('transaction', error))
+    throw error
+  }
 }
 
 /** The state of a unit. The deadline and the attempts of the unit share it. */
@@ -152,7 +168,7 @@ async function newUnit<T>(
     try {
       if (progress.isAbandoned) throw new ServiceUnavailableError()
       trx.on('query-error', (error: unknown) => refused.push(error))
-      const connection = transactionConnection(trx, dialect, { advise, refuse, failures, begun })
+      const connection = transactionConnection(trx, dialect, { advise, refuse, failures, begun, beforeRead: dialect.beforeRead })
       const result = await Promise.race([work(connection), progress.abandoned.then(refuseLate)])
       const [unended] = begun.values()
       if (unended) throw new Error(`The transaction ended before ${unended} did: await every method of the store`) // else the database could commit half of the method

@@ -23,7 +23,7 @@ export const postgresql: Dialect = {
   run: runPrepared,
   booleanToColumn: (value) => value,
   transaction: { isolationLevel: 'read committed' },
-  afterBegin: [],
+  beforeRead: [],
   beforeCommit: [],
   async withSchemaLock(db, work) {
     // The host's lock_timeout is meant for rows. Here we wait for another process, so we turn the timeout off. The lock's number is

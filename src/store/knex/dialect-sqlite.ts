@@ -19,8 +19,9 @@ export const sqlite: Dialect = {
   booleanToColumn: (value) => (value ? 1 : 0),
   transaction: {},
   // Knex begins a transaction without the write lock, so these statements begin it again with the write lock. Otherwise a transaction could
-  // read first and write later. If another process wrote in between, the transaction would fail with SQLITE_BUSY_SNAPSHOT, or deadlock.
-  afterBegin: ['COMMIT;', 'BEGIN IMMEDIATE;'],
+  // read first and write later. If another process wrote in between, the transaction would fail with SQLITE_BUSY_SNAPSHOT, or deadlock. A
+  // transaction that writes first has the write lock from its first statement.
+  beforeRead: ['COMMIT;', 'BEGIN IMMEDIATE;'],
   // SQLite may refuse a COMMIT and stay in the transaction. Knex would return the connection to its pool in that state. So we commit first,
   // and Knex then commits an empty transaction.
   beforeCommit: ['COMMIT;', 'BEGIN;'],

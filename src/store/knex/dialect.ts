@@ -39,8 +39,8 @@ export interface Dialect {
   run(db: Queryable, statement: Statement): Promise<Row[]>
   /** The options by which Knex begins a transaction at READ COMMITTED. */
   readonly transaction: Knex.TransactionConfig
-  /** Statements that a transaction sends before its work. */
-  readonly afterBegin: readonly string[]
+  /** Statements that a transaction sends before its first statement, unless the first statement is a guarded change. */
+  readonly beforeRead: readonly string[]
   /** Statements that a transaction sends after its work, before Knex commits. */
   readonly beforeCommit: readonly string[]
   /**

@@ -41,11 +41,12 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
       const login = { userId, provider, subject, at }
       const link = identities.match({ userId, provider, subject })
       if (!link) return null
+      const verb = 'identities.recordLogin'
       const rows = dialect.writesInWith
-        ? await connection.statement('identities.recordLogin', (db) => dialect.run(db, stampBoth(db, tables, login)))
-        : await connection.together('identities.recordLogin', (db) =>
-            dialect.rowLocks ? holdThenStamp(db, userId, link, at) : stampUserThenIdentity(db, login),
-          )
+        ? await connection.statement(verb, (db) => dialect.run(db, stampBoth(db, tables, login)))
+        : dialect.rowLocks
+          ? await connection.together(verb, (db) => holdThenStamp(db, userId, link, at))
+          : await connection.unit((inside) => stampUserThenIdentity(inside, verb, login))
       return rows.map(users.toRecord).find((user) => user.id === userId) ?? null
     },
 
@@ -65,9 +66,9 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
    * Records the login in SQLite. The first write locks the file, so the rows stay as the first write found them. Therefore the function
    * writes the user's row even if the table has no column for the login time.
    */
-  async function stampUserThenIdentity(db: Queryable, login: Login): Promise<Row[]> {
-    const rows = await dialect.run(db, stampUser(db, tables, login))
-    if (rows.length > 0) await dialect.run(db, stampIdentity(db, tables, login))
+  async function stampUserThenIdentity({ guarded }: Connection, verb: string, login: Login): Promise<Row[]> {
+    const rows = await guarded(verb, (db) => dialect.run(db, stampUser(db, tables, login)))
+    if (rows.length > 0) await guarded(verb, (db) => dialect.run(db, stampIdentity(db, tables, login)))
     return rows
   }
 

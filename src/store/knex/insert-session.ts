@@ -16,9 +16,9 @@ export async function insertSession(connection: Connection, tables: Tables, sess
 }
 
 /**
- * Inserts the session and revokes the user's sessions beyond `most`. The INSERT also counts the user's rows, at most `most` of them. The
- * count includes ended sessions, because then the database reads only an index. If the user has that many rows, the store looks for
- * sessions to revoke in a second statement. On MySQL, and if `insertDefaults` fills columns, the store always sends the second statement.
+ * Inserts the session and revokes the user's sessions beyond `most`. The INSERT also returns whether the user has at least `most` rows.
+ * Ended sessions count too, because then the database reads only an index. If the user has that many rows, the store looks for sessions to
+ * revoke in a second statement. On MySQL, and if `insertDefaults` fills columns, the store always sends the second statement.
  */
 export async function insertSessionWithin(connection: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
   const { sessions } = tables
@@ -28,31 +28,32 @@ export async function insertSessionWithin(connection: Connection, tables: Tables
   }
   sessions.newRow(session) // as above: throws if a column cannot hold a value
   const [row] = await connection.statement('sessions.insertWithin', (db) =>
-    connection.dialect.run(db, insertAndCount(db, tables, { ...sessions.fit(session), most })),
+    connection.dialect.run(db, insertAndLook(db, tables, { ...sessions.fit(session), offset: most - 1 })),
   )
-  return Number(row?.[ROWS]) < most ? 0 : endUnused(connection, tables, session, most)
+  return (row?.[FULL] ?? null) === null ? 0 : endUnused(connection, tables, session, most)
 }
 
 function isAlwaysTheSame({ dialect }: Connection, { sessions }: Tables): boolean {
   return dialect.returning && !sessions.hostFillsColumns
 }
 
-/** The alias of the number of rows. Has only lower-case letters, because a host's name mapper changes other names. */
-const ROWS = 'sessionrows'
+/** The alias of the answer. Has only lower-case letters, because a host's name mapper changes other names. */
+const FULL = 'sessionsfull'
 
-type Counted = SessionRecord & { readonly most: number }
+type Looking = SessionRecord & { readonly offset: number }
 
 const allSlots = ({ sessions }: Tables) => slotsOf<SessionRecord>([...sessions.fields])
 
 const insertOne = compiledFor<SessionRecord>((db, tables) => db(tables.sessions.name).insert(tables.sessions.newRow(allSlots(tables))))
 
-const insertAndCount = compiledFor<Counted>((db, tables) => {
+/** Returns null for an account with fewer rows. On SQLite this takes half the time of a count. */
+const insertAndLook = compiledFor<Looking>((db, tables) => {
   const { sessions } = tables
-  const slots = slotsOf<Counted>([...sessions.fields, 'most'])
-  const bindings = [sessions.name, sessions.bareColumn('userId'), sessions.value('userId', slots.userId) ?? '', slots.most, 'counted', ROWS]
+  const slots = slotsOf<Looking>([...sessions.fields, 'offset'])
+  const bindings = [sessions.name, sessions.bareColumn('userId'), sessions.value('userId', slots.userId) ?? '', slots.offset, FULL]
   return db(sessions.name)
     .insert(sessions.newRow(slots))
-    .returning(db.raw('(select count(*) from (select 1 from ?? where ?? = ? limit ?) as ??) as ??', bindings))
+    .returning(db.raw('(select 1 from ?? where ?? = ? limit 1 offset ?) as ??', bindings))
 })
 
 /** Selects the other live sessions of the user. */

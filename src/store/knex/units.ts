@@ -27,7 +27,6 @@ export async function inTransaction<T>(
   }
   const container = async (trx: Knex.Transaction) => {
     if (trx.isCompleted()) throw new Error('Knex calls this also where BEGIN failed, and has that error already')
-    await send(trx, dialect.afterBegin)
     const result = await work(trx).catch(async (error: unknown) => {
       failures.push(error)
       if (isWaiting()) await dropUnlessAnswering(trx)
