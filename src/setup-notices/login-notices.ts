@@ -7,8 +7,10 @@ import type { SeenRequest } from './request-notices'
  */
 export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>, redirectUri: string): Notice | null {
   const forwarded = app.get('trust proxy') ? [headers['x-forwarded-host'] ?? []].flat()[0]?.split(',')[0]?.trim() : undefined
+  const host = forwarded ?? headers.host
+  if (redirectUri.split('/', 3)[2] === host) return null // the usual case, without parsing
   const { protocol, host: expected } = new URL(redirectUri)
-  const seen = hostOf(protocol, forwarded ?? headers.host)
+  const seen = hostOf(protocol, host)
   if (seen === null || seen === expected) return null
   return {
     level: 'warn',

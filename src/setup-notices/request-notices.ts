@@ -82,9 +82,9 @@ function mountFix(mountedAt: string | null, prefix: string): string {
 }
 
 /** Warns about a body parser that leaves no object. The routes need an object, and only parsers of JSON or forms leave an object. */
-export function unparsedBody({ body, readableDidRead }: SeenRequest): Notice | null {
-  const left = Buffer.isBuffer(body) ? 'a Buffer' : typeof body === 'string' ? 'a string' : null
-  if (left === null || !readableDidRead) return null
+export function unparsedBody(req: SeenRequest): Notice | null {
+  const left = Buffer.isBuffer(req.body) ? 'a Buffer' : typeof req.body === 'string' ? 'a string' : null
+  if (left === null || !req.readableDidRead) return null // nearly every request ends at the first check; Node's getter is slower
   return {
     level: 'warn',
     entry: 'body-parser',

@@ -7,12 +7,12 @@ import type { Queryable, Row } from './queryable'
 
 export async function insertSession(connection: Connection, tables: Tables, session: SessionRecord): Promise<void> {
   const { sessions } = tables
-  const row = sessions.newRow(session) // throws if a column cannot hold a value
-  await connection.statement('sessions.insert', async (db) =>
-    isAlwaysTheSame(connection, tables)
-      ? connection.dialect.run(db, insertOne(db, tables, sessions.fit(session)))
-      : db(sessions.name).insert(row),
-  )
+  if (!isAlwaysTheSame(connection, tables)) {
+    const row = sessions.newRow(session)
+    return connection.statement('sessions.insert', async (db) => void (await db(sessions.name).insert(row)))
+  }
+  sessions.toRow(session) // throws if a column cannot hold a value
+  await connection.statement('sessions.insert', (db) => connection.dialect.run(db, insertOne(db, tables, sessions.fit(session))))
 }
 
 /**
@@ -26,7 +26,7 @@ export async function insertSessionWithin(connection: Connection, tables: Tables
     await insertSession(connection, tables, session)
     return endUnused(connection, tables, session, most)
   }
-  sessions.newRow(session) // as above: throws if a column cannot hold a value
+  sessions.toRow(session) // as above: throws if a column cannot hold a value
   const [row] = await connection.statement('sessions.insertWithin', (db) =>
     connection.dialect.run(db, insertAndLook(db, tables, { ...sessions.fit(session), offset: most - 1 })),
   )
