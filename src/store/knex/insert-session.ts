@@ -30,7 +30,7 @@ export async function insertSessionWithin(connection: Connection, tables: Tables
   const [row] = await connection.statement('sessions.insertWithin', (db) =>
     connection.dialect.run(db, insertAndLook(db, tables, { ...sessions.fit(session), offset: most - 1 })),
   )
-  return (row?.[FULL] ?? null) === null ? 0 : endUnused(connection, tables, session, most)
+  return row?.[FULL] === null ? 0 : endUnused(connection, tables, session, most) // looks too if a host's mapper changed the name
 }
 
 function isAlwaysTheSame({ dialect }: Connection, { sessions }: Tables): boolean {
