@@ -12,8 +12,9 @@ const newPassword = 'another quiet harbour'
 /**
  * What each operation costs: statements on the wire, BEGIN and COMMIT included. The contract asks for at most 5 at a login and
  * 2 at its refusal on PostgreSQL; the rest is what was measured, so that nobody adds one without noticing. MariaDB has
- * SET TRANSACTION before BEGIN, no write that returns rows, and a query that counts the person's sessions. SQLite, which is in this process, sends two
- * statements more at the end of a unit, and two before its first statement, unless that is a guarded change, as at a login.
+ * SET TRANSACTION before BEGIN, no write that returns rows, and a query that looks for sessions beyond the limit. SQLite, which is in
+ * this process, sends two statements more at the end of a unit, and two before its first statement, unless that is a guarded change, as
+ * at a login.
  */
 const costs = {
   sqlite: { login: 7, rehashingLogin: 7, refusal: 1, signup: 9, activation: 14, reset: 15, change: 15 },

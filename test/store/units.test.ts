@@ -36,7 +36,7 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
   const wordsOf = (seen: readonly { sql: string }[]) =>
     seen.flatMap(({ sql }) => /^(begin|insert|update|commit|rollback)/.exec(sql.toLowerCase())?.[0] ?? [])
 
-  /** The statements of one unit. On SQLite the write lock is taken first, and COMMIT is sent before Knex sends its own. */
+  /** The statements of one unit. On SQLite the write lock is taken before a first insert, and COMMIT is sent before Knex sends its own. */
   const wordsOfUnit = (...words: string[]) =>
     name === 'sqlite'
       ? ['begin', ...(words.length > 0 ? ['commit', 'begin'] : []), ...words, 'commit', 'begin', 'commit']

@@ -6,7 +6,7 @@ import type { UnitOptions } from '../auth-store'
 import type { Dialect } from './dialect'
 import { type Advise, isConflict, translateDriverError } from './driver-errors'
 import type { Queryable } from './queryable'
-import { inTransaction } from './units'
+import { inTransaction, sendAll } from './units'
 
 /** Runs the methods of a store: on the host's pool, or inside one transaction. */
 export interface Connection {
@@ -100,16 +100,6 @@ export function transactionConnection(
     whole,
   }
   return connection
-}
-
-/** Every failure ends the unit, also an unknown one, because the database may then be outside of a transaction. */
-async function sendAll(db: Queryable, statements: readonly string[], failures: Error[] = []): Promise<void> {
-  try {
-    for (const sql of statements) await db.raw(sql)
-  } catch (error) {
-    failures.push(translateDriverError('transaction', error))
-    throw error
-  }
 }
 
 /** The state of a unit. The deadline and the attempts of the unit share it. */

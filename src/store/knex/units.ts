@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { Dialect } from './dialect'
 import { translateDriverError } from './driver-errors'
+import type { Queryable } from './queryable'
 
 /** How long a connection may stay silent before the store closes the connection. */
 const answerMs = 1_000
@@ -18,13 +19,6 @@ export async function inTransaction<T>(
   isWaiting: () => boolean,
 ): Promise<T> {
   const failures: unknown[] = [] // kept here, because Knex rejects with another error if ROLLBACK fails too
-  const send = async (trx: Knex.Transaction, statements: readonly string[]) => {
-    for (const statement of statements)
-      await trx.raw(statement).catch((error: unknown) => {
-        failures.push(translateDriverError('transaction', error))
-        throw error
-      })
-  }
   const container = async (trx: Knex.Transaction) => {
     if (trx.isCompleted()) throw new Error('Knex calls this also where BEGIN failed, and has that error already')
     const result = await work(trx).catch(async (error: unknown) => {
@@ -32,7 +26,7 @@ export async function inTransaction<T>(
       if (isWaiting()) await dropUnlessAnswering(trx)
       throw error
     })
-    await send(trx, dialect.beforeCommit)
+    await sendAll(trx, dialect.beforeCommit, failures)
     return result
   }
   try {
@@ -40,6 +34,19 @@ export async function inTransaction<T>(
     return await knex.transaction(container, { ...dialect.transaction, doNotRejectOnRollback: false })
   } catch (error) {
     throw failures.length > 0 ? failures[0] : translateDriverError('transaction', error)
+  }
+}
+
+/**
+ * Sends statements that begin or end a transaction. Every failure ends the unit, also an unknown one, because the database may then be
+ * outside of a transaction.
+ */
+export async function sendAll(db: Queryable, statements: readonly string[], failures: unknown[] = []): Promise<void> {
+  try {
+    for (const sql of statements) await db.raw(sql)
+  } catch (error) {
+    failures.push(translateDriverError('transaction', error))
+    throw error
   }
 }
 
