@@ -118,6 +118,21 @@ for (const database of await databases()) {
       for (const index of indexes) await expect(drop(index)).rejects.toThrow()
     })
 
+    test('a login writes no index of the users on SQLite and PostgreSQL, because none contains the time of the login', async () => {
+      opened = await database.open()
+      await createAuthTables(opened.knex)
+      const query = {
+        sqlite: "select name from sqlite_master where type = 'index' and tbl_name = 'auth_users' and sql like '%last_login_at%'",
+        postgres:
+          "select indexname as name from pg_indexes where schemaname = current_schema() and tablename = 'auth_users' and indexdef like '%last_login_at%'",
+        mariadb:
+          "select index_name as name from information_schema.statistics where table_schema = database() and table_name = 'auth_users' and column_name = 'last_login_at'",
+      }[database.name]
+      const answer = await opened.knex.raw(query)
+      const rows: { name: string }[] = { sqlite: answer, postgres: answer.rows, mariadb: answer[0] }[database.name]
+      expect(rows.map(({ name }) => name)).toEqual(database.name === 'mariadb' ? ['auth_users_list'] : [])
+    })
+
     test('24.7: names get the width that an index can hold, and nobody can have chosen a longer one', async () => {
       opened = await database.open()
       const { knex } = opened

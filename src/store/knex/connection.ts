@@ -153,11 +153,10 @@ async function newUnit<T>(
     // After any failure, the database may have ended the transaction.
     if (isOver || failures.length > 0) throw new Error('The transaction has ended, and a statement came too late')
   }
-  const refused: unknown[] = []
   const whole = async (trx: Knex.Transaction) => {
     try {
       if (progress.isAbandoned) throw new ServiceUnavailableError()
-      trx.on('query-error', (error: unknown) => refused.push(error))
+      const refused = refusalsIn(trx)
       const connection = transactionConnection(trx, dialect, { advise, refuse, failures, begun, beforeRead: dialect.beforeRead })
       const result = await Promise.race([work(connection), progress.abandoned.then(refuseLate)])
       const [unended] = begun.values()
@@ -178,6 +177,16 @@ async function newUnit<T>(
   } catch (error) {
     throw [error, ...failures].find(isConflict) ?? error
   }
+}
+
+/**
+ * Returns a list that receives the errors of all statements in the transaction. The listener must not see the work of the unit: V8 keeps
+ * Knex's transaction objects after their end, until the next collection of old objects, and with them everything that their listeners see.
+ */
+function refusalsIn(trx: Knex.Transaction): readonly unknown[] {
+  const refused: unknown[] = []
+  trx.on('query-error', (error: unknown) => refused.push(error))
+  return refused
 }
 
 function refuseLate(): never {

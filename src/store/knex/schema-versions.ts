@@ -4,7 +4,7 @@ import type { Version } from './version'
 const ofUser = (users: string): string => `foreign key (user_id) references ${users} on delete cascade`
 
 const onUsers = { table: 'auth_users', record: 'users' } as const
-const listed = 'created_at, id, is_active, is_admin, updated_at, last_login_at, email_verified_at, activated_at, totp_enabled_at'
+const listed = 'created_at, id, is_active, is_admin, updated_at, email_verified_at, activated_at, totp_enabled_at'
 
 export const VERSIONS: readonly Version[] = [
   {
@@ -216,13 +216,12 @@ export const VERSIONS: readonly Version[] = [
       { ...onUsers, name: 'auth_users_admins', columns: 'is_admin, created_at, id', on: ['sqlite', 'mysql'] },
       // This index has the expression of `TextConditions`, so that the comparisons and `startswith` can use the index.
       { ...onUsers, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
-      // This index contains every column that a filter can use, so that SQLite reads only matching rows. PostgreSQL needs no such index,
-      // because it reads the whole table equally fast. There, the index would even make every login slower, because it contains a column
-      // that each login writes.
+      // This index contains the columns that filters use, so that SQLite reads only matching rows. It omits `last_login_at`, because every
+      // login would then write the index too. PostgreSQL needs no such index, because it reads the whole table equally fast.
       { ...onUsers, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
       // InnoDB stores rows in the order of their random keys. Without an index, reading a large table in the order of the list takes a
       // minute. `email` and `name` have an index each, because an index with both would not fit into a buffer pool of 128 MiB.
-      { ...onUsers, name: 'auth_users_list', columns: listed, on: ['mysql'] },
+      { ...onUsers, name: 'auth_users_list', columns: `${listed}, last_login_at`, on: ['mysql'] },
       { ...onUsers, name: 'auth_users_list_email', columns: 'created_at, id, email', on: ['mysql'] },
       { ...onUsers, name: 'auth_users_list_name', columns: 'created_at, id, name', on: ['mysql'] },
     ],
