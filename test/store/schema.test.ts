@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
@@ -118,7 +119,7 @@ for (const database of await databases()) {
       for (const index of indexes) await expect(drop(index)).rejects.toThrow()
     })
 
-    test('a login writes no index of the users on SQLite and PostgreSQL, because none contains the time of the login', async () => {
+    test('no index of the users contains the time of the last login, except on MariaDB', async () => {
       opened = await database.open()
       await createAuthTables(opened.knex)
       const query = {
@@ -132,6 +133,32 @@ for (const database of await databases()) {
       const rows: { name: string }[] = { sqlite: answer, postgres: answer.rows, mariadb: answer[0] }[database.name]
       expect(rows.map(({ name }) => name)).toEqual(database.name === 'mariadb' ? ['auth_users_list'] : [])
     })
+
+    if (database.name === 'sqlite') {
+      test('a login, and an UPDATE that only locks the row, write no index of the users', async () => {
+        opened = await database.open()
+        const { knex } = opened
+        await createAuthTables(knex)
+        const store = createKnexStore({ knex })
+        const { id, hashedPassword } = await store.users.insert(newUser())
+        await store.identities.insert(newIdentity(id, { provider: 'google', subject: 's-1' }))
+        const updates: { sql: string; bindings: readonly Knex.Value[] }[] = []
+        knex.on('query', (query) => void (/^update .*auth_users/is.test(query.sql) && updates.push(query)))
+        expect(await store.users.recordLogin({ id, hashedPassword: hashedPassword ?? '' }, later(1))).not.toBeNull()
+        expect(await store.identities.recordLogin({ userId: id, provider: 'google', subject: 's-1' }, later(2))).not.toBeNull()
+        expect(await store.users.lock(id)).not.toBeNull()
+        await store.users.lockAdmins()
+        expect(updates).toHaveLength(4)
+        for (const { sql, bindings } of updates) {
+          const steps: { opcode: string }[] = await knex.raw(`explain ${sql}`, bindings)
+          expect(steps.map(({ opcode }) => opcode)).toContain('Insert') // the row
+          expect(
+            steps.filter(({ opcode }) => /^Idx(Insert|Delete)$/.test(opcode)),
+            sql,
+          ).toEqual([])
+        }
+      })
+    }
 
     test('24.7: names get the width that an index can hold, and nobody can have chosen a longer one', async () => {
       opened = await database.open()

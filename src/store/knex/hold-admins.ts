@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Dialect } from './dialect'
+import { touchedColumn } from './hold-user'
 import type { Queryable } from './queryable'
 import type { Row } from './table'
 import type { UsersTable } from './users-table'
@@ -13,7 +14,7 @@ export async function holdAdmins(db: Queryable, dialect: Dialect, users: UsersTa
   const wanted = (query: Knex.QueryBuilder): Knex.QueryBuilder =>
     role ? role.where(query.where(users.where({ isActive: true })), true) : query.where(users.where({ isActive: true, isAdmin: true }))
   if (!dialect.rowLocks) {
-    const column = users.bareColumn('isActive')
+    const column = touchedColumn(users)
     return wanted(db(users.name))
       .update({ [column]: db.ref(column) })
       .returning([...users.selection])

@@ -10,6 +10,14 @@ import type { Row, Table } from './table'
 export async function holdUser(db: Queryable, dialect: Dialect, users: Table<UserRecord>, wanted: Partial<UserRecord>): Promise<Row[]> {
   const query = db(users.name).where(users.where(wanted))
   if (dialect.rowLocks) return query.select([...users.selection]).forUpdate()
-  const column = users.bareColumn('isActive')
+  const column = touchedColumn(users)
   return query.update({ [column]: db.ref(column) }).returning([...users.selection])
+}
+
+/**
+ * Returns the column for an UPDATE that only locks the row, by setting the column to its own value. SQLite also writes every index that
+ * contains the column, and no index of ours contains `lastLoginAt`.
+ */
+export function touchedColumn(users: Table<UserRecord>): string {
+  return users.bareColumn(users.fields.has('lastLoginAt') ? 'lastLoginAt' : 'isActive')
 }

@@ -3,6 +3,7 @@ import type { IdentityStore, IdentityWithUser, UserRecord } from '../auth-store'
 import { compiledFor, compiledSelect, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { touchedColumn } from './hold-user'
 import { insertRecord } from './insert-record'
 import type { Queryable } from './queryable'
 import type { Row } from './table'
@@ -120,11 +121,11 @@ function linked(db: Queryable, { identities }: Tables, { userId, provider, subje
 const stampUser = compiledFor<Login>((db, tables) => {
   const { users } = tables
   const login = slotsOfLogin()
-  const active = users.bareColumn('isActive')
+  const touched = touchedColumn(users)
   return db(users.name)
     .where(users.where({ id: login.userId, isActive: true }))
     .whereExists(linked(db, tables, login).select(db.raw('1')))
-    .update({ [active]: db.ref(active), ...users.toRow({ lastLoginAt: login.at }) })
+    .update({ [touched]: db.ref(touched), ...users.toRow({ lastLoginAt: login.at }) })
     .returning([...users.selection])
 })
 

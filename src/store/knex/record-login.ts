@@ -3,7 +3,7 @@ import type { UserRecord } from '../auth-store'
 import { compiledFor, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
-import { holdUser } from './hold-user'
+import { holdUser, touchedColumn } from './hold-user'
 import type { Queryable } from './queryable'
 import type { Row, Table } from './table'
 
@@ -35,11 +35,11 @@ export async function recordLogin(connection: Connection, tables: Tables, seen: 
  * locks the row.
  */
 function stampInOneStatement(db: Queryable, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Knex.QueryBuilder {
-  const active = users.bareColumn('isActive')
+  const touched = touchedColumn(users)
   const wanted = db(users.name).where(users.where({ isActive: true }))
   return users
     .whereExactly(wanted, seen)
-    .update({ [active]: db.ref(active), ...users.toRow(stamp) })
+    .update({ [touched]: db.ref(touched), ...users.toRow(stamp) })
     .returning([...users.selection])
 }
 
