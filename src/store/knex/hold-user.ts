@@ -16,7 +16,7 @@ export async function holdUser(db: Queryable, dialect: Dialect, users: Table<Use
 
 /**
  * Returns the column for an UPDATE that only locks the row, by setting the column to its own value. SQLite also writes every index that
- * contains the column, and no index of ours contains `lastLoginAt`.
+ * contains the column. There, no index of ours contains `lastLoginAt`.
  */
 export function touchedColumn(users: Table<UserRecord>): string {
   return users.bareColumn(users.fields.has('lastLoginAt') ? 'lastLoginAt' : 'isActive')
