@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import knex from 'knex'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { trustedStore } from '../../src/context'
+import type { UnitOptions } from '../../src/store/auth-store'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase, type OpenOptions } from '../support/databases'
@@ -186,6 +187,30 @@ test('what is compiled inside a transaction keeps nothing of it', async () => {
   }
   expect(clients.size).toBeGreaterThan(0)
   expect([...clients].filter((client) => client.deref() !== undefined)).toEqual([])
+  await opened.close()
+})
+
+test('a collection of young objects frees the result of a unit', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as (options: { type: 'minor' }) => void // only there with the flag
+  const [sqlite] = reachable
+  const opened = await sqlite?.open({ memory: true })
+  if (!opened) throw new Error('SQLite is always there')
+  const store = createKnexStore({ knex: opened.knex })
+  const megabyte = () => Array.from({ length: 128 }, () => new Array(1024).fill(0.5))
+  async function bytesKept(units: number, options?: UnitOptions): Promise<number> {
+    collect({ type: 'minor' })
+    const before = process.memoryUsage().heapUsed
+    for (let times = 0; times < units; times++) await store.transaction(async () => megabyte(), options)
+    for (let turn = 0; turn < 3; turn++) {
+      await new Promise(setImmediate)
+      collect({ type: 'minor' })
+    }
+    return process.memoryUsage().heapUsed - before
+  }
+  await bytesKept(20)
+  expect(await bytesKept(20)).toBeLessThan(5_000_000)
+  expect(await bytesKept(20, { deadlineMs: 60_000 })).toBeLessThan(5_000_000)
   await opened.close()
 })
 

@@ -102,19 +102,28 @@ export function transactionConnection(
   return connection
 }
 
-/** The state of a unit. The deadline and the attempts of the unit share it. */
+/**
+ * The state of a unit. The deadline and the attempts of the unit share it. `abandon` must be a method: V8 keeps a function that is assigned
+ * to a property until the next collection of old objects, and with it everything that the function sees.
+ */
 class Progress {
   isCommitting = false
   /** True after the deadline. */
   isAbandoned = false
-  abandon: () => void = () => undefined
   /** Resolves when the unit is abandoned. An AbortController would cost each unit some 6 µs. */
-  readonly abandoned = new Promise<void>((resolve) => {
-    this.abandon = () => {
-      this.isAbandoned = true
-      resolve()
-    }
-  })
+  readonly abandoned: Promise<void>
+  #resolve: () => void = () => undefined
+
+  constructor() {
+    this.abandoned = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+  }
+
+  abandon(): void {
+    this.isAbandoned = true
+    this.#resolve()
+  }
 }
 
 /** How long a COMMIT may take after the deadline. After that time, we do not know whether the database committed the work. */

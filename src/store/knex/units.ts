@@ -19,19 +19,20 @@ export async function inTransaction<T>(
   isWaiting: () => boolean,
 ): Promise<T> {
   const failures: unknown[] = [] // kept here, because Knex rejects with another error if ROLLBACK fails too
+  let result: T | undefined // not given to Knex: its transaction object would keep it until the next collection of old objects
   const container = async (trx: Knex.Transaction) => {
     if (trx.isCompleted()) throw new Error('Knex calls this also where BEGIN failed, and has that error already')
-    const result = await work(trx).catch(async (error: unknown) => {
+    result = await work(trx).catch(async (error: unknown) => {
       failures.push(error)
       if (isWaiting()) await dropUnlessAnswering(trx)
       throw error
     })
     await sendAll(trx, dialect.beforeCommit, failures)
-    return result
   }
   try {
     // Without `doNotRejectOnRollback: false`, Knex treats a rejection without a reason as a success.
-    return await knex.transaction(container, { ...dialect.transaction, doNotRejectOnRollback: false })
+    await knex.transaction(container, { ...dialect.transaction, doNotRejectOnRollback: false })
+    return result as T
   } catch (error) {
     throw failures.length > 0 ? failures[0] : translateDriverError('transaction', error)
   }
