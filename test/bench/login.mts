@@ -16,6 +16,7 @@ import {
   byHandUngated,
   doorward,
   doorwardNodeRs,
+  newPerson,
   type Person,
   passport,
 } from './lib/products.mjs'
@@ -28,6 +29,8 @@ import { quantile } from './lib/statistics.mjs'
 const options = readOptions({ rounds: 4 })
 const milliseconds = roundLength(options.quick ? { warmUp: 1_000, round: 1_000 } : { warmUp: 12_000, round: 2_500 })
 const inFlight = 64
+/** So many that nobody gets to `maxSessionsPerUser`, past which each login revokes a session. */
+const peoplePerConnection = 2
 /** The burst that a flood begins with is over. */
 const settled = 400
 const pingEvery = 5
@@ -143,8 +146,16 @@ async function rawHash(engine: string): Promise<Entrant> {
 
 async function logins(running: RunningProduct, engine: string): Promise<Entrant> {
   const { name, server, client, connections, stop } = running
-  const people: Person[] = []
-  while (people.length < 4) people.push(await signUpSomebody(running))
+  const people: Person[] = [await signUpSomebody(running)]
+  for (let round = 0; round < peoplePerConnection; round++)
+    await Promise.all(
+      connections.map(async (connection) => {
+        const person = newPerson()
+        const { status, body } = await connection.ask(client.signUp(person))
+        if (status >= 300) throw new Error(`${name}: a signup answered ${status} ${body}`)
+        people.push(person)
+      }),
+    )
   const requests = people.map((person) => client.logIn(person))
   const host = await openConnection(server.origin)
   return {

@@ -1,5 +1,6 @@
 /**
- * Signups, 16 in flight: doorward beside those that have a signup. Fails when doorward misses a goal.
+ * Signups, 16 in flight: doorward beside those that have a signup. doorward's time grid is off, because with it each answer waits for the
+ * next half second, whatever the machine does meanwhile. Fails when doorward misses a goal.
  * `npm run bench -- signup [--rounds 4] [--quick] [--write] [--only text]`, at a quiet moment.
  */
 import { load, settling } from './lib/load.mjs'
@@ -17,7 +18,7 @@ async function main(): Promise<number> {
   const products = [doorward, doorwardNodeRs, byHand, betterAuth, betterAuthArgon2].filter(
     ({ name }) => options.only === null || /^doorward|^by hand$/.test(name) || name.includes(options.only),
   )
-  const running = await Promise.all(products.map((product) => runProduct(product, 16)))
+  const running = await Promise.all(products.map((product) => runProduct(product, 16, { BENCH_GRID: '0' })))
   for (const one of running) await signUpSomebody(one)
   const names = running.map(({ name }) => name)
   const measured = await measureInRounds(names, options.rounds, async (wanted, round) => {

@@ -1,6 +1,7 @@
 /**
  * doorward from its build, as in its documentation: local accounts, one social provider where BENCH_PROVIDER names one, a
- * guarded route, a host's own route. BENCH_DELIVERY: its `tokenDelivery`. Budgets are off, because the load comes from one address.
+ * guarded route, a host's own route. BENCH_DELIVERY: its `tokenDelivery`. BENCH_GRID: its `timingGridMilliseconds`. Budgets are off, because
+ * the load comes from one address.
  */
 import { createRequire } from 'node:module'
 import express from 'express'
@@ -25,6 +26,7 @@ await serve(async (origin) => {
       cookieSecure: false,
       linksInProduction: true,
       tokenDelivery: process.env.BENCH_DELIVERY ?? 'bearer',
+      ...(process.env.BENCH_GRID && { timingGridMilliseconds: Number(process.env.BENCH_GRID) }),
     },
     store: createKnexStore({ knex }),
     ...(provider && { providers: { stub: clientOf(provider) } }),
