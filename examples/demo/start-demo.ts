@@ -53,9 +53,15 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
 
     acmeId.server.on('request', createAcmeId(providerUrl, client))
     octoId.server.on('request', createOctoId(octoClient))
-    const hostApp = await createHostApp({ url, issuer: providerUrl, client, octo: { url: octoUrl, client: octoClient }, databaseFile, now })
-    closers.push(hostApp.close)
-    host.server.on('request', hostApp.app)
+    const making = createHostApp({ url, issuer: providerUrl, client, octo: { url: octoUrl, client: octoClient }, databaseFile, now })
+    // The server listens already, so a request can arrive before the app exists. Such a request waits for the app.
+    host.server.on('request', (req, res) => {
+      making.then(
+        ({ app }) => app(req, res),
+        () => res.destroy(),
+      )
+    })
+    closers.push((await making).close)
     return { url, providerUrl, octoUrl, close }
   } catch (error) {
     await close()

@@ -1,9 +1,37 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { startDemo } from '../../examples/demo/start-demo'
+import { freePort } from '../support/free-port'
 import { type DemoRun, runDemo } from './demo-run'
 import { type Visit, Visitor } from './visitor'
 
 const maya = 'acme-4711'
 const jonas = 'acme-4712'
+
+test('a request that arrives while the demo starts is answered as soon as the demo is ready', async () => {
+  const port = await freePort()
+  // In a thread of its own: the demo's thread is busy while it starts.
+  const browser = new Worker(askAtOnce, { eval: true, workerData: `http://127.0.0.1:${port}/` })
+  await once(browser, 'message')
+  const answered = once(browser, 'message')
+  const demo = await startDemo({ port })
+  expect(await answered).toEqual([200])
+  await browser.terminate()
+  await demo.close()
+})
+
+/** Connects until something listens, then waits ten seconds for the answer. */
+const askAtOnce = `
+  const { get } = require('node:http')
+  const { parentPort, workerData } = require('node:worker_threads')
+  const ask = () =>
+    get(workerData, { timeout: 10_000 }, (response) => parentPort.postMessage(response.statusCode))
+      .on('timeout', () => parentPort.postMessage('no answer'))
+      .on('error', () => setTimeout(ask, 5))
+  ask()
+  parentPort.postMessage('asking')
+`
 
 describe('the demo, over HTTP against a real OpenID provider', () => {
   let demo: DemoRun
