@@ -23,6 +23,12 @@ export function amrToText(amr: readonly AuthMethod[]): string {
   return amr.join(' ')
 }
 
+/**
+ * The stored text of a session that lost its last method. An empty text says that the methods are unknown, and then the methods of the
+ * request's access token count.
+ */
+export const noMethods = 'none'
+
 /** Returns the methods of a stored text. The text is null in rows from before the column existed. Such rows have no methods. */
 export function amrFromText(text: string | null): AuthMethod[] {
   return (text ?? '').split(' ').filter(isAuthMethod)

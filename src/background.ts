@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { ServiceUnavailableError } from './errors'
 import { inTime } from './in-time'
-import { describeError, type Logger } from './logger'
+import { describeError, type Logger, logCounted } from './logger'
 
 /**
  * Runs work that no response waits for. The work starts after a random delay. Therefore neither the time of the response nor the time of
@@ -18,10 +18,8 @@ export interface Background {
    * method logs that, skips the work and returns false.
    */
   runIfRoom(name: string, work: () => Promise<unknown>): boolean
-  /** Starts all waiting work now. From now on, new work starts without a delay. */
-  hurry(): void
-  /** Returns null if there is no work. Otherwise returns a promise that resolves when all of the current work has ended. */
-  ended(): Promise<unknown> | null
+  /** Starts all waiting work now. Resolves when this work, and the work that already runs, has ended. Later work is not affected. */
+  finish(): Promise<unknown>
 }
 
 /**
@@ -46,14 +44,13 @@ export const startDelayMs = [200, 2_000] as const
 export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boolean }): Background {
   const underWay = new Set<Promise<void>>()
   const waiting = new Set<() => void>()
-  let isHurried = !isDelayed
 
   /**
-   * Waits a random time. `hurry` ends the wait. The timer does not keep the process alive. A process that stops calls `drain`, which starts
+   * Waits a random time. `finish` ends the wait. The timer does not keep the process alive. A process that stops calls `drain`, which starts
    * the waiting work at once.
    */
   function wait(): Promise<void> | undefined {
-    if (isHurried) return undefined
+    if (!isDelayed) return undefined
     return new Promise((resolve) => {
       const timer = setTimeout(begin, randomInt(startDelayMs[0], startDelayMs[1] + 1))
       timer.unref()
@@ -84,13 +81,18 @@ export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boo
     },
     runIfRoom(name, work) {
       const isStarted = start(name, work)
-      if (!isStarted) logger.error({ work: name }, 'doorward: too much work after responses is running, so this work was skipped')
+      if (!isStarted)
+        logCounted(logger, {
+          level: 'error',
+          kind: `skipped ${name}`,
+          fields: { work: name },
+          message: 'doorward: too much work after responses is running, so this work was skipped',
+        })
       return isStarted
     },
-    hurry() {
-      isHurried = true
+    finish() {
       for (const begin of waiting) begin()
+      return Promise.all(underWay)
     },
-    ended: () => (underWay.size === 0 ? null : Promise.all(underWay)),
   }
 }

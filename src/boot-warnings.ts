@@ -20,8 +20,10 @@ const warnings: readonly ((boot: Boot) => void)[] = [
   warnOfUnprovenLinking,
   warnOfUnknownVerification,
   warnOfPlainSecrets,
+  warnOfUnnamedSessions,
   warnOfNoLogin,
   warnOfNoUndo,
+  warnOfNoFreshness,
   warnOfMissingTexts,
   tellRedirectUris,
 ]
@@ -109,6 +111,15 @@ function warnOfPlainSecrets({ settings, logger }: Boot): void {
   logger.warn({}, 'doorward: TOTP secrets are stored unencrypted; set mfaSecretKey (AUTH_MFA_SECRET_KEY) to encrypt them.')
 }
 
+/** Warns about what an app loses with access tokens that name no session. */
+function warnOfUnnamedSessions({ settings, logger }: Boot): void {
+  if (settings.accessTokenSessionClaims) return
+  logger.warn(
+    {},
+    'doorward: accessTokenSessionClaims (AUTH_ACCESS_TOKEN_SESSION_CLAIMS) is false, so access tokens name no session and no time of login. Routes that need the session also need its refresh token: as a cookie, as refresh_token in the body, or in the header X-Refresh-Token. See docs/sessions.md.',
+  )
+}
+
 function warnOfNoLogin({ settings, logger }: Boot): void {
   if (settings.localAccountsEnabled || settings.oauthEnabled || settings.passkeysEnabled) return
   logger.warn(
@@ -122,6 +133,15 @@ function warnOfNoUndo({ options, settings, logger }: Boot): void {
   logger.warn(
     {},
     'doorward: notices have no undo link, because the public address is unknown. Set publicUrl (AUTH_PUBLIC_URL) or undoUrlTemplate (AUTH_UNDO_URL_TEMPLATE). To have no undo links, set undoSeconds: 0. See docs/undo.md.',
+  )
+}
+
+/** Warns in production only, because a test of the specification's client sets 0 too. */
+function warnOfNoFreshness({ settings, production, logger }: Boot): void {
+  if (!production || settings.freshSessionSeconds !== 0) return
+  logger.warn(
+    {},
+    'doorward: freshSessionSeconds is 0, so an attacker with a stolen access token can change how the account signs in. Remove freshSessionSeconds (AUTH_FRESH_SESSION_SECONDS): the default is 900. See docs/specification.md.',
   )
 }
 

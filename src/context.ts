@@ -44,6 +44,8 @@ export interface AuthContext {
   readonly passwordPolicy: PasswordPolicy
   /** The keys of `settings.mfaSecretKey`. The first key encrypts, and all keys decrypt. */
   readonly mfaSecretKeys: readonly Buffer[]
+  /** Returns true if two stored TOTP secrets of a user are the same secret, whichever key encrypted them. */
+  readonly isSameTotpSecret: (userId: string, one: string | null, other: string | null) => boolean
   /** Makes the options of passkeys and verifies responses. Null: passkeys are off. */
   readonly webauthn: WebAuthn | null
   readonly counters: CounterStore
@@ -77,6 +79,8 @@ export interface AuthContext {
   readonly logger: Logger
   /** Logs each sign of a wrong setup once. */
   readonly notices: SetupNotices
+  /** Returns true if a key of ours made this value of this cookie, also if the value has expired. */
+  readonly isOwnCookie: (name: string, value: string) => boolean
   /** The clock of all operations. */
   readonly now: () => Date
 }

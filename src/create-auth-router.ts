@@ -1,11 +1,13 @@
-import type { Request, Response, Router } from 'express'
+import type { Request, RequestHandler, Response, Router } from 'express'
 import express from 'express'
 import { continueRoutes } from './account/continue-routes'
 import { accountRoutes } from './account/routes'
 import { serverSessionRoutes } from './account/session-routes'
+import { whoamiRoutes } from './account/whoami'
 import { adminRoutes } from './admin/routes'
 import { type BoundService, serviceBinder } from './bound-service/bound-service'
-import { isProduction } from './config/environment'
+import { logoutOfHost } from './bound-service/log-out'
+import { isProduction, isTest } from './config/environment'
 import { hasPasswords } from './config/has-passwords'
 import type { AuthContext } from './context'
 import { createContext } from './create-context'
@@ -14,10 +16,13 @@ import type { DoctorOptions, DoctorReport } from './doctor/check'
 import { drainer } from './drain'
 import { emailLoginRoutes } from './email-login/routes'
 import type { AuthEvents } from './events'
+import { givingToken } from './guards/csrf/csrf-token'
+import { siteTokens } from './guards/csrf/site-csrf'
 import { type GuardContext, type Guards, guardsFor } from './guards/guards'
 import { isWithinRouteBudget } from './guards/route-budget'
 import { ownKeys } from './guards/token-keys'
 import { answerErrors } from './http/error-handler'
+import { refuseRequest } from './http/forgotten-call'
 import { mountRoutes } from './http/routes'
 import { watchSetup } from './http/watch-setup'
 import { localRoutes } from './local/routes'
@@ -29,6 +34,7 @@ import type { AuthRouterOptions } from './options'
 import { pageRoutes } from './page-routes/routes'
 import { wellKnownRoutes } from './page-routes/well-known'
 import { passkeyRoutes } from './passkeys/routes'
+import { type AutomaticPurge, startPurge } from './purge/automatic-purge'
 import { reauthenticationRoutes } from './reauthentication/routes'
 import { type AuthService, createService } from './service'
 import { keySetRoutes } from './session/key-set-route'
@@ -36,6 +42,7 @@ import { type LogoutRules, logoutLimit } from './session/log-out-request'
 import { metadataRoutes, rootMetadataRoutes } from './session/metadata-route'
 import { sessionRoutes } from './session/routes'
 import { sessionListRoutes } from './session-list/routes'
+import { refuseSharedRealm } from './shared-realm'
 import { endOwnAttempts } from './social/attempts'
 import { socialRoutes } from './social/routes'
 import { withSessionGuards } from './step-up/session-guards'
@@ -53,6 +60,11 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
    * route would send an error, the method throws that error.
    */
   readonly with: (req: Request, res: Response) => BoundService<Host>
+  /**
+   * Returns the middleware that makes the tokens of `guards.csrf()` for pages: `res.locals.csrfToken`. It uses the names of the cookies and
+   * `cookieSecure` of the settings.
+   */
+  readonly csrfToken: () => RequestHandler
   readonly events: AuthEvents
   /**
    * The routes at the root of the site: `app.use(auth.wellKnown)`. The router responds only to paths below `/.well-known/`. With
@@ -69,9 +81,10 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
    */
   ready(): Promise<void>
   /**
-   * Finishes the work after responses, for a process that stops. Mails that wait for another attempt are sent at once. The promise resolves
-   * when all work is done, or after 10 seconds. A second call returns the same promise. Afterwards doorward does not keep the process
-   * alive, and tries each mail only once. Call the method after `server.close()` and before you close the database.
+   * Finishes the work after responses, for a process that stops or is frozen. Each mail that failed is tried once more, at once, and a
+   * purge ends after its current batch. The promise resolves when everything that began before the call is done, or after 10 seconds.
+   * Afterwards doorward does not keep the process alive. Call the method after `server.close()` and before you close the database. On a
+   * serverless platform, call the method after every request.
    */
   drain(): Promise<void>
   /**
@@ -92,12 +105,13 @@ export function createAuthRouter<Host extends HostTypes = HostTypes>(options: Au
 
 function routerOf(options: AuthRouterOptions): AuthRouter {
   const ctx = createContext(options)
+  refuseSharedRealm(ctx, options)
   const guardContext: GuardContext = { ...ctx, tokenKeys: ownKeys(ctx.accessKeys), sessionTokenKeys: ctx.keys['session-token'] }
   const guards = withSessionGuards(guardContext, guardsFor(guardContext))
   const router = express.Router({ caseSensitive: true, strict: true })
   router.use(watchSetup(ctx))
   const routes = withOpenApi(ctx, chaptersOf(ctx, guards)).flatMap((chapter) => chapter.routes)
-  const bind = serviceBinder(ctx, routes, guards)
+  const bind = serviceBinder(ctx, routes, guards, logoutOfHost(ctx, logoutRules(ctx)))
   mountRoutes(router, [...pageRoutes({ ctx, guards, bind }), ...routes])
   router.use(answerErrors(ctx))
   const wellKnown = express.Router({ caseSensitive: true, strict: true })
@@ -107,10 +121,14 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
     guards,
     service: createService(ctx),
     with: bind,
+    csrfToken(...given: []) {
+      refuseRequest('auth.csrfToken', given)
+      return givingToken(siteTokens(guardContext))
+    },
     events: ctx.events,
     wellKnown,
     ready: async () => ctx.readiness?.ready(),
-    drain: drainer(ctx),
+    drain: drainer({ ...ctx, purge: purgeOf(ctx, options) }),
     doctor: async (about = {}) => (await import('./doctor/examine.js')).examine({ ctx, options, about }), // loaded at the first call
   })
   // The module of the operations is loaded only when the command `doorward` asks for it.
@@ -118,6 +136,11 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
   Object.defineProperty(auth, OPERATIONS, { value: operations })
   if (!isProduction(options.environment)) testedContexts.set(auth, ctx)
   return auth
+}
+
+function purgeOf(ctx: AuthContext, { purge, environment, store }: AuthRouterOptions): AutomaticPurge | null {
+  if (purge === false || (purge === undefined && isTest(environment))) return null
+  return startPurge(ctx, store, purge?.everyMinutes ?? 60)
 }
 
 const testedContexts = new WeakMap<AuthRouter, AuthContext>()
@@ -130,15 +153,19 @@ export function testedContext(auth: AuthRouter): AuthContext | null {
   return testedContexts.get(auth) ?? null
 }
 
-function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
-  const takesPasswords = hasPasswords(ctx.settings)
-  const logout: LogoutRules = {
+function logoutRules(ctx: AuthContext): LogoutRules {
+  return {
     isWithinBudget: (req) => isWithinRouteBudget(ctx, logoutLimit, req),
-    endOthers(req, res, endedId) {
-      if (endedId !== null) keepDeviceAfterLogout(ctx, req, res, endedId)
+    endOthers(req, res, endedIds) {
+      keepDeviceAfterLogout(ctx, req, res, endedIds)
       endOwnAttempts(ctx, req, res)
     },
   }
+}
+
+function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
+  const takesPasswords = hasPasswords(ctx.settings)
+  const logout = logoutRules(ctx)
   return [
     {
       name: 'Social login',
@@ -157,7 +184,12 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
       about: takesPasswords
         ? 'The own account of a person: password, address and sessions.'
         : 'The own account of a person: address and sessions.',
-      routes: [...accountRoutes(ctx, guards), ...reauthenticationRoutes(ctx, guards), ...sessionListRoutes(ctx, guards)],
+      routes: [
+        ...whoamiRoutes(ctx),
+        ...accountRoutes(ctx, guards),
+        ...reauthenticationRoutes(ctx, guards),
+        ...sessionListRoutes(ctx, guards),
+      ],
     },
     { name: 'Second factor', about: 'One-time codes (RFC 6238) and recovery codes.', routes: mfaRoutes(ctx, guards) },
     {

@@ -8,7 +8,7 @@ import { withPages } from './config/with-pages'
 import { type AuthContext, type Budgets, trustedStore } from './context'
 import { ConfigurationError } from './errors'
 import { createEvents } from './events'
-import { readSecretKeys } from './factor/secret-box'
+import { isSameSecret, readSecretKeys } from './factor/secret-box'
 import { deriveKeys, secretAccessKey } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
 import { createPostman } from './mail/postman'
@@ -20,8 +20,11 @@ import { isPassportProvider } from './providers/passport-provider'
 import { guardedStore } from './readiness/guarded-store'
 import { readinessOf } from './readiness/readiness-of'
 import { readSigningKeys } from './session/access-keys'
+import { ownCookies } from './session/own-cookies'
+import { readSessionToken } from './session/session-token'
 import { discoveryNotices } from './setup-notices/discovery-notices'
 import { createSetupNotices } from './setup-notices/notices'
+import { isOwnState } from './social/state-cookie'
 import { createPhraseBook } from './texts/phrase-book'
 import { createTheme } from './theme/theme'
 import { resolveBudget, resolveBudgets, resolveMailBudgets, type SubjectBudgets } from './throttle/budget'
@@ -52,15 +55,17 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     client.useClock?.(now)
     if (settings.oauthEnabled) client.prepareInBackground?.(key, discoveryNotices(key, logger))
   }
-  const keys = deriveKeys(settings.jwtSecret)
+  const keys = deriveKeys(settings.jwtSecret, settings.realm)
   const readiness = readinessOf(options, settings, logger, now)
   const store = trustedStore(options.store, logger)
   const hasher = options.passwordHasher ?? argon2idHasher()
+  const mfaSecretKeys = readSecretKeys(settings.mfaSecretKey)
+  const accessKeys = settings.jwtKeys ? readSigningKeys(settings.jwtKeys) : [secretAccessKey(keys.access)]
   return Object.freeze({
     settings,
     prefix,
     keys,
-    accessKeys: settings.jwtKeys ? readSigningKeys(settings.jwtKeys) : [secretAccessKey(keys.access)],
+    accessKeys,
     store: readiness ? guardedStore(store, readiness) : store,
     readiness,
     providers,
@@ -68,10 +73,11 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     dummyHash: createDummyHash(hasher),
     passwordPolicy: policyOf(options, settings, hasher),
     webauthn: settings.passkeysEnabled ? createWebAuthn(settings) : null,
-    mfaSecretKeys: readSecretKeys(settings.mfaSecretKey),
+    mfaSecretKeys,
+    isSameTotpSecret: (userId: string, one: string | null, other: string | null) => isSameSecret(mfaSecretKeys, userId, one, other),
     ...countersOf(options, logger),
     budgets: budgetsOf(options),
-    postman: options.mailer ? createPostman({ mailer: options.mailer, events, logger }) : null,
+    postman: options.mailer ? createPostman({ mailer: options.mailer, events, logger, concurrency: settings.mailConcurrency }) : null,
     templates: templatesOf(options),
     texts: createPhraseBook(options.languages),
     theme: createTheme(prefix, nameOf(settings), options.theme),
@@ -87,6 +93,16 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     events,
     logger,
     notices: createSetupNotices(logger),
+    isOwnCookie: ownCookies({
+      settings,
+      accessKeys,
+      sessionTokenKeys: keys['session-token'],
+      now,
+      more: {
+        [settings.refreshCookieName]: (value) => readSessionToken(keys['session-token'], 'tokens', value) !== null,
+        [settings.oauthStateCookieName]: (value) => isOwnState({ settings, keys }, value),
+      },
+    }),
     now,
   })
 }
@@ -153,13 +169,13 @@ function budgetsOf({ throttle = {} }: AuthRouterOptions): Budgets {
     { pair: failures, email, client: { attempts: 100, windowSeconds: 900 } },
     { plain: 'pair' },
   )
-  const links = resolveBudgets('throttle.links', throttle.links, { pair: failures, email, client: { attempts: 20, windowSeconds: 900 } })
+  const links = resolveBudgets('throttle.links', throttle.links, { pair: failures, email, client: { attempts: 100, windowSeconds: 900 } })
   const mail = resolveMailBudgets('throttle.mail', throttle.mail)
   const mfa = resolveBudget('throttle.mfa', throttle.mfa, failures)
   return Object.freeze({
     routes: resolveBudget('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
     login,
-    signup: resolveBudget('throttle.signup', throttle.signup, { attempts: 20, windowSeconds: 3_600 }),
+    signup: resolveBudget('throttle.signup', throttle.signup, { attempts: 100, windowSeconds: 3_600 }),
     links,
     mail,
     mfa,

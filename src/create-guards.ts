@@ -1,5 +1,11 @@
 import type { AccessTokenClaimsHook } from './claims/ask-for-claims'
-import { type GuardSettingsInput, guardSettingNames, type KeySource, resolveGuardSettings } from './config/guard-settings'
+import {
+  type GuardSettings,
+  type GuardSettingsInput,
+  guardSettingNames,
+  type KeySource,
+  resolveGuardSettings,
+} from './config/guard-settings'
 import { refuseMisplaced } from './config/misplaced'
 import { ConfigurationError } from './errors'
 import { discoveredKeys } from './guards/discovered-keys'
@@ -7,12 +13,13 @@ import { type GuardContext, type Guards, guardsFor } from './guards/guards'
 import { ownKeys, publishedKeys, type TokenKeys } from './guards/token-keys'
 import { checkedLanguages } from './http/checked-languages'
 import { createHttpClient, type HttpClient } from './http-client'
-import { deriveKeyList, secretAccessKey } from './keys'
+import { type AccessKey, deriveKeyList, deriveKeys, secretAccessKey } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
 import { hasMethods, isObject, refuseUnknownOptions, requirePrefix } from './options'
 import { requireEndpoint, requireStaleSeconds } from './providers/client-options'
 import { createKeySet } from './providers/key-set'
 import { readJwtKeys } from './session/access-keys'
+import { ownCookies } from './session/own-cookies'
 import { createSetupNotices } from './setup-notices/notices'
 import { withSessionGuards } from './step-up/session-guards'
 import type { AuthStore } from './store/auth-store'
@@ -60,14 +67,21 @@ export interface GuardsOptions {
 export function createGuards<Host extends HostTypes = HostTypes>(options: GuardsOptions): Guards<Host> {
   checkOptions(options)
   const { settings, source } = resolveGuardSettings(options.settings)
+  const { realm } = settings
   const logger = safely(options.logger ?? consoleLogger)
+  const now = options.now ?? (() => new Date())
+  const keys = 'jwtSecret' in source ? deriveKeys(source.jwtSecret, realm) : null
+  const sessionTokenKeys = keys?.['session-token'] ?? null
+  const accessKeys = accessKeysOf(source, settings)
   const ctx: GuardContext = {
     settings,
-    tokenKeys: tokenKeysOf(source, options),
-    sessionTokenKeys: 'jwtSecret' in source ? deriveKeyList(source.jwtSecret, 'session-token') : null,
+    tokenKeys: accessKeys ? ownKeys(accessKeys) : tokenKeysOf(source as PublishedSource, options),
+    sessionTokenKeys,
+    isOwnCookie: ownCookies({ settings, accessKeys, sessionTokenKeys, now }),
+    keys,
     store: options.store ?? null,
     accessTokenClaims: options.accessTokenClaims ?? null,
-    now: options.now ?? (() => new Date()),
+    now,
     texts: checkedLanguages(options.languages, settings.defaultLocale),
     logger,
     notices: createSetupNotices(logger),
@@ -76,9 +90,15 @@ export function createGuards<Host extends HostTypes = HostTypes>(options: Guards
   return withSessionGuards(ctx, guardsFor(ctx)) as Guards<Host> // the host declares the types of its data
 }
 
-function tokenKeysOf(source: KeySource, { httpClient, now, staleIfErrorSeconds }: GuardsOptions): TokenKeys {
-  if ('jwtSecret' in source) return ownKeys([secretAccessKey(deriveKeyList(source.jwtSecret, 'access'))])
-  if ('jwtKeys' in source) return ownKeys(readJwtKeys(source.jwtKeys))
+/** Returns the keys of this process. Null: another process publishes the keys, or there are none. */
+function accessKeysOf(source: KeySource, { realm }: GuardSettings): readonly AccessKey[] | null {
+  if ('jwtSecret' in source) return [secretAccessKey(deriveKeyList(source.jwtSecret, 'access', realm))]
+  return 'jwtKeys' in source ? readJwtKeys(source.jwtKeys) : null
+}
+
+type PublishedSource = Exclude<KeySource, { jwtSecret: unknown } | { jwtKeys: unknown }>
+
+function tokenKeysOf(source: PublishedSource, { httpClient, now, staleIfErrorSeconds }: GuardsOptions): TokenKeys {
   const fetching = {
     httpClient: httpClient ?? createHttpClient(),
     ...(now && { now }),

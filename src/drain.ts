@@ -1,5 +1,6 @@
 import type { Background } from './background'
 import type { Postman } from './mail/postman'
+import type { AutomaticPurge } from './purge/automatic-purge'
 
 /**
  * The longest time that `drain` waits, in milliseconds. The time is short, because orchestrators kill a process 10 to 30 seconds after they
@@ -8,33 +9,26 @@ import type { Postman } from './mail/postman'
 const longestMs = 10_000
 
 /**
- * Returns the function that finishes the work after responses. The function starts all waiting work at once, and sends the mails that wait
- * for another attempt. The promise of the returned function resolves when no work is left, or after 10 seconds. A second call returns the
- * same promise.
+ * Returns the function that finishes the work after responses. Each call starts the waiting work at once, tries each mail that failed once
+ * more, and ends a purge after its current batch. The promise resolves when everything that began before the call has ended, or after 10
+ * seconds.
  */
-export function drainer({ background, postman }: { background: Background; postman: Postman | null }): () => Promise<void> {
-  let drained: Promise<void> | null = null
-
-  async function untilIdle(): Promise<void> {
-    // Work can post a mail, so the function waits for the work first and then for the mails. If new work has started meanwhile, the
-    // function waits again.
-    for (let pending = background.ended(); pending; pending = background.ended()) await pending
-    for (let pending = postman?.ended(); pending; pending = postman?.ended()) await pending
-    if (background.ended()) await untilIdle()
-  }
-
-  async function drain(): Promise<void> {
-    background.hurry()
-    postman?.hurry()
+export function drainer({
+  background,
+  postman,
+  purge = null,
+}: {
+  background: Background
+  postman: Postman | null
+  purge?: AutomaticPurge | null
+}): () => Promise<void> {
+  return async () => {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, longestMs) // keeps the process alive, because the caller waits
     })
-    await Promise.race([untilIdle(), late]).finally(() => clearTimeout(timer))
-  }
-
-  return () => {
-    drained ??= drain()
-    return drained
+    // The work posts mails, so the mails come second.
+    const finished = background.finish().then(() => postman?.finish())
+    await Promise.race([Promise.all([finished, purge?.pause()]), late]).finally(() => clearTimeout(timer))
   }
 }

@@ -151,7 +151,22 @@ export class AccountInactiveError extends ForbiddenError {
 export class CsrfValidationFailedError extends ForbiddenError {
   static override readonly code = 'CSRF_VALIDATION_FAILED'
   static override readonly detail = localized('error.csrf_validation_failed')
+  override readonly detail: LocalizedText
+
+  constructor(options: AppErrorOptions = {}) {
+    const own = csrfDetails.get(options.details?.['reason'])
+    super({ ...(own && { message: own['en-US'] }), ...options })
+    this.detail = own ?? new.target.detail
+  }
 }
+
+/** The sentences of the reasons that have nothing to do with another site. */
+const csrfDetails: ReadonlyMap<unknown, LocalizedText> = new Map([
+  ['no_cookie', localized('error.csrf_no_cookie')],
+  ['no_token', localized('error.csrf_no_token')],
+  ['mismatch', localized('error.csrf_mismatch')],
+  ['signature', localized('error.csrf_signature')],
+])
 
 export class MfaRequiredError extends ForbiddenError {
   static override readonly code = 'MFA_REQUIRED'

@@ -49,6 +49,16 @@ export interface AuthEventPayloads {
   'admin.revoked': { userId: string; actorId: string | null }
   /** Emitted by the command `users import`. The command emits no event per account. */
   'users.imported': { count: number; admins: number }
+  /** A purge deleted so many rows of each table. A table that the store lacks is absent. */
+  'purge.done': {
+    users?: number
+    userTokens?: number
+    sessions?: number
+    emailLogins?: number
+    counters?: number
+    auditLog?: number
+    milliseconds: number
+  }
   'undo.used': { userId: string; addressRestored: boolean }
   'undo.conflict': { userId: string }
   'account.taken_over': { userId: string }
@@ -94,6 +104,7 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'admin.granted': ['userId', 'actorId'],
   'admin.revoked': ['userId', 'actorId'],
   'users.imported': ['count', 'admins'],
+  'purge.done': ['users', 'userTokens', 'sessions', 'emailLogins', 'counters', 'auditLog', 'milliseconds'],
   'undo.used': ['userId', 'addressRestored'],
   'undo.conflict': ['userId'],
   'account.taken_over': ['userId'],

@@ -24,35 +24,36 @@ const purposes = [
   'webauthn-user-handle',
   'email-login',
   'email-login-code',
+  'signup-token',
+  'csrf',
+  'csrf-binding',
 ] as const
-
-/** Purposes of keys that are derived from the secret of `csrfToken()`. That secret is not the router's secret. */
-type CsrfPurpose = 'csrf' | 'csrf-binding'
 
 /** The keys of the secrets in `jwtSecret`, in the order of the secrets. The first key signs, and all keys verify. */
 export type KeyList = readonly [KeyObject, ...KeyObject[]]
 
 /**
- * Derives a key with HKDF-SHA256 (RFC 5869): empty salt, info `doorward/<purpose>/v1`, 32 bytes. Keys are derived once at boot, because
- * creating a KeyObject is slow.
+ * Derives a key with HKDF-SHA256 (RFC 5869): empty salt, info `doorward/<purpose>/v1`, with a realm `doorward/<purpose>/v1/<realm>`, 32
+ * bytes. Keys are derived once at boot, because creating a KeyObject is slow.
  */
-export function deriveKey(secret: string, purpose: KeyPurpose | CsrfPurpose): KeyObject {
-  return createSecretKey(Buffer.from(hkdfSync('sha256', Buffer.from(secret, 'utf8'), Buffer.alloc(0), `doorward/${purpose}/v1`, 32)))
+export function deriveKey(secret: string, purpose: KeyPurpose, realm = ''): KeyObject {
+  const info = `doorward/${purpose}/v1${realm === '' ? '' : `/${realm}`}`
+  return createSecretKey(Buffer.from(hkdfSync('sha256', Buffer.from(secret, 'utf8'), Buffer.alloc(0), info, 32)))
 }
 
 /**
  * Derives a key from each secret.
  * @param secrets a secret, or a list of at least one secret
  */
-export function deriveKeyList(secrets: string | readonly string[], purpose: KeyPurpose | CsrfPurpose): KeyList {
-  return Object.freeze([secrets].flat().map((secret) => deriveKey(secret, purpose))) as KeyList // the settings reject an empty list
+export function deriveKeyList(secrets: string | readonly string[], purpose: KeyPurpose, realm = ''): KeyList {
+  return Object.freeze([secrets].flat().map((secret) => deriveKey(secret, purpose, realm))) as KeyList // the settings reject an empty list
 }
 
 export type Keys = Readonly<Record<KeyPurpose, KeyList>>
 
-export function deriveKeys(secrets: string | readonly string[]): Keys {
+export function deriveKeys(secrets: string | readonly string[], realm = ''): Keys {
   return Object.freeze(
-    Object.fromEntries(purposes.map((purpose) => [purpose, deriveKeyList(secrets, purpose)])) as Record<KeyPurpose, KeyList>,
+    Object.fromEntries(purposes.map((purpose) => [purpose, deriveKeyList(secrets, purpose, realm)])) as Record<KeyPurpose, KeyList>,
   ) // every purpose is listed
 }
 

@@ -16,16 +16,58 @@ function line(fields: object, message: string): readonly unknown[] {
   return Object.keys(fields).length === 0 ? [message] : [message, fields]
 }
 
-/** Returns a logger that never throws, because an error while logging must not crash the app. */
+/** Returns a logger that never throws and never rejects, because an error while logging must not fail a request or end the process. */
 export function safely(logger: Logger): Logger {
-  const guard = (level: keyof Logger) => (fields: object, message: string) => {
-    try {
-      logger[level](fields, message)
-    } catch {
-      // The logger itself failed, so the code cannot log this error.
-    }
-  }
+  const guard = (level: keyof Logger) => (fields: object, message: string) => quietly(() => logger[level](fields, message))
   return { info: guard('info'), warn: guard('warn'), error: guard('error') }
+}
+
+/** Calls a method of a host's logger. The method may throw, or return a promise that rejects. Nobody could log that error. */
+export function quietly(log: () => unknown): void {
+  try {
+    Promise.resolve(log()).catch(() => undefined)
+  } catch {}
+}
+
+/** A line of the log that a flood of requests can cause. */
+export interface CountedLine {
+  readonly level: 'warn' | 'error'
+  /** Lines of one kind are counted together. */
+  readonly kind: string
+  readonly fields: object
+  readonly message: string
+}
+
+const intervalMs = 10_000
+
+/** The most kinds of a logger. Further kinds are counted as one. The limit bounds the memory. */
+const mostKinds = 100
+
+const kindsOf = new WeakMap<Logger, Map<string, { line: CountedLine; count: number }>>()
+
+/**
+ * Logs the first line of a kind at once. After that, logs at most one line of the kind every ten seconds: the last one, with the number of
+ * lines since the line before as `count`.
+ */
+export function logCounted(logger: Logger, line: CountedLine): void {
+  const kinds = kindsOf.get(logger) ?? new Map<string, { line: CountedLine; count: number }>()
+  kindsOf.set(logger, kinds)
+  const kind = kinds.has(line.kind) || kinds.size < mostKinds ? line.kind : ''
+  const known = kinds.get(kind)
+  const entry = known ?? { line, count: 0 }
+  entry.line = line
+  entry.count++
+  if (known) return
+  kinds.set(kind, entry)
+  tell()
+
+  function tell(): void {
+    const { line, count } = entry
+    if (count === 0) return void kinds.delete(kind)
+    entry.count = 0
+    logger[line.level]({ ...line.fields, count }, line.message)
+    setTimeout(tell, intervalMs).unref()
+  }
 }
 
 export interface DescribedError {

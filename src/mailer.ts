@@ -22,9 +22,10 @@ export interface AuthMail {
  * Sends mail. The host implements this interface, or uses `smtpMailer()`. The mailer is called after the commit, and no response waits for
  * the mailer. Therefore the mailer's time and result never change a response.
  *
- * A resolved promise means that the mail was handed over. A rejection means that the mail was not sent. doorward tries at most three times
- * in all. The fields of `MailRefusal` in the error can end the attempts earlier. If an attempt takes longer than 120 s, doorward gives the
- * mail up and does not repeat the attempt. Every mail that is given up emits the event `mail.failed`.
+ * A resolved promise means that the mail was handed over. A rejection means that the mail was not sent. doorward then tries again for one
+ * hour, with growing pauses, and a last time at `drain()`. The fields of `MailRefusal` in the error can end the attempts earlier. If an
+ * attempt takes longer than 120 s, doorward gives the mail up and does not repeat the attempt. Every mail that is given up emits the event
+ * `mail.failed`. doorward calls `send` for at most `mailConcurrency` mails at once.
  */
 export interface Mailer {
   send(mail: AuthMail): Promise<void>
@@ -44,7 +45,7 @@ export interface MailRefusal {
 
 /**
  * The topics of mails. The mails of the first five topics and of `account_restored` can have a link. `email_login` and `confirmation_code`
- * can have a code. All other topics are notices. The link of a notice can only undo a change.
+ * can have a code. All other topics are notices. The link of a notice can only undo a change, or open the page to sign in.
  */
 export const mailTopics = [
   'activation',
@@ -84,7 +85,10 @@ export interface TemplateMail {
   topic: MailTopic
   /** The account's name, in one line. Null until the address is verified, because an attacker may have chosen the name. */
   name: string | null
-  /** The link of the mail. In a notice, the link undoes the change. Null: there is no link. */
+  /**
+   * The link of the mail. In a notice, the link undoes the change. In `no_account` and `address_taken`, it is the page where people sign in
+   * or up, without an end. Null: there is no link.
+   */
   url: string | null
   expiresAt: Date | null
   /** The reader's language. Any other value than these two comes from the option `languages`. */
@@ -94,7 +98,9 @@ export interface TemplateMail {
    * linked.
    */
   provider?: string
-  /** A list of what was removed or what is left, with one text for each item, in the reader's language. */
+  /**
+   * A list of what was removed or what is left, with one text for each item, in the reader's language. In `email_change`: the new address.
+   */
   items?: readonly string[]
   /** True: a code of an authenticator app, or a passkey, confirmed the change. In that case no link can undo the change. */
   isFinal?: boolean

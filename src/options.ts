@@ -92,6 +92,11 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
    */
   checkTables?: false | { readonly ignore: readonly string[] }
   /**
+   * Deletes expired rows in the background: one process at a time, in small batches. `false`: no purge; then run `doorward purge` from a
+   * job. Default `{ everyMinutes: 60 }`. In the environment `test` the default is false.
+   */
+  purge?: false | { readonly everyMinutes: number }
+  /**
    * Makes the time of responses, and of the work after responses, independent of whether an address has an account. Default: true. In the
    * environment `test` the default is false, so that tests need not wait. Only that environment accepts `false`. For immediate responses in
    * other environments, set `timingGridMilliseconds: 0`.
@@ -109,13 +114,13 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
      * first.
      */
     login?: SubjectBudgetsInput
-    /** Sign-ups of a client. Default 20 per 3600 s. */
+    /** Sign-ups of a client. Default 100 per 3600 s. */
     signup?: Budget | false
     /** Wrong second-factor codes of an account. Default 5 per 900 s. */
     mfa?: Budget | false
     /**
      * Requests for activation, reset and verification links, per purpose. Default per 900 s: 5 of a client for an address (`pair`), 50 for
-     * an address, 20 of a client.
+     * an address, 100 of a client.
      */
     links?: SubjectBudgetsInput
     /**
@@ -217,6 +222,7 @@ const known = {
   guardRequest: true,
   onProviderTokens: true,
   checkTables: true,
+  purge: true,
   timingDefence: true,
   throttle: true,
   logger: true,
@@ -238,6 +244,7 @@ export function checkOptions(options: AuthRouterOptions): void {
   }
   checkStoreVerbs(options.store)
   checkIgnore(options.checkTables)
+  checkPurge(options.purge)
   checkThrottle(options.throttle)
   checkPasswordPolicy(options.passwordPolicy)
   checkSignup(options.signup)
@@ -346,6 +353,13 @@ function checkIgnore(option: AuthRouterOptions['checkTables']): void {
       "Option checkTables must be false, or { ignore: [...] } with keys of findings such as 'users.email:unique' (docs/store.md).",
     )
   refuseUnknownOptions('checkTables', option, ['ignore'])
+}
+
+function checkPurge(option: AuthRouterOptions['purge']): void {
+  if (option === undefined || option === false) return
+  if (!isObject(option) || !isWhole(option.everyMinutes, 1, 10_080))
+    throw new ConfigurationError('Option purge must be false, or { everyMinutes } with a whole number from 1 to 10080 (docs/store.md).')
+  refuseUnknownOptions('purge', option, ['everyMinutes'])
 }
 
 function checkThrottle(throttle: AuthRouterOptions['throttle'] = {}): void {

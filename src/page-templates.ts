@@ -66,10 +66,10 @@ export interface PageInput {
   readonly problem: string | null
   /**
    * A list in the reader's language. On `undo` and `undone`: the ways to log in afterwards. On `email_login`: the address that logs in, and
-   * where the login was requested. Empty on every other page.
+   * where the login was requested. On `email_change` and `email_changed`: the new address. Empty on every other page.
    */
   readonly items: readonly string[]
-  /** The value of `settings.loginUrl`. */
+  /** The value of `settings.loginUrl`. Null if a login would not help, for example because the person is already logged in. */
   readonly loginUrl: string | null
   /** On `second_factor`: where the form posts `mfa_token` and `code`. Null on every other page. */
   readonly challenge: {

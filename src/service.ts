@@ -13,6 +13,7 @@ import { type ActingAdmin, requireNamed } from './admin/lock-target'
 import { type MfaReset, resetMfa } from './admin/reset-mfa'
 import { revokeSessions } from './admin/revoke-sessions'
 import { type UserUpdate, updateUser } from './admin/update-user'
+import { clientKey } from './client-key'
 import { requirePasswords } from './config/has-passwords'
 import { type AuthContext, trustedStore } from './context'
 import { readRequestToken, signRequestToken } from './email-login/asking-browser'
@@ -239,12 +240,13 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   verifyEmail(token: string, options?: ProofOfPresence): Promise<VerificationResult>
   /**
    * Mails a link to the new address and returns the link. Returns null if no link was mailed. If another account has the new address, the
-   * owner of that account gets a notice.
+   * owner of that account gets a notice. With `session`, the change belongs to that session: it ends with the session, and only that
+   * session or the account's password can finish it.
    */
   requestEmailChange(input: EmailChange, options?: { locale?: Locale }): Promise<LinkToken | null>
   /**
    * Changes the address by the link's token. Without options, verify the person yourself, because a click alone must not change an address.
-   * With options, the method checks what the route checks.
+   * With options, the method checks what the route checks. If the session that requested the change has ended, the link is invalid.
    */
   changeEmail(token: string, options?: ProofOfPresence): Promise<void>
   /**
@@ -346,6 +348,10 @@ export function createService(ctx: AuthContext): AuthService {
     requirePasswords(ctx.settings)
     return ctx
   }
+  const keyed = <Input extends { client?: string | null | undefined }>(input: Input): Input => ({
+    ...input,
+    client: clientKey(input.client) ?? input.client,
+  })
   const ownerOf = (email: string) => findByAddress(ctx, readTypedAddress(email))
   return {
     async signUp(input) {
@@ -354,7 +360,7 @@ export function createService(ctx: AuthContext): AuthService {
       if (signup.kind === 'refused') throw signup.error
       return [signup.user, await sendFirstLink(ctx, signup, localeOf(input))]
     },
-    logIn: async (input) => logIn(takingPasswords(), input, open(input)),
+    logIn: async (input) => logIn(takingPasswords(), keyed(input), open(input)),
     activate: async (token, options = {}) =>
       activate(ctx, token, open(options), { evidence: evidenceFrom(ctx, options), locale: options.locale }),
     requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
@@ -366,10 +372,10 @@ export function createService(ctx: AuthContext): AuthService {
       const evidence = evidenceFrom(ctx, options)
       return confirmEmailLogin(ctx, proofOf(ctx, proof), open(options), { evidence, locale: options.locale, attempt })
     },
-    changePassword: async (input) => changePassword(takingPasswords(), input),
-    setFirstPassword: async (input) => setFirstPassword(takingPasswords(), input),
+    changePassword: async (input) => void (await changePassword(takingPasswords(), input)),
+    setFirstPassword: async (input) => void (await setFirstPassword(takingPasswords(), input)),
     updateProfile: (input) => updateProfile(ctx, input),
-    changePasswordWithMfa: async (input) => changePasswordWithMfa(takingPasswords(), input),
+    changePasswordWithMfa: async (input) => void (await changePasswordWithMfa(takingPasswords(), input)),
     enrollTotp: (userId, { session: _, check: __, ...options }: EnrolmentOptions = {}) => enrollTotp(ctx, userId, options),
     reauthenticate: (input) => reauthenticateById(ctx, input),
     requestConfirmationCode: (userId, sessionId, options) => requestCodeById(ctx, { userId, sessionId, locale: localeOf(options) }),
@@ -381,8 +387,9 @@ export function createService(ctx: AuthContext): AuthService {
     verifyEmail: async (token, options = {}) =>
       confirmEmail(ctx, token, { evidence: evidenceFrom(ctx, options), locale: localeOf(options) }),
     requestEmailChange: async (input, options) => sendEmailChange(ctx, await proveEmailChange(ctx, input), localeOf(options)),
-    changeEmail: async (token, options) =>
-      confirmEmailChange(ctx, token, { evidence: options && evidenceFrom(ctx, options), locale: options?.locale }),
+    changeEmail: async (token, options) => {
+      await confirmEmailChange(ctx, token, { evidence: options && evidenceFrom(ctx, options), locale: options?.locale })
+    },
     undoChanges: (input) => undoChanges(ctx, input),
     revokeSessions: async (userId, acting) => revokeSessions(ctx, userId, requireNamed(acting)),
     deactivate: async (userId, acting) => deactivate(ctx, userId, requireNamed(acting)),
@@ -407,7 +414,7 @@ export function createService(ctx: AuthContext): AuthService {
       passkeyRegistrationOptions(ctx, { userId, session: sessionNamed(userId, sessionId) }),
     registerPasskey: ({ sessionId, ...input }) => registerPasskey(ctx, { ...input, session: sessionNamed(input.userId, sessionId) }),
     passkeyLoginOptions: async () => passkeyLoginOptions(ctx),
-    logInWithPasskey: (input) => logInWithPasskey(ctx, input, open(input)),
+    logInWithPasskey: (input) => logInWithPasskey(ctx, keyed(input), open(input)),
     passkeyStepOptions: async (input) => {
       if ('mfaToken' in input) return passkeyStepOptions(ctx, input.mfaToken)
       return passkeyReauthenticationOptions(ctx, { userId: input.userId, session: sessionNamed(input.userId, input.sessionId) })
@@ -415,12 +422,12 @@ export function createService(ctx: AuthContext): AuthService {
     listPasskeys: (userId) => listPasskeys(ctx, userId),
     renamePasskey: (userId, passkeyId, name) => renamePasskey(ctx, userId, passkeyId, name),
     removePasskey: (userId, passkeyId, options) => removePasskey(ctx, userId, passkeyId, { locale: options?.locale }),
-    logInToSession: async (input) => logIn(takingPasswords(), input, openServerSession(input)),
+    logInToSession: async (input) => logIn(takingPasswords(), keyed(input), openServerSession(input)),
     verifyMfaToSession: (input) => verifyMfa(ctx, input, openServerSession(input)),
     findSession: (sessionToken) => findSession(ctx, sessionToken),
     listSessions: (userId) => listSessions(ctx, userId),
     revokeSession: (userId, sessionId) => revokeSession(ctx, userId, sessionId),
-    revokeOtherSessions: (userId, sessionId) => revokeOtherSessions(ctx, { id: sessionId, userId }),
+    revokeOtherSessions: async (userId, sessionId) => (await revokeOtherSessions(ctx, { id: sessionId, userId })).count,
     logOutSession: (async (sessionToken: string, options?: LogoutOptions) =>
       leadingOn(ctx, await logOutSession(ctx, sessionToken, options), options)) as AuthService['logOutSession'],
     using: (store) => createService(insideHostTransaction(ctx, store)),

@@ -7,17 +7,31 @@ import { describe, expect, test } from 'vitest'
 /** Rooms by floor (docs/architecture.md). A file imports its own room or a lower floor; never up, never sideways. */
 const floors: readonly (readonly string[])[] = [
   ['texts'],
-  ['errors', 'amr', 'mailer', 'logger', 'keys', 'in-time', 'opaque-token', 'sealing', 'troubleshooting', 'same-text', 'ascii-lower-case'],
+  [
+    'errors',
+    'amr',
+    'client-key',
+    'mailer',
+    'logger',
+    'keys',
+    'in-time',
+    'opaque-token',
+    'sealing',
+    'troubleshooting',
+    'typed-code',
+    'same-text',
+    'ascii-lower-case',
+  ],
   ['config', 'store', 'events', 'error-sentence', 'http-client', 'background', 'page-templates', 'sealer', 'setup-notices', 'theme'],
   ['http', 'providers', 'passwords', 'throttle', 'claims', 'webauthn'],
   ['mail', 'options', 'observers', 'readiness'],
   ['context'],
-  ['session', 'limits', 'pages', 'profile'],
+  ['session', 'limits', 'pages', 'profile', 'purge'],
   ['mailbox', 'guards'],
   ['device'],
   ['step-up'],
   ['undo', 'first-proof', 'factor', 'oauth-code'],
-  ['social', 'local', 'mfa', 'passkeys', 'account', 'session-list', 'admin', 'email-login', 'openapi', 'boot-checks'],
+  ['social', 'local', 'mfa', 'passkeys', 'account', 'session-list', 'admin', 'email-login', 'openapi', 'boot-checks', 'shared-realm'],
   ['reauthentication'],
   ['service', 'bound-service', 'drain', 'boot-warnings'],
   ['create-context', 'create-guards', 'page-routes', 'operations', 'doctor'],
@@ -43,7 +57,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   speakeasy: /^factor\/totp\.ts$/,
   // The lower rooms know no Express; among them stand the clients of providers and the store.
   express:
-    /^(http|session|device|mailbox|pages|guards|step-up|reauthentication|first-proof|social|local|mfa|passkeys|account|session-list|admin|email-login|openapi|undo|bound-service|page-routes)\/|^(service|create-auth-router)\.ts$/,
+    /^(http|session|device|mailbox|pages|guards|step-up|reauthentication|first-proof|factor|social|local|mfa|passkeys|account|session-list|admin|email-login|openapi|undo|bound-service|page-routes)\/|^(service|create-auth-router)\.ts$/,
 }
 
 /** What the build puts into the command's own file: hosts install none of it. */

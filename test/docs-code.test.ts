@@ -43,7 +43,7 @@ describe('the code in README.md and docs', () => {
 
   test('every block compiles, in strict mode, against the public API', () => {
     expect(compileErrors(unitsOf(blocks))).toEqual([])
-  }, 60_000)
+  }, 180_000)
 
   test('every shell block uses only scripts, tools and files that exist', () => {
     expect(blocks.filter(isShell).flatMap(shellErrors)).toEqual([])

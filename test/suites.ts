@@ -36,6 +36,8 @@ const betweenProcesses = [
 ]
 /** What opens no HTTP of ours: the major of Express is nothing to it. */
 const expressless = [
+  'test/client-key.test.ts',
+  'test/typed-code.test.ts',
   'test/config/**',
   'test/demo/**', // `npm run demo` runs on the one that is installed here
   'test/docs-*.test.ts',
@@ -57,7 +59,6 @@ const expressless = [
   'test/store/time-zones.test.ts',
   'test/testing/mutants.test.ts',
   'test/throttle/budget.test.ts',
-  'test/throttle/client-key.test.ts',
   'test/throttle/held-windows.test.ts',
   'test/throttle/knex-counters.test.ts',
   'test/throttle/markers.test.ts',
@@ -140,6 +141,7 @@ const needsServers = [
   'test/moving/supertokens.test.ts',
   'test/page-routes/in-browsers.test.ts',
   'test/passkeys/in-chromium.test.ts',
+  'test/session/logout-in-chromium.test.ts',
   'test/readiness/postgresql.test.ts',
   'test/readiness/widths.test.ts',
   'test/store/interleavings.test.ts',

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig, type Plugin } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const express4 = process.env.EXPRESS === '4'
 /** Files left out of this run, separated by commas: projects do not heed `--exclude`. */
@@ -40,6 +41,18 @@ const watching = [
   'test/step-up/routes.test.ts',
   'test/torture/fuzz.test.ts',
 ]
+/** What takes a minute or more is begun first: begun last, it would keep one of the cores waiting. */
+const longest = ['test/page-routes/accessibility.test.ts', 'test/torture/fuzz.test.ts', 'test/page-routes/every-form.test.ts']
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const isLong = ({ moduleId }: TestSpecification) => longest.some((file) => moduleId.endsWith(file))
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+  }
+}
+
+/** In every project: a cookie that no browser sends fails its test (test/support/cookie-check.ts). */
+const failOnCookies = 'test/support/fail-on-cookies.ts'
 const mountedRoutes = `${import.meta.dirname}/support/mounted-routes.ts`
 const routes = join(import.meta.dirname, '../src/http/routes.ts')
 
@@ -65,10 +78,11 @@ export default defineConfig({
     ],
   },
   test: {
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    testTimeout: 60_000, // another process that needs the machine must not break a test
+    hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
     pool: 'forks',
+    sequence: { sequencer: LongestFirst },
     // Half of the time is spent waiting for databases and child processes: a machine of two cores has room for four files. On SQLite
     // alone the CPU is the limit, and each worker loads the modules once more.
     maxWorkers: Math.max(process.env.DOORWARD_TEST_QUICK === '1' ? 3 : 4, availableParallelism()),
@@ -81,6 +95,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...alone, ...watching, ...without, ...needsRegistry],
           isolate: false,
+          setupFiles: failOnCookies,
         },
       },
       {
@@ -91,10 +106,10 @@ export default defineConfig({
           include: watching,
           exclude: without,
           isolate: false,
-          setupFiles: ['test/support/forget-mounted-routes.ts'],
+          setupFiles: ['test/support/forget-mounted-routes.ts', failOnCookies],
         },
       },
-      { extends: true, test: { name: 'alone', include: alone, exclude: without } },
+      { extends: true, test: { name: 'alone', include: alone, exclude: without, setupFiles: failOnCookies } },
     ],
   },
 })

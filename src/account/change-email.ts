@@ -17,9 +17,10 @@ import { endOneShots } from '../mailbox/email-logins-of'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
 import { hasPassword } from '../passwords/unusable-password'
+import { type CookieOfRequest, renewCookie, type StayingSession } from '../session/keep-session'
 import { type Finality, readFinality, writeFinality } from '../step-up/finality'
 import { findActiveUser } from '../step-up/find-active-user'
-import { isSessionHeld } from '../step-up/fresh-session'
+import { holdSession, isSessionHeld } from '../step-up/fresh-session'
 import { requireFactor } from '../step-up/require-factor'
 import { withPassword } from '../step-up/with-password'
 import { DuplicateRecordError, type SessionRecord, type UserRecord, type UserTokenRecord } from '../store/auth-store'
@@ -91,68 +92,127 @@ export async function sendEmailChange(
     // If the account's password or address changed after the checks, the function makes no link.
     const isStill = locked?.isActive && locked.email === user.email && locked.hashedPassword === user.hashedPassword
     return isStill && (await isSessionHeld(ctx, session))
-      ? replaceLink(ctx, locked, 'EMAIL_CHANGE', isFinal ? `${writeFinality(isFinal)} ${newEmail}` : newEmail)
+      ? replaceLink(ctx, locked, 'EMAIL_CHANGE', writeChange({ email: newEmail, sessionId: session?.id ?? null, isFinal }))
       : null
   })
   // The new address is unverified, so the mail to the new address contains no name.
-  if (link) mailLink(ctx, { ...user, email: newEmail, emailVerifiedAt: null }, 'email_change', link, locale)
+  if (link) mailLink(ctx, { ...user, email: newEmail, emailVerifiedAt: null }, 'email_change', link, locale, { items: [newEmail] })
   return link
+}
+
+/** An open change of address, as the payload of its row stores it. */
+interface OpenChange {
+  /** The new address. */
+  readonly email: string
+  /** The session that requested the change. Null if the host requested the change, or if the store keeps no sessions. */
+  readonly sessionId: string | null
+  readonly isFinal: Finality
+}
+
+const nothing = '-'
+
+/** Writes the change as three words. None of them contains a space. */
+function writeChange({ email, sessionId, isFinal }: OpenChange): string {
+  return [writeFinality(isFinal) || nothing, sessionId ?? nothing, email].join(' ')
+}
+
+function readChange(payload: string): OpenChange {
+  const [finality = '', sessionId = '', email = ''] = payload.split(' ')
+  return { email, sessionId: sessionId === nothing ? null : sessionId, isFinal: finality !== nothing && readFinality(finality) }
+}
+
+interface Confirmation {
+  readonly evidence?: Evidence | undefined
+  /** The cookie of the request. If its session requested the change, the change replaces the cookie's value. */
+  readonly cookie?: CookieOfRequest | null | undefined
+  readonly locale?: Locale | undefined
 }
 
 /**
  * Uses the link. The account then has the new, verified address, and every earlier link is invalid. A click alone is not enough, because an
- * attacker may have requested or received the link. The click needs a session of the account, or the account's password.
+ * attacker may have requested or received the link. The click needs the session that requested the change, or the account's password. If
+ * that session has ended, nobody can use the link.
  * @param options.evidence the session or password of the request; left out for a call of the host, which is then responsible
+ * @returns the account with its new address, and the session of the request if it requested the change
  * @throws InvalidTokenError; EmailLinkForbiddenError (the link is used up); UnauthorizedError (the link stays valid); EmailTakenError if
  *   another account has the address by now (nothing changes)
  */
 export async function confirmEmailChange(
   ctx: AuthContext,
   token: string,
-  { evidence, locale }: { evidence?: Evidence | undefined; locale?: Locale | undefined } = {},
-): Promise<void> {
-  const { link, user, isRefused } = await findLinkAndUser(ctx, token)
+  { evidence, cookie, locale }: Confirmation = {},
+): Promise<StayingSession> {
+  const { link, change, user, isRefused } = await findOpenChange(ctx, token)
   if (isRefused) return refuseLink(ctx, link, 'EMAIL_CHANGE')
-  requireOpen(user, link)
-  const weighed = evidence ? await weighAsOwner(ctx, user, evidence) : null
-  await announceChange(ctx, user.id, { topic: 'email_changed', locale: locale ?? ctx.settings.defaultLocale }, async (leaveUndoPoint) => {
+  const weighed = evidence ? await weighAsOwner(ctx, user, ofAskingSession(change, evidence)) : null
+  const requestSession = evidence?.requestSession?.id === change.sessionId ? evidence?.requestSession : null
+  const renewing = { requestSession, cookie }
+  const topic = { topic: 'email_changed', locale: locale ?? ctx.settings.defaultLocale } as const
+  const staying = await announceChange(ctx, user.id, topic, async (leaveUndoPoint) => {
     try {
-      await unitOfWork(ctx, (ctx) => redeem(ctx, link, user, weighed, leaveUndoPoint))
+      return await unitOfWork(ctx, (ctx) => redeem(ctx, { link, change, user }, weighed, renewing, leaveUndoPoint))
     } catch (error) {
       throw error instanceof DuplicateRecordError ? new EmailTakenError({ cause: error }) : error
     }
   })
   ctx.events.emit('email.changed', { userId: user.id })
+  return staying
 }
 
-/** What the link's page needs before the person can confirm. */
-export type ChangeNeeds = 'nothing' | 'password' | 'sign in'
+/** What the link's page needs before the person can confirm. `asking session`: the session that requested the change. */
+export type ChangeNeeds = 'nothing' | 'password' | 'sign in' | 'asking session'
 
 /**
- * Returns what the link's page needs. Does not use the link.
+ * Returns the new address, and what the link's page needs. Does not use the link.
  * @throws InvalidTokenError, EmailLinkForbiddenError
  */
-export async function lookAtEmailChange(ctx: AuthContext, token: string, evidence: Evidence): Promise<ChangeNeeds> {
-  const { link, user, isRefused } = await findLinkAndUser(ctx, token)
+export async function lookAtEmailChange(
+  ctx: AuthContext,
+  token: string,
+  evidence: Evidence,
+): Promise<{ newEmail: string; needs: ChangeNeeds }> {
+  const { change, user, isRefused } = await findOpenChange(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
-  requireOpen(user, link)
+  return { newEmail: change.email, needs: await needsOf(ctx, user, change, ofAskingSession(change, evidence)) }
+}
+
+async function needsOf(ctx: AuthContext, user: UserRecord, { sessionId }: OpenChange, evidence: Evidence): Promise<ChangeNeeds> {
   if (await namesSession(ctx, user, evidence)) return 'nothing'
-  return hasPasswords(ctx.settings) && hasPassword(user) ? 'password' : 'sign in'
+  if (hasPasswords(ctx.settings) && hasPassword(user)) return 'password'
+  return sessionId === null ? 'sign in' : 'asking session'
 }
 
-async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
-  const link = await findLink(ctx, token, 'EMAIL_CHANGE')
-  const user = await ctx.store.users.find(link.userId)
-  if (!user) throw new InvalidTokenError()
-  return { link, user, isRefused: await refusesEmailLink(ctx, user) }
-}
-
-function requireOpen(user: UserRecord, link: UserTokenRecord): void {
-  if (!user.isActive || link.payload === null) throw new InvalidTokenError()
+interface FoundChange {
+  readonly link: UserTokenRecord
+  readonly change: OpenChange
+  readonly user: UserRecord
 }
 
 /**
- * Verifies the evidence. A wrong password, a missing password and a session of another account all get the same error.
+ * Finds the link's change. Looks at the session first, before any password, because a wrong password must not tell that the link is open.
+ * @throws InvalidTokenError
+ */
+async function findOpenChange(ctx: AuthContext, token: string): Promise<FoundChange & { isRefused: boolean }> {
+  const link = await findLink(ctx, token, 'EMAIL_CHANGE')
+  const user = await ctx.store.users.find(link.userId)
+  if (!user?.isActive || link.payload === null) throw new InvalidTokenError()
+  const change = readChange(link.payload)
+  if (change.sessionId !== null && !(await namesSession(ctx, user, { sessionIds: [change.sessionId] }))) throw new InvalidTokenError()
+  return { link, change, user, isRefused: await refusesEmailLink(ctx, user) }
+}
+
+/**
+ * Returns the evidence that counts for this change. A session counts only if it is the one that requested the change. The device cookie
+ * does not count, because it is no credential.
+ */
+function ofAskingSession({ sessionId }: OpenChange, evidence: Evidence): Evidence {
+  const { requestSession, sessionIds = [] } = evidence
+  const shown = [...sessionIds, ...(requestSession ? [requestSession.id] : [])]
+  return { ...evidence, deviceSession: undefined, sessionIds: sessionId === null ? shown : shown.filter((id) => id === sessionId) }
+}
+
+/**
+ * Verifies the evidence. A wrong password, a missing password, another session and a session of another account all get the same error.
  * @throws UnauthorizedError
  */
 async function weighAsOwner(ctx: AuthContext, user: UserRecord, evidence: Evidence): Promise<WeighedEvidence> {
@@ -167,20 +227,20 @@ async function weighAsOwner(ctx: AuthContext, user: UserRecord, evidence: Eviden
 
 async function redeem(
   ctx: AuthContext,
-  link: UserTokenRecord,
-  seen: UserRecord,
+  { link, change: { email, sessionId, isFinal }, user: seen }: FoundChange,
   evidence: WeighedEvidence | null,
+  { requestSession, cookie }: Pick<Confirmation, 'cookie'> & Pick<Evidence, 'requestSession'>,
   leaveUndoPoint: LeaveUndoPoint,
-): Promise<void> {
+): Promise<StayingSession> {
   const now = ctx.now()
   const user = await ctx.store.users.lock(link.userId)
-  if (!user?.isActive || user.email !== seen.email || link.payload === null) throw new InvalidTokenError()
+  if (!user?.isActive || user.email !== seen.email) throw new InvalidTokenError()
+  const held = await holdSession(ctx, requestSession ?? (sessionId === null ? null : { id: sessionId, userId: user.id }))
   if (evidence && !(await isEvidence(ctx, user, evidence))) throw new UnauthorizedError()
   await spendLink(ctx, link, 'EMAIL_CHANGE')
-  // If an undo link cannot revert the change, the payload has the value of `Finality` before the address. An address contains no space.
-  const [email = '', finality] = link.payload.split(' ').reverse()
-  const isFinal = readFinality(finality)
   await leaveUndoPoint(ctx, { user, isFinal })
   await endOneShots(ctx, user)
-  await ctx.store.users.update(user.id, { email, emailVerifiedAt: now, updatedAt: now })
+  const changes = { email, emailVerifiedAt: now, updatedAt: now }
+  await ctx.store.users.update(user.id, changes)
+  return { user: { ...user, ...changes }, cookie: await renewCookie(ctx, held, requestSession ? cookie : null) }
 }

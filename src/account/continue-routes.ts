@@ -10,7 +10,7 @@ import { refuseEmbedding, refusingCrossSite } from '../http/same-site'
 import { sendRedirect } from '../http/send'
 import { continuePath, signInLocation } from '../http/sign-in-page'
 import { continueTokens } from '../session/continue-tokens'
-import { readRefreshCookie, setTokenCookies } from '../session/delivery'
+import { readAccessCookie, readRefreshCookie, setTokenCookies } from '../session/delivery'
 import { markPage, wasSentBack } from './continue-marker'
 
 /**
@@ -58,7 +58,8 @@ async function nextStop(ctx: AuthContext, req: Request, res: Response, signInPag
   const presented = readRefreshCookie(ctx, req)
   // If a browser comes back at once, the browser did not send our cookie to the page. The route must not redirect that browser in an
   // endless loop.
-  const tokens = presented === null || wasSentBack(ctx, req, returnTo) ? null : await continueTokens(ctx, presented)
+  const tokens =
+    presented === null || wasSentBack(ctx, req, returnTo) ? null : await continueTokens(ctx, presented, readAccessCookie(ctx, req))
   if (tokens === null) return signInLocation(ctx.settings, signInPage, returnTo)
   setTokenCookies(ctx, res, tokens)
   markPage(ctx, req, res, returnTo)

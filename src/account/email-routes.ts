@@ -1,7 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express'
 import Joi from 'joi'
+import { clientOf } from '../client-key'
 import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
+import { cookieOf, keepBrowser } from '../device/keep-browser'
 import { previousToken, shownDevice } from '../device/known-device'
 import { takeLinkRequest } from '../device/link-limits'
 import {
@@ -14,6 +16,7 @@ import {
   TooManyRequestsError,
   UnauthorizedError,
 } from '../errors'
+import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../factor/final-code'
 import { type EvidenceBody, evidenceOf, passwordField, passwordRefusals } from '../first-proof/evidence'
 import { evidenceOfForm, oldPassword } from '../first-proof/evidence-of-form'
@@ -31,13 +34,13 @@ import { sendJson } from '../http/send'
 import { passwordText, text, validate } from '../http/validate'
 import { takeUnits } from '../limits/take-of-each'
 import { answerLinkRequest, linkRequestAnswer } from '../mailbox/answer-link-request'
-import { linkPage } from '../pages/link-page'
+import { type FormNeeds, linkPage } from '../pages/link-page'
 import { clearEndedCookies } from '../session/ended-cookies'
-import { findActiveUser } from '../step-up/find-active-user'
-import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
+import { perDelivery } from '../session/per-delivery'
+import { codeDevice } from '../step-up/code-device'
+import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../step-up/fresh-session'
 import { factorShown } from '../step-up/require-factor'
-import { clientKey } from '../throttle/client-key'
-import { confirmEmailChange, lookAtEmailChange, proveEmailChange, sendEmailChange } from './change-email'
+import { type ChangeNeeds, confirmEmailChange, lookAtEmailChange, proveEmailChange, sendEmailChange } from './change-email'
 import { confirmEmail, lookAtVerification, sendEmailVerification } from './verify-email'
 
 const messageAnswer: Answer = { status: 200, description: 'Done.', schema: shape('Message', { message: string }) }
@@ -94,8 +97,8 @@ function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[
         answers: [linkRequestAnswer('verify_url')],
         refuses: [AccountInactiveError, TooManyRequestsError],
       },
-      before: [...signedIn, ...hostGuard(ctx, 'link', 'email_verify_request')],
-      body: Joi.object<{ previous_token?: string }>(previousToken),
+      before: [...signedIn, ...hostGuard(ctx, 'link', 'email_verify_request'), aliveSession(ctx)],
+      body: Joi.object<{ previous_token?: string; refresh_token?: string }>({ ...previousToken, refresh_token: text(4096).optional() }),
       handle: (req, res, body) => requestVerification(ctx, req, res, body),
     }),
     withBody({
@@ -131,7 +134,14 @@ function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Ro
         answers: [linkRequestAnswer('confirm_url')],
         refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalRefusals(ctx)],
       },
-      before: [routeBudget(ctx, 'email_change_request'), ...signedIn, aliveSession(ctx), factorShown(ctx), freshSession(ctx)],
+      before: [
+        routeBudget(ctx, 'email_change_request'),
+        ...signedIn,
+        aliveSession(ctx),
+        factorShown(ctx),
+        codeBeforeFreshness(ctx),
+        freshSession(ctx),
+      ],
       body: finalBody<EmailChangeBody>(ctx, {
         new_email: emailAddress,
         ...(hasPasswords(ctx.settings) && { current_password: passwordText().optional() }),
@@ -139,39 +149,52 @@ function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Ro
       }),
       handle: (req, res, body) => requestChange(ctx, req, res, body),
     }),
-    withBody({
-      method: 'POST',
-      path: '/email-change/confirm',
-      describes: {
-        summary: 'Change to the new address with the mailed link',
-        answers: [messageAnswer],
-        refuses: [InvalidTokenError, UnauthorizedError, TokenExpiredError, EmailLinkForbiddenError, EmailTakenError, TooManyRequestsError],
-      },
-      before: [routeBudget(ctx, 'email_change_confirm')],
-      body: tokenBody(ctx),
-      handle: async (req, res, { token, ...body }) => {
-        const locale = localeOf(ctx, req)
-        await confirmEmailChange(ctx, token, { evidence: await evidenceOf(ctx, req, body), locale })
-        sendJson(res, 200, { message: ctx.texts.say(locale, 'message.email_changed') })
-      },
-    }),
+    ...perDelivery(ctx, ({ base, delivery, before }) => [
+      withBody({
+        method: 'POST',
+        path: `${base}/email-change/confirm`,
+        describes: {
+          summary: 'Change to the new address with the mailed link',
+          answers: [messageAnswer],
+          refuses: [
+            InvalidTokenError,
+            UnauthorizedError,
+            TokenExpiredError,
+            EmailLinkForbiddenError,
+            EmailTakenError,
+            TooManyRequestsError,
+          ],
+        },
+        // Without the cross-site rule, the link works from any page, but the cookies of another site's request do not count.
+        before: [...(base === '' ? [] : before), routeBudget(ctx, 'email_change_confirm')],
+        body: tokenBody(ctx),
+        handle: async (req, res, { token, ...body }) => {
+          const locale = localeOf(ctx, req)
+          const change = { evidence: await evidenceOf(ctx, req, body), cookie: cookieOf(ctx, req, delivery), locale }
+          keepBrowser(ctx, req, res, await confirmEmailChange(ctx, token, change))
+          sendJson(res, 200, { message: ctx.texts.say(locale, 'message.email_changed') })
+        },
+      }),
+    ]),
   ]
 }
 
 async function requestVerification(ctx: AuthContext, req: Request, res: Response, body: { previous_token?: string }): Promise<void> {
-  const user = await findActiveUser(ctx, getAuth(req).sub)
+  const { user, session } = requestSessionOf(req)
   const name = 'email_verify_request'
-  const client = clientKey(req.ip)
+  const client = clientOf(req)
   const device = await takeLinkRequest(ctx, { name, email: user.email, client, shown: shownDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
-  await answerLinkRequest(ctx, res, { name, field: 'verify_url', locale }, () => sendEmailVerification(ctx, user, locale, { device }))
+  await answerLinkRequest(ctx, res, { name, field: 'verify_url', locale }, () =>
+    sendEmailVerification(ctx, user, locale, { device, session }),
+  )
 }
 
 async function requestChange(ctx: AuthContext, req: Request, res: Response, body: EmailChangeBody): Promise<void> {
   const name = 'email_change_request'
-  await takeUnits(ctx, ctx.budgets.links, { name, email: requireEmail(body.new_email), client: clientKey(req.ip) })
+  await takeUnits(ctx, ctx.budgets.links, { name, email: requireEmail(body.new_email), client: clientOf(req) })
   const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
-  const isFinal = await acceptFinal(ctx, { userId, session }, body)
+  const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
   const change = { userId, amr, newEmail: body.new_email, session, isFinal }
   const proven = await proveEmailChange(ctx, change)
   const locale = localeOf(ctx, req)
@@ -198,6 +221,14 @@ function verificationPage(ctx: AuthContext): Route[] {
   })
 }
 
+const shownNeeds: Readonly<Record<ChangeNeeds, FormNeeds>> = {
+  nothing: {},
+  password: { password: { canSkip: false } },
+  'sign in': { problem: 'link.sign_in_first' },
+  // Another login would open another session, so the page does not lead to the login page.
+  'asking session': { problem: 'link.asking_session_first', hasLoginLink: false },
+}
+
 function changePage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/email-change/:token',
@@ -208,15 +239,18 @@ function changePage(ctx: AuthContext): Route[] {
     done: 'email_changed',
     ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
     look: async (token, { req }) => {
-      const needs = await lookAtEmailChange(ctx, token, await evidenceOf(ctx, req))
-      return needs === 'sign in'
-        ? { problem: 'link.sign_in_first' as const }
-        : { password: needs === 'password' ? { canSkip: false } : null }
+      const { newEmail, needs } = await lookAtEmailChange(ctx, token, await evidenceOf(ctx, req))
+      return { items: [newEmail], ...shownNeeds[needs] }
     },
-    redeem: async ({ token, fields, locale, req }) => {
+    redeem: async ({ token, fields, locale, req, res }) => {
       const { password } = validate(oldPassword, fields)
-      await confirmEmailChange(ctx, token, { evidence: await evidenceOf(ctx, req, { password }), locale })
-      return null
+      const evidence = await evidenceOf(ctx, req, { password })
+      const isSignedIn = Boolean(evidence.token) || evidence.requestSession != null
+      const { tokenDelivery } = ctx.settings
+      const cookie = cookieOf(ctx, req, tokenDelivery === 'both' ? 'cookie' : tokenDelivery)
+      const staying = await confirmEmailChange(ctx, token, { evidence, cookie, locale })
+      keepBrowser(ctx, req, res, staying)
+      return { page: 'email_changed', items: [staying.user.email], hasLoginLink: !isSignedIn }
     },
   })
 }

@@ -3,7 +3,9 @@ import { type AuthContext, unitOfWork } from '../context'
 import { InvalidTokenError, PasswordAlreadySetError, UnauthorizedError } from '../errors'
 import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'
+import { hashPassword } from '../passwords/hash-password'
 import { hasPassword } from '../passwords/unusable-password'
+import { type CookieOfRequest, renewCookie, type StayingSession } from '../session/keep-session'
 import type { Finality } from '../step-up/finality'
 import { findActiveUser } from '../step-up/find-active-user'
 import { holdSession } from '../step-up/fresh-session'
@@ -18,6 +20,8 @@ export interface FirstPassword {
   amr?: readonly AuthMethod[] | undefined
   /** The session of the request. If the session ends meanwhile, the call fails. */
   session?: SessionRecord | null | undefined
+  /** The cookie of the request. The change replaces its value. */
+  cookie?: CookieOfRequest | null | undefined
   /** If not false, an undo link cannot revert the change (`Finality`). */
   isFinal?: Finality | undefined
   /** Language of the notice. Default: `defaultLocale`. */
@@ -32,31 +36,35 @@ export interface FirstPassword {
  */
 export async function setFirstPassword(
   ctx: AuthContext,
-  { userId, newPassword, amr, session, isFinal, locale }: FirstPassword,
-): Promise<void> {
+  { userId, newPassword, amr, session, cookie, isFinal, locale }: FirstPassword,
+): Promise<StayingSession> {
   const seen = await findActiveUser(ctx, userId)
   requireFactor(ctx, seen, amr)
   if (hasPassword(seen)) throw new PasswordAlreadySetError()
   await checkPassword(ctx, newPassword, seen)
-  const hashedPassword = await ctx.hasher.hash(newPassword)
-  await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
+  const hashedPassword = await hashPassword(ctx, newPassword)
+  const staying = await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
     unitOfWork(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(userId)
       if (!user?.isActive) throw new UnauthorizedError()
-      await holdSession(ctx, session)
+      const held = await holdSession(ctx, session)
       // If the unusable hash changed, the sessions were revoked meanwhile. Without a session table, only that hash shows the revocation.
       if (!hasPassword(user) && user.hashedPassword !== seen.hashedPassword) throw new InvalidTokenError()
-      await store(ctx, user, hashedPassword, () => leaveUndoPoint(ctx, { user, isFinal }))
+      const after = await store(ctx, user, hashedPassword, () => leaveUndoPoint(ctx, { user, isFinal }))
+      return { user: after, cookie: await renewCookie(ctx, held, cookie) }
     }),
   )
   ctx.events.emit('password.changed', { userId, by: 'change' })
+  return staying
 }
 
 /** Stores the password. Throws if another request has stored a password first. */
-async function store(ctx: AuthContext, user: UserRecord, hashedPassword: string, leaveUndoPoint: () => Promise<void>): Promise<void> {
+async function store(ctx: AuthContext, user: UserRecord, hashedPassword: string, leaveUndoPoint: () => Promise<void>): Promise<UserRecord> {
   if (hasPassword(user)) throw new PasswordAlreadySetError()
   const now = ctx.now()
   await leaveUndoPoint()
-  await ctx.store.users.update(user.id, { hashedPassword, passwordSetAt: now, updatedAt: now })
+  const changes = { hashedPassword, passwordSetAt: now, updatedAt: now }
+  await ctx.store.users.update(user.id, changes)
   await ctx.store.userTokens.consumeAllForUser(user.id, now, ['PASSWORD_RESET', 'EMAIL_CHANGE'])
+  return { ...user, ...changes }
 }

@@ -1,7 +1,9 @@
 import Joi from 'joi'
 import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
+import { cookieOf, keepBrowser } from '../device/keep-browser'
 import { AccountInactiveError, MfaRequiredError, PasswordAlreadySetError, TooManyRequestsError, UnauthorizedError } from '../errors'
+import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../factor/final-code'
 import { getAuth, getUser } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
@@ -16,6 +18,7 @@ import { sendEmpty, sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
 import { clearEndedCookies } from '../session/ended-cookies'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import { codeDevice } from '../step-up/code-device'
 import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
 import { factorShown } from '../step-up/require-factor'
 import { changePassword } from './change-password'
@@ -48,6 +51,8 @@ function me({ store }: AuthContext): Answer {
 interface ProfileBody {
   name?: string | null
   fields?: Record<string, unknown>
+  /** The refresh token that identifies the session, if the access token does not. */
+  refresh_token?: string
 }
 
 function profileChange(ctx: AuthContext, guards: Guards): Route {
@@ -55,10 +60,14 @@ function profileChange(ctx: AuthContext, guards: Guards): Route {
     method: 'PATCH',
     path: '/me',
     describes: { summary: 'Change the name, and the fields of the application', answers: [me(ctx)], refuses: [TooManyRequestsError] },
-    before: [routeBudget(ctx, 'profile'), guards.requireUser(), sameSiteWhenByCookie(ctx)],
-    body: Joi.object<ProfileBody>({ name: text(120).allow(null, '').optional(), fields: Joi.object().unknown().optional() }),
+    before: [routeBudget(ctx, 'profile'), guards.requireUser(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    body: Joi.object<ProfileBody>({
+      name: text(120).allow(null, '').optional(),
+      fields: Joi.object().unknown().optional(),
+      refresh_token: text(4096).optional(),
+    }),
     handle: async (req, res, { name, fields }) => {
-      const user = await updateProfile(ctx, { userId: getAuth(req).sub, name, fields })
+      const user = await updateProfile(ctx, { userId: getAuth(req).sub, name, fields, session: sessionOf(req) })
       noteOutcome(res, user)
       sendJson(res, 200, userBody(ctx.store.users, user))
     },
@@ -72,7 +81,7 @@ interface PasswordChangeBody extends FinalFields {
   refresh_token?: string
 }
 
-function passwordChange(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
+function passwordChange(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/password-change`,
@@ -89,18 +98,20 @@ function passwordChange(ctx: AuthContext, guards: Guards, { base, before }: Deli
     }),
     handle: async (req, res, body) => {
       const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
-      const isFinal = await acceptFinal(ctx, { userId, session }, body)
+      const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
       const { current_password: currentPassword, new_password: newPassword } = body
       const locale = localeOf(ctx, req)
-      await changePassword(ctx, { userId, currentPassword, newPassword, amr, session, isFinal, locale })
+      const cookie = cookieOf(ctx, req, delivery)
+      const staying = await changePassword(ctx, { userId, currentPassword, newPassword, amr, session, cookie, isFinal, locale })
       await clearEndedCookies(ctx, req, res)
+      keepBrowser(ctx, req, res, staying)
       sendEmpty(res)
     },
   })
 }
 
 /** Returns the route for an account without a password. The route needs a fresh session, because no password can confirm the person. */
-function firstPassword(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
+function firstPassword(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/password/first`,
@@ -116,6 +127,7 @@ function firstPassword(ctx: AuthContext, guards: Guards, { base, before }: Deliv
       sameSiteWhenByCookie(ctx),
       aliveSession(ctx),
       factorShown(ctx),
+      codeBeforeFreshness(ctx),
       freshSession(ctx),
     ],
     body: finalBody<FinalFields & { new_password: string; refresh_token?: string }>(ctx, {
@@ -124,9 +136,10 @@ function firstPassword(ctx: AuthContext, guards: Guards, { base, before }: Deliv
     }),
     handle: async (req, res, { new_password: newPassword, ...body }) => {
       const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
-      const isFinal = await acceptFinal(ctx, { userId, session }, body)
+      const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
       const locale = localeOf(ctx, req)
-      await setFirstPassword(ctx, { userId, newPassword, amr, session, isFinal, locale })
+      const cookie = cookieOf(ctx, req, delivery)
+      keepBrowser(ctx, req, res, await setFirstPassword(ctx, { userId, newPassword, amr, session, cookie, isFinal, locale }))
       sendEmpty(res)
     },
   })

@@ -10,7 +10,7 @@ import { sendEmpty, sendJson } from '../http/send'
 import type { PublicSession } from '../session/find-session'
 import { listSessions, revokeSession } from '../session/list-sessions'
 import type { LogoutRules } from '../session/log-out-request'
-import { logoutByCookie } from '../session/logout-by-cookie'
+import { logoutOfSession } from '../session/logout-by-cookie'
 import { clearSessionCookie } from '../session/session-cookie'
 
 /**
@@ -30,7 +30,7 @@ export function serverSessionRoutes(ctx: AuthContext, guards: Guards, rules: Log
       handle: (req, res) => sendJson(res, 200, meBody(req)),
     },
     { method: 'GET', path: '/session/list', describes: describesList, before: [signedIn], handle: (req, res) => list(ctx, req, res) },
-    logoutByCookie(ctx, '/session/logout', rules),
+    logoutOfSession(ctx, rules),
     // This route comes after the literal paths, because `:id` would also match the literal paths.
     {
       method: 'DELETE',

@@ -9,19 +9,25 @@ import type { Locale } from '../http/locale'
 import { findLink, issueLink, type LinkToken, replaceLink, spendLink } from '../mailbox/email-link'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
-import type { UserRecord, UserTokenRecord } from '../store/auth-store'
+import { isSessionHeld } from '../step-up/fresh-session'
+import type { SessionRecord, UserRecord, UserTokenRecord } from '../store/auth-store'
 
-/** Mails a link to the account's own address. The link verifies only this address. Returns null if no link was made. */
+/**
+ * Mails a link to the account's own address. The link verifies only this address. Returns null if no link was made.
+ * @param options.session the session of the request; if it has ended, no mail is sent
+ */
 export async function sendEmailVerification(
   ctx: AuthContext,
   user: UserRecord,
   locale: Locale,
-  { device = null }: { device?: KnownDevice | null } = {},
+  { device = null, session }: { device?: KnownDevice | null; session?: SessionRecord | null } = {},
 ): Promise<LinkToken | null> {
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'EMAIL_VERIFICATION', { device }))) return null
   const link = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    return isStill(locked, user.email) ? replaceLink(ctx, locked, 'EMAIL_VERIFICATION', user.email) : null
+    return isStill(locked, user.email) && (await isSessionHeld(ctx, session))
+      ? replaceLink(ctx, locked, 'EMAIL_VERIFICATION', user.email)
+      : null
   })
   if (link) mailLink(ctx, user, 'email_verification', link, locale)
   return link

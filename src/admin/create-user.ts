@@ -5,6 +5,7 @@ import { requireEmail } from '../http/email-address'
 import { issueLink, type LinkToken, leadsSomewhere } from '../mailbox/email-link'
 import { mailLink } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
+import { hashPassword } from '../passwords/hash-password'
 import { unusablePassword } from '../passwords/unusable-password'
 import { requireName } from '../profile/require-name'
 import { DuplicateRecordError, type NewUser, type UserRecord } from '../store/auth-store'
@@ -45,7 +46,7 @@ export async function createUser(ctx: AuthContext, { password = null, isAdmin = 
     requirePasswords(ctx.settings)
     await checkPassword(ctx, password, { email, name })
   }
-  const hashedPassword = password === null ? unusablePassword() : await ctx.hasher.hash(password)
+  const hashedPassword = password === null ? unusablePassword() : await hashPassword(ctx, password)
   const { defaultLocale } = ctx.settings
   const wantsLink = password === null && hasPasswords(ctx.settings) && leadsSomewhere(ctx.settings, 'PASSWORD_RESET')
   const now = ctx.now()

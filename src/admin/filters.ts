@@ -134,10 +134,10 @@ function readText(value: string): string | null {
   return value.length <= 320 && !value.includes('\0') && value.isWellFormed() ? value : null
 }
 
-/** Changes the text to lower case, because addresses are stored in lower case. */
+/** Returns the text as addresses are stored: without outer blanks, in lower case. */
 function readAddress(value: string): string | null {
   const text = readText(value)
-  return text === null ? null : asciiLowerCase(text)
+  return text === null ? null : asciiLowerCase(text.trim())
 }
 
 function readBoolean(value: string): boolean | null {

@@ -16,6 +16,7 @@ import type { IdentityRecord } from '../store/auth-store'
 import type { HostTypes, WithFields } from '../store/host-types'
 import type { PublicUser } from '../store/public-user'
 import type { PasskeyCreationOptions, PasskeyRequestOptions } from '../webauthn/ceremonies'
+import type { logoutOfHost } from './log-out'
 import { playRoute } from './play-route'
 
 /**
@@ -91,8 +92,10 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   /** Logs a person in with a provider's access token. */
   logInWithToken(input: { provider: string; accessToken: string }): Promise<BoundLogin>
   /**
-   * Logs out. With `tokenDelivery: 'bearer'`, pass `refreshToken`. Otherwise the cookie identifies the session. With `providerLogout`,
-   * returns the URL where the browser also ends its session at the provider. If the provider has no logout page, the URL is null.
+   * Logs out, at every path of your app. The cookies of the request, or else its access token in the header or `refreshToken`, identify the
+   * session. With `providerLogout`, returns the URL where the browser also ends its session at the provider. If the provider has no logout
+   * page, the URL is null.
+   * @throws UnauthorizedError if no cookie and no token of the request is ours; the cookies are cleared all the same
    */
   logOut(input: { allSessions?: boolean; providerLogout: true; refreshToken?: string }): Promise<{ logoutUrl: string | null }>
   logOut(input?: { allSessions?: boolean; refreshToken?: string }): Promise<void>
@@ -130,6 +133,7 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
     challenge?: string
     emailCode?: string
     ticket?: string
+    previousToken?: string
     refreshToken?: string
   }): Promise<BoundSession>
   /**
@@ -166,7 +170,7 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
 }
 
 /** A code of the second factor, or a passkey. */
-export type FactorProof = { code: string } | PasskeyProof
+export type FactorProof = { code: string; previousToken?: string } | PasskeyProof
 
 /** A signature by a passkey. `challenge` comes with the options that the page used. */
 export interface PasskeyProof {
@@ -177,6 +181,8 @@ export interface PasskeyProof {
 /** Optional credentials for a change. If the authenticator app or the passkey is older than a day, no undo link can revert the change. */
 export interface FinalProof extends Partial<PasskeyProof> {
   code?: string
+  /** A refresh token of the account. The client that has it counts as a known device. */
+  previousToken?: string
   refreshToken?: string
 }
 
@@ -206,7 +212,12 @@ const inBody: Readonly<Record<string, string>> = {
 }
 
 /** Makes `auth.with` for a router with these routes. */
-export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, routes: readonly Route[], guards: Guards) {
+export function serviceBinder(
+  { settings }: Pick<AuthContext, 'settings'>,
+  routes: readonly Route[],
+  guards: Guards,
+  logout: ReturnType<typeof logoutOfHost>,
+) {
   const twins = settings.tokenDelivery === 'both' ? ['/cookie', ''] : ['']
   const routeOf = (verb: string, method: Method, path: string): Route => {
     const lines = twins.map((base) => routes.find((line) => line.method === method && line.path === base + path && !line.when))
@@ -221,9 +232,8 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
   return (req: Request, res: Response): BoundService => {
     if (res.headersSent) throw new Error('auth.with(req, res) sets cookies, but this response was already sent.')
     const ask = async (verb: string, method: Method, path: string, input: object = {}, { params = {}, fields = {} }: Beside = {}) => {
-      const sent = Object.entries(input).filter(([, value]) => value !== undefined)
-      const named = Object.fromEntries(sent.map(([name, value]) => [inBody[name] ?? name, value]))
-      const outcome = await playRoute(routeOf(verb, method, path), req, res, { params, body: { ...fields, ...named } })
+      const body = { ...fields, ...bodyOf(input) }
+      const outcome = await playRoute(routeOf(verb, method, path), req, res, { params, body })
       return without(hidden, outcome) as never // the value that the handler noted; tests compare each value with its type
     }
     return {
@@ -242,7 +252,7 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
       logIn: (input) => ask('logIn', 'POST', '/login', input),
       verifyMfa: (input) => ask('verifyMfa', 'POST', '/mfa/verify', input),
       logInWithToken: ({ provider, ...input }) => ask('logInWithToken', 'POST', '/oauth/:provider/token', input, { params: { provider } }),
-      logOut: (input: object = {}) => ask('logOut', 'POST', '/logout', input),
+      logOut: async (input: object = {}) => (await playRoute(logout, req, res, { body: bodyOf(input) })) as never,
       activate: (token, options) => ask('activate', 'POST', '/activate', { token, ...options }),
       requestActivation: (email) => ask('requestActivation', 'POST', '/activation/request', { email }),
       requestPasswordReset: (email) => ask('requestPasswordReset', 'POST', '/password-reset/request', { email }),
@@ -285,6 +295,11 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
       revokeOtherSessions: (input) => ask('revokeOtherSessions', 'POST', '/sessions/revoke-others', input),
     }
   }
+}
+
+function bodyOf(input: object): object {
+  const sent = Object.entries(input).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(sent.map(([name, value]) => [inBody[name] ?? name, value]))
 }
 
 /** Values that are only for the cookies of the response. */

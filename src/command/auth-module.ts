@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { AuthRouter } from '../create-auth-router'
 import type { Operations } from '../operations/operations'
 import { type LoadOperations, OPERATIONS } from '../operations/operations-key'
+import { UNCHECKED } from '../readiness/unchecked'
 import { CommandRefusal, UsageError } from './answer'
 import { type EnvFileFlags, readEnvFile } from './env-file'
 import { told } from './failure'
@@ -40,6 +41,16 @@ export async function loadAuth(surroundings: Surroundings, flags: AuthModuleFlag
   throw new UsageError(
     `${path} exports no router of this version of doorward: export it as \`auth\`, by default, or from a function that returns it.`,
   )
+}
+
+/** Returns the router as `loadAuth` does, but the router does not check its tables. */
+export async function loadUnchecked(surroundings: Surroundings, flags: AuthModuleFlags): Promise<LoadedAuth> {
+  Reflect.set(globalThis, UNCHECKED, true)
+  try {
+    return await loadAuth(surroundings, flags)
+  } finally {
+    Reflect.deleteProperty(globalThis, UNCHECKED)
+  }
 }
 
 async function routerIn(path: string, folder: string): Promise<{ auth: unknown; app: unknown }> {

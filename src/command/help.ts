@@ -2,7 +2,7 @@ import { type Answer, UsageError } from './answer'
 
 export const help = `Usage: doorward <command>
 
-  init              writes the auth module of an app and the other files that it needs (--delivery --client --providers --pages --print)
+  init              writes the auth module of an app and the other files that it needs (--delivery --client --providers --pages --hash-column --print)
   doctor            checks the app and says what is wrong, why it matters and how to fix it (--strict)
   secret            prints a secret for AUTH_JWT_SECRET
   secret mfa        prints a key for AUTH_MFA_SECRET_KEY

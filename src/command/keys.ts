@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { type Answer, CommandRefusal, UsageError } from './answer'
 
 /** An entry of `AUTH_JWT_KEYS`. */
@@ -91,33 +91,59 @@ function listed(entries: readonly KeyEntry[]): Answer {
 function rotated(entries: readonly KeyEntry[], { step, alg }: KeyFlags, env: Environment): Answer {
   switch (step) {
     case 'publish':
+      if (nextOf(entries)) return unchanged(step, entries, 'The next key is published already')
       return nextValue(step, [...entries, makeKey(alg ?? entries[0]?.alg)], {
         afterwards: 'set it everywhere, then run --step sign',
         waitSeconds: keySetSeconds,
       })
     case 'sign':
-      return nextValue(step, newestFirst(entries), {
+      if (entries.length > 1 && !nextOf(entries)) return unchanged(step, entries, 'The newest key signs already')
+      return nextValue(step, nextFirst(entries), {
         afterwards: 'set it everywhere, then run --step retire',
         waitSeconds: lifetimeIn(env),
       })
     case 'retire':
-      return nextValue(step, signingAlone(entries), { afterwards: 'set it everywhere, and the rotation is over', waitSeconds: 0 })
+      if (entries.length === 1) return unchanged(step, entries, 'No key is left to retire')
+      return nextValue(step, entries.slice(0, 1), { afterwards: 'set it everywhere, and the rotation is over', waitSeconds: 0 })
     default:
       throw new UsageError('--step must be publish, sign or retire.')
   }
 }
 
-function newestFirst(entries: readonly KeyEntry[]): readonly KeyEntry[] {
-  const newest = entries.at(-1)
-  if (!newest || entries.length < 2) throw new CommandRefusal('NOT_PUBLISHED', 'AUTH_JWT_KEYS has only one key; run --step publish first.')
-  if (newest.privateKey === undefined)
-    throw new CommandRefusal('NO_PRIVATE_KEY', 'The last key of AUTH_JWT_KEYS has no privateKey, so it cannot sign.')
-  return [newest, ...entries.slice(0, -1)]
+/**
+ * Returns the key that is published but does not sign yet. Only such a key has a private key behind the first place, because `--step sign`
+ * leaves the retired keys their public keys only. So each step, run twice, does nothing the second time.
+ */
+function nextOf([signing, ...others]: readonly KeyEntry[]): KeyEntry | undefined {
+  // Before 0.2.0 a retired key kept its private key. A key of `keys new` begins with its date.
+  const isOlder = ({ kid }: KeyEntry) =>
+    [kid, signing?.kid].every((kid) => kid && dated.test(kid)) && kid.slice(0, 10) < `${signing?.kid}`.slice(0, 10)
+  return others.findLast((entry) => entry.privateKey !== undefined && !isOlder(entry))
 }
 
-function signingAlone(entries: readonly KeyEntry[]): readonly KeyEntry[] {
-  if (entries.length < 2) throw new CommandRefusal('NOTHING_TO_RETIRE', 'AUTH_JWT_KEYS has only one key, so no key can be retired.')
-  return entries.slice(0, 1)
+const dated = /^\d{4}-\d\d-\d\d-/
+
+function nextFirst(entries: readonly KeyEntry[]): readonly KeyEntry[] {
+  const next = nextOf(entries)
+  if (!next) throw new CommandRefusal('NOT_PUBLISHED', 'AUTH_JWT_KEYS has only one key; run --step publish first.')
+  return [next, ...entries.filter((entry) => entry !== next).map(publicOnly)]
+}
+
+function publicOnly({ privateKey, publicKey, ...entry }: KeyEntry): KeyEntry {
+  if (publicKey !== undefined || privateKey === undefined) return { ...entry, ...(publicKey !== undefined && { publicKey }) }
+  try {
+    return { ...entry, publicKey: createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString() }
+  } catch {
+    throw new CommandRefusal('UNREADABLE_KEYS', `The privateKey of ${JSON.stringify(entry.kid)} in AUTH_JWT_KEYS is not a key in PEM.`)
+  }
+}
+
+function unchanged(step: string, entries: readonly KeyEntry[], reason: string): Answer {
+  return {
+    json: { step, keys: entries, waitSeconds: 0 },
+    text: JSON.stringify(entries),
+    note: `Step ${step}: nothing to do. ${reason}. The value of AUTH_JWT_KEYS stays as it is.`,
+  }
 }
 
 /** Returns how long access tokens of the old key stay valid, in seconds. The command does not know a lifetime that the app's code sets. */

@@ -23,8 +23,12 @@ export async function migrate([verb]: readonly string[], { table = 'auth_migrati
   const { migrations } = loaded.operations
   if (!migrations) throw new CommandRefusal('NO_TABLES', 'The store is an adapter of your own, whose tables are yours to make.')
   if (verb === 'up') {
-    const done = await migrations.up(table)
-    return { json: { done }, text: done.join('\n'), ...(done.length === 0 && { note: 'Nothing was missing.' }) }
+    const { done, tookLock } = await migrations.up(table)
+    const notes = [
+      ...(tookLock ? [`Another run left its lock in ${table}_lock and recorded nothing for a minute. This run took the lock over.`] : []),
+      ...(done.length === 0 ? ['Nothing was missing.'] : []),
+    ]
+    return { json: { done }, text: done.join('\n'), ...(notes.length > 0 && { note: notes.join('\n') }) }
   }
   if (verb === 'sql') {
     const statements = await migrations.sql()

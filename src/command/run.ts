@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type Answer, isOwn, UsageError } from './answer'
-import { loadAuth } from './auth-module'
+import { loadAuth, loadUnchecked } from './auth-module'
 import { doctor } from './doctor'
 import { readEnvFile } from './env-file'
 import { described, wholeOf } from './failure'
@@ -20,6 +20,7 @@ const options = {
   client: text,
   providers: text,
   pages: text,
+  'hash-column': text,
   print: flag,
   alg: text,
   step: text,
@@ -57,7 +58,7 @@ const ofModule: readonly Flag[] = ['auth', 'env-file', 'no-env-file', 'verbose']
 
 /** The flags of each command. An entry such as `users list` overrides the entry `users`. All commands accept `--json` and `--help`. */
 const known: Readonly<Record<string, readonly Flag[]>> = {
-  init: ['delivery', 'client', 'providers', 'pages', 'print', 'yes', 'env-file', 'no-env-file', 'verbose'],
+  init: ['delivery', 'client', 'providers', 'pages', 'hash-column', 'print', 'yes', 'env-file', 'no-env-file', 'verbose'],
   secret: [],
   keys: ['alg', 'step', 'env-file', 'no-env-file'],
   purge: ofModule,
@@ -118,7 +119,7 @@ async function answerTo(args: readonly string[], surroundings: Surroundings): Pr
       return keys(words, values, surroundings.env)
     case 'migrate':
       requireMigrateVerb(words)
-      return migrate(words, values, await loadAuth(surroundings, values))
+      return migrate(words, values, await loadUnchecked(surroundings, values))
     case 'users':
       return users(words, values, surroundings)
     case 'doctor':

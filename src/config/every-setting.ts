@@ -12,6 +12,11 @@ export interface Settings {
    * null: tokens are signed with HS256 and a key derived from `jwtSecret`. `AUTH_JWT_KEYS`.
    */
   readonly jwtKeys: readonly JwtKey[] | null
+  /**
+   * The name of this router's accounts: at most 40 letters, digits and `-`. Routers with the same secret or keys, but other accounts, need
+   * different realms. A token, challenge or cookie of one realm is worthless in another. Default empty. `AUTH_REALM`.
+   */
+  readonly realm: string
   /** Lifetime of an access token in seconds: 1 to 86400. Default 900 (15 minutes). `AUTH_ACCESS_TOKEN_TTL_SECONDS`. */
   readonly accessTokenTtlSeconds: number
   /**
@@ -59,7 +64,8 @@ export interface Settings {
    */
   readonly refreshCookieName: string
   /**
-   * Up to 100 other origins, such as `https://app.example.com`. Pages of these origins may use the cookie routes. Default `[]`.
+   * Up to 100 other origins, such as `https://app.example.com`. Pages of these origins may use the cookie routes. Apps in a web view and
+   * browser extensions have origins too, such as `capacitor://localhost` and `chrome-extension://<id>`. Default `[]`.
    * `AUTH_TRUSTED_ORIGINS`.
    */
   readonly trustedOrigins: readonly string[]
@@ -228,8 +234,9 @@ export interface Settings {
    * Sets when an activation keeps the password of the sign-up.
    * - `strict` (recommended): the activation must come from the browser that signed up, or the person must enter the password. Both ways
    *   show that the owner of the address signed up.
-   * - `lenient`: the link is enough. The rule of `strict` applies in two cases: more than one sign-up used the address, or doorward mailed
-   *   the link after a password reset request.
+   * - `lenient`: the link is enough. The rule of `strict` applies in two cases: the address had sign-ups with different passwords, or
+   *   doorward mailed the link after a password reset request. The built-in page of the link always follows `strict`, except for an account
+   *   without a password.
    *
    * Default `lenient`. `AUTH_ACTIVATION_BINDING`.
    */
@@ -269,10 +276,16 @@ export interface Settings {
    */
   readonly webauthnOrigins: readonly string[]
   /**
-   * How many seconds a session is fresh after the person entered a credential: 60 to 86400. Only a fresh session may change how the account
-   * logs in. `POST /reauthenticate` makes a session fresh again. Default 900 (15 minutes). `AUTH_FRESH_SESSION_SECONDS`.
+   * How many seconds a session is fresh after the person entered a credential: 60 to 86400, or 0. Only a fresh session may change how the
+   * account logs in. `POST /reauthenticate` makes a session fresh again. 0: every live session is fresh. Default 900 (15 minutes).
+   * `AUTH_FRESH_SESSION_SECONDS`.
    */
   readonly freshSessionSeconds: number
+  /**
+   * How many seconds a second factor, passkey or identity is young after it was added to an existing account: 0 to 604800. A young
+   * credential can log in, but it makes no session fresh and confirms no change. Default 86400 (24 hours). `AUTH_YOUNG_CREDENTIAL_SECONDS`.
+   */
+  readonly youngCredentialSeconds: number
   /**
    * Whether access tokens contain the claims `sid` and `auth_time`. With false, access tokens contain exactly the six claims of 0.1.0.
    * Routes that need the session then require the refresh cookie, or `refresh_token` in the body. Default true.
@@ -341,9 +354,14 @@ export interface Settings {
   readonly rememberedTokens: number
   /**
    * The time limit of a database transaction of the library in seconds: 1 to 300. After this time, the library rolls the transaction back
-   * and sends status 503. Default 30. `AUTH_UNIT_TIMEOUT_SECONDS`.
+   * and sends status 503. A guard waits at most this time for the database. Default 30. `AUTH_UNIT_TIMEOUT_SECONDS`.
    */
   readonly unitTimeoutSeconds: number
+  /**
+   * How many mails the library sends at the same time: 1 to 100. The other mails wait. Use fewer than the connections that the mail server
+   * accepts, divided by the number of processes. Default 5. `AUTH_MAIL_CONCURRENCY`.
+   */
+  readonly mailConcurrency: number
   /**
    * The interval of response times in milliseconds: 0 to 5000. The router delays some responses to the next multiple of the interval:
    * sign-ups, failed logins and failed second-factor steps. The response time then reveals nothing about an account. With 0, there is no

@@ -3,7 +3,15 @@ import { areSealingKeys } from '../sealing'
 import { isLanguageTag } from '../texts/language-faults'
 import type { JwtKey, Settings } from './every-setting'
 import { isPlaceholderSecret } from './placeholder-secret'
-import { isAbsoluteAddress, isAppRedirect, isLinkTemplate, isOrigin, isPasskeyOrigin, isRedirectTarget } from './web-address'
+import {
+  isAbsoluteAddress,
+  isAppRedirect,
+  isLinkTemplate,
+  isOrigin,
+  isPasskeyOrigin,
+  isRedirectTarget,
+  isTrustableOrigin,
+} from './web-address'
 
 /** `Settings` with mutable lists, because Joi's types have no readonly list. */
 type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'webauthnOrigins' | 'appRedirects' | 'jwtKeys' | 'accessTokenAudience'> & {
@@ -42,6 +50,11 @@ const rules: Joi.StrictSchemaMap<Checked> = {
     .description(
       "a list (in the environment: a JSON list) of 1 to 20 keys { kid, alg, privateKey, publicKey }: kid unique, 1 to 128 visible ASCII characters without quotes and backslash; alg 'ES256', 'RS256' or 'PS256'; the keys PEM text, of which the first key needs privateKey and a retired one may keep only publicKey",
     ),
+  realm: Joi.string()
+    .allow('')
+    .pattern(/^[A-Za-z0-9-]{1,40}$/)
+    .default('')
+    .description("at most 40 letters, digits and '-', such as staff"),
   accessTokenTtlSeconds: whole(900, 1, 86_400),
   refreshTokenTtlSeconds: whole(604_800, 1, 31_536_000),
   refreshFamilyTtlSeconds: whole(2_592_000, 1, 315_360_000),
@@ -53,12 +66,12 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   accessCookieName: cookieName('access_token'),
   refreshCookieName: cookieName('refresh_token'),
   trustedOrigins: Joi.array()
-    .items(text('an origin', isOrigin))
+    .items(text('an origin', isTrustableOrigin))
     .sparse(false)
     .max(100)
     .default([])
     .description(
-      `a list (in the environment: a JSON list) of origins such as https://app.example.com: no trailing slash, no path, no * (list each origin); ${httpsOnly()}`,
+      `a list (in the environment: a JSON list) of origins such as https://app.example.com: no trailing slash, no path, no * (list each origin); ${httpsOnly()}, or an app's: capacitor://localhost, tauri://localhost, ionic://<host>, chrome-extension://<id>, moz-extension://<id>`,
     ),
   oauthEnabled: flag(false),
   publicUrl: text(`an origin such as https://app.example.com: no path, query, fragment, trailing slash or *; ${httpsOnly()}`, isOrigin)
@@ -80,7 +93,7 @@ const rules: Joi.StrictSchemaMap<Checked> = {
     .unique()
     .default([])
     .description(
-      `a list (in the environment: a JSON list) of up to 20 different URIs, each as a browser writes it, without fragment and of at most 512 characters: an absolute URL with a path, such as https://spa.example.com/signed-in (${httpsOnly()}), or the scheme of a native app in reverse-domain form, such as com.example.app:/signed-in`,
+      `a list (in the environment: a JSON list) of up to 20 different URIs, each exactly as the app sends it and a browser writes it, without fragment, * and port 0, and of at most 512 characters: an absolute URL with a path, such as https://spa.example.com/signed-in (${httpsOnly()}), or the scheme of a native app in reverse-domain form, such as com.example.app:/signed-in`,
     ),
   localAccountsEnabled: flag(true),
   passwordLogin: flag(true),
@@ -128,7 +141,8 @@ const rules: Joi.StrictSchemaMap<Checked> = {
     .description(
       `a list (in the environment: a JSON list) of up to 100 different origins: android:apk-key-hash: and the 43 characters of the certificate's hash in base64url, or an origin such as https://app.example.com; ${httpsOnly()}`,
     ),
-  freshSessionSeconds: whole(900, 60, 86_400),
+  freshSessionSeconds: whole(900, 60, 86_400).allow(0).description('0, or a whole number from 60 to 86400'),
+  youngCredentialSeconds: whole(86_400, 0, 604_800),
   accessTokenSessionClaims: flag(true),
   accessTokenIssuer: optional(
     `an absolute URL without query and fragment, at most 200 characters, such as https://app.example.com/auth; ${httpsOnly()}`,
@@ -164,6 +178,7 @@ const rules: Joi.StrictSchemaMap<Checked> = {
     .description('true or false'),
   rememberedTokens: whole(10_000, 0, 100_000),
   unitTimeoutSeconds: whole(30, 1, 300),
+  mailConcurrency: whole(5, 1, 100),
   timingGridMilliseconds: whole(500, 0, 5_000),
 }
 

@@ -9,6 +9,15 @@ export function isOrigin(text: string): boolean {
   return url !== null && isProtected(url) && url.origin === text && !text.includes('*')
 }
 
+/** The origins of apps in a web view, and of browser extensions. Only the app or extension itself has such an origin. */
+const appOrigin =
+  /^(?:(?:capacitor|tauri):\/\/localhost|ionic:\/\/[a-z\d.-]+|chrome-extension:\/\/[a-p]{32}|moz-extension:\/\/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/
+
+/** Returns true for a web origin, and for an origin of an app in a web view or of a browser extension. */
+export function isTrustableOrigin(text: string): boolean {
+  return appOrigin.test(text) || isOrigin(text)
+}
+
 /** Returns true for an origin of a passkey: a web origin, or the key hash of an Android app. */
 export function isPasskeyOrigin(text: string): boolean {
   return /^android:apk-key-hash:[\w-]{43}$/.test(text) || isOrigin(text)
@@ -43,10 +52,12 @@ export function isAbsoluteAddress(text: string): boolean {
  * Returns true for the redirect URI of an app that stores its own tokens. The URI must be spelled as the URL parser writes it, because the
  * library compares URIs byte for byte. A custom scheme is a reversed domain of the vendor, so a custom scheme must contain a dot (RFC 8252
  * section 7.1). The dot also excludes schemes that mean something to a browser, such as `javascript:`.
+ *
+ * Rejects `*` and port 0. They are written for "any", and no app sends them, so the entry would never match.
  */
 export function isAppRedirect(text: string): boolean {
-  if (!isPlainText(text) || text.length > 512 || text.includes('#') || parse(text)?.href !== text) return false
-  return isAbsoluteAddress(text) || /^[a-z][a-z\d+-]*(?:\.[a-z\d+-]+)+:\/./.test(text)
+  if (!isPlainText(text) || text.length > 512 || /[#*]/.test(text) || parse(text)?.href !== text) return false
+  return (isAbsoluteAddress(text) && new URL(text).port !== '0') || /^[a-z][a-z\d+-]*(?:\.[a-z\d+-]+)+:\/./.test(text)
 }
 
 /** Returns true for a path with exactly one leading slash, because browsers read '//host' as another site. */

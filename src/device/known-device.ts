@@ -2,12 +2,12 @@ import type { Request } from 'express'
 import type Joi from 'joi'
 import type { AuthContext } from '../context'
 import { text } from '../http/validate'
+import { isOfAccount, isOfAddress, readDevices } from '../session/device-cookie'
 import type { Device } from '../session/finish-login'
 import { readQuietly } from '../session/read-quietly'
 import { readSessionToken } from '../session/session-token'
 import { isStillTrusted, readStatelessToken } from '../session/stateless-refresh-token'
 import type { UserRecord } from '../store/auth-store'
-import { isOfAccount, isOfAddress, readDevices } from './device-cookie'
 
 /**
  * A client in which the account's owner finished a login before. The client has separate rate limits, which other clients cannot use up.
@@ -84,12 +84,9 @@ async function findByStatelessToken(ctx: AuthContext, email: string, token: stri
   return isKnown ? { id: `${user.id} ${session.end}` } : null
 }
 
-/** Returns true if the request's device cookie names this session. In that case this browser finished the login of the session. */
-export function isDeviceOf(ctx: AuthContext, req: Request, session: { id: string }): boolean {
-  return readDevices(ctx, req).some(({ sessionId }) => sessionId === session.id)
-}
-
-/** Like `isDeviceOf`, for a store without sessions. In that case the device cookie names only the account. */
+/**
+ * Returns true if the request's device cookie is of this account, for a store without sessions. In that case the cookie names no session.
+ */
 export function isDeviceOfAccount(ctx: AuthContext, req: Request, user: UserRecord): boolean {
   return readDevices(ctx, req).some((device) => isOfAccount(ctx, device, user))
 }

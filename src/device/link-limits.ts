@@ -9,7 +9,7 @@ interface LinkRequest {
   readonly name: string
   /** The address in lower case. */
   readonly email: string
-  readonly client: string
+  readonly client: string | null
   readonly shown: ShownDevice
 }
 

@@ -14,6 +14,8 @@ export interface LoginAttemptOf {
 
 /** A counted attempt. The password is verified later. Call exactly one of these methods, once. */
 export interface TakenLogin {
+  /** True: the attempt counts against the limit of a known device. */
+  readonly isKnownDevice: boolean
   succeed(): Promise<void>
   fail(): Promise<void>
   /** Takes the attempt back. Call it after an overload or an error, because neither is a failed guess. */
@@ -29,10 +31,11 @@ export interface TakenLogin {
 export async function takeLogin(ctx: AuthContext, { email, client, shown }: LoginAttemptOf): Promise<TakenLogin> {
   const device = await findKnownDevice(ctx, email, shown)
   const own = device && (await takeOwn(ctx, email, device))
-  if (own) return { succeed: own.clear, fail: own.keep, giveBack: own.giveBack }
+  if (own) return { isKnownDevice: true, succeed: own.clear, fail: own.keep, giveBack: own.giveBack }
   const taken = await takeAttempts(ctx, ctx.budgets.login, { name: 'login', email, client }, LoginThrottledError)
   const all = Object.values(taken) as Attempt[]
   return {
+    isKnownDevice: false,
     // The client's other failures stay counted. Otherwise an attacker could log in to their own account to get more guesses.
     succeed: () => together([taken.email.clear(), taken.pair.clear(), taken.client.giveBack(), taken.network.giveBack()]),
     fail: () => together(all.map((unit) => unit.keep())),
@@ -48,7 +51,7 @@ export async function takeLoginOfClient(ctx: AuthContext, client: string | null)
   const taken = await takeAttempts(ctx, ctx.budgets.login, { name: 'login', email: null, client }, LoginThrottledError)
   const both = [taken.client, taken.network]
   const giveBack = () => together(both.map((unit) => unit.giveBack()))
-  return { succeed: giveBack, fail: () => together(both.map((unit) => unit.keep())), giveBack }
+  return { isKnownDevice: false, succeed: giveBack, fail: () => together(both.map((unit) => unit.keep())), giveBack }
 }
 
 /**

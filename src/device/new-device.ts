@@ -1,13 +1,13 @@
-import { isIP } from 'node:net'
 import type { Request } from 'express'
+import { readAddress } from '../client-key'
 import type { AuthContext } from '../context'
 import { browserName } from '../http/browser-name'
 import { localeOf } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
 import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
+import { isOfAccount, isOfAddress, readDevices } from '../session/device-cookie'
 import type { Device, Login, NewDevice } from '../session/finish-login'
 import type { UserRecord } from '../store/auth-store'
-import { isOfAccount, isOfAddress, readDevices } from './device-cookie'
 
 const centuryMs = 36_525 * 86_400_000
 
@@ -20,15 +20,7 @@ const centuryMs = 36_525 * 86_400_000
 export async function newDeviceOf(ctx: AuthContext, req: Request, user: UserRecord, login: Login): Promise<NewDevice | null> {
   if (!ctx.settings.newDeviceNotice || (await isFirstLogin(ctx, user)) || (await carriesDevice(ctx, req, user, login))) return null
   const browser = browserName(req.headers['user-agent'] ?? '')
-  return { user, locale: localeOf(ctx, req), at: ctx.now(), browser, ip: addressOf(req) }
-}
-
-/**
- * Returns the client's IP address. Returns null if the address is invalid, because with a wrong `trust proxy` a client may send any text. A
- * mapped IPv4 address is returned in its usual form.
- */
-function addressOf({ ip = '' }: Request): string | null {
-  return isIP(ip) === 0 ? null : ip.replace(/^::ffff:(?=\d+\.)/i, '')
+  return { user, locale: localeOf(ctx, req), at: ctx.now(), browser, ip: readAddress(req.ip) }
 }
 
 /**

@@ -1,34 +1,39 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { type Delivery, sendLogin as send, sendSessionLogin as sendSession, setLoginCookies as setCookies } from '../session/delivery'
+import { isOfAddress, newDevice, readDevices, strangeDevice, writeDevices } from '../session/device-cookie'
 import { isAlive } from '../session/find-session'
 import type { Device, LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
 import { type AnyLoginResult, type AnySession, openDelivered, type SessionLoginResult } from '../session/open-session'
 import { originOf, readSessionCookie } from '../session/session-cookie'
 import { readSessionToken } from '../session/session-token'
 import type { UserRecord } from '../store/auth-store'
-import { isOfAddress, newDevice, readDevices, writeDevices } from './device-cookie'
 import { newDeviceOf, tellNewDevice } from './new-device'
 
 /**
  * Returns the function for `finishLogin` that opens the kind of session of `tokenDelivery`, on the device of the request. In delivery
  * `bearer` no response sets the device cookie, so the result has no device. With `newDeviceNotice` the login still records that the account
  * has logged in.
+ * @param rules.namesSession false: another site may have caused the login, so the entry in the device cookie proves nothing. Default true
  */
-export function openFor(ctx: AuthContext, req: Request): OpenSession<AnySession> {
+export function openFor(ctx: AuthContext, req: Request, rules: { namesSession?: boolean } = {}): OpenSession<AnySession> {
   const { tokenDelivery, newDeviceNotice } = ctx.settings
   const open = openDelivered(ctx, originOf(ctx, req))
-  return tokenDelivery === 'bearer' && !newDeviceNotice ? open : openOnDevice(req, open)
+  return tokenDelivery === 'bearer' && !newDeviceNotice ? open : openOnDevice(req, open, rules)
 }
 
 /** Wraps a function for `finishLogin`, so that the result also has the device of the browser. The functions below set the device cookie. */
-export function openOnDevice<Session extends AnySession>(req: Request, open: OpenSession<Session>): OpenSession<Session> {
+export function openOnDevice<Session extends AnySession>(
+  req: Request,
+  open: OpenSession<Session>,
+  { namesSession = true }: { namesSession?: boolean } = {},
+): OpenSession<Session> {
   const remembering: OpenSession<Session> = async (ctx, user, login) => {
     const others = readDevices(ctx, req).filter((device) => !isOfAddress(ctx, device, user.email))
     const kept = await keepReplaced(ctx, req, others)
     const unknown = await newDeviceOf(ctx, req, user, login) // before this login revokes the session that it replaces
     const session = await open(ctx, user, login)
-    return { ...session, devices: devicesWith(user, session, kept), ...(unknown && { newDevice: unknown }) }
+    return { ...session, devices: devicesWith(user, namesSession ? session : null, kept), ...(unknown && { newDevice: unknown }) }
   }
   return Object.assign(remembering, { takesClaims: open.takesClaims })
 }
@@ -37,8 +42,11 @@ export function openOnDevice<Session extends AnySession>(req: Request, open: Ope
  * Returns the function `devices` of a session. A function of its own, so that the result of a login does not keep the transaction and the
  * request in memory.
  */
-function devicesWith(user: UserRecord, session: AnySession, others: readonly Device[]): OpenedSession['devices'] {
-  return (ctx) => [newDevice(ctx, user, sessionIdOf(ctx, session)), ...others]
+function devicesWith(user: UserRecord, session: AnySession | null, others: readonly Device[]): OpenedSession['devices'] {
+  return (ctx) => {
+    const entry = session ? newDevice(ctx, user, sessionIdOf(ctx, session)) : strangeDevice(ctx, user)
+    return [entry, ...others]
+  }
 }
 
 /** Sends the result of a login. A challenge sets no cookie. */
@@ -58,10 +66,11 @@ export function sendSessionLogin(ctx: AuthContext, res: Response, result: Sessio
   sendSession(ctx, res, result)
 }
 
-/** Keeps the device known after a logout of only this browser's session. The device stays in the cookie without the session. */
-export function keepDeviceAfterLogout(ctx: AuthContext, req: Request, res: Response, endedSessionId: string): void {
+/** Keeps the device known after a logout of only this browser's sessions. The device stays in the cookie without the session. */
+export function keepDeviceAfterLogout(ctx: AuthContext, req: Request, res: Response, endedIds: readonly string[]): void {
   const devices = readDevices(ctx, req)
-  if (devices.some(({ sessionId }) => sessionId === endedSessionId)) writeDevices(ctx, res, withoutSession(devices, endedSessionId))
+  const isEnded = ({ sessionId }: Device) => sessionId !== null && endedIds.includes(sessionId)
+  if (devices.some(isEnded)) writeDevices(ctx, res, withoutSession(devices, endedIds))
 }
 
 /**
@@ -73,11 +82,11 @@ async function keepReplaced(ctx: AuthContext, req: Request, devices: readonly De
   const replaced = cookie === null ? null : readSessionToken(ctx.keys['session-token'], 'session', cookie)
   if (!replaced || !devices.some(({ sessionId }) => sessionId === replaced.id)) return devices
   const found = await ctx.store.sessions?.find({ id: replaced.id })
-  return found && isAlive(found.session, ctx.now()) ? withoutSession(devices, replaced.id) : devices
+  return found && isAlive(found.session, ctx.now()) ? withoutSession(devices, [replaced.id]) : devices
 }
 
-function withoutSession(devices: readonly Device[], endedId: string): Device[] {
-  return devices.map((device) => (device.sessionId === endedId ? { ...device, sessionId: null } : device))
+function withoutSession(devices: readonly Device[], endedIds: readonly (string | null)[]): Device[] {
+  return devices.map((device) => (endedIds.includes(device.sessionId) ? { ...device, sessionId: null } : device))
 }
 
 function rememberDevice(ctx: AuthContext, res: Response, result: OpenedSession | LoginChallenge): void {

@@ -61,6 +61,12 @@ function endlessSessions({ ctx: { settings } }: Patient): Result {
 }
 
 function longFreshness({ ctx: { settings } }: Patient): Result {
+  if (settings.freshSessionSeconds === 0)
+    return warning(
+      'Every session is fresh (freshSessionSeconds is 0).',
+      'An attacker with a stolen access token can change password, address and second factor.',
+      'Remove freshSessionSeconds (AUTH_FRESH_SESSION_SECONDS): the default is 900.',
+    )
   if (settings.freshSessionSeconds <= 3_600) return null
   return warning(
     `A session stays fresh for ${settings.freshSessionSeconds} seconds.`,

@@ -1,6 +1,8 @@
 import { sentenceOf } from '../error-sentence'
 import type { TableFinding } from '../store/auth-store'
+import { unverifiedFactors } from '../store/knex/check/unverified-factors'
 import { databaseFacts } from '../store/knex/database-facts'
+import { mostCounted, purgeStateOf } from '../store/knex/purge-state'
 import { answerOf, type Check, error, type Fault, type Patient, type Result, type Skip, warning } from './check'
 
 export const databaseChecks: readonly Check[] = [
@@ -12,6 +14,8 @@ export const databaseChecks: readonly Check[] = [
   { name: 'database-writers', examine: severalWriters },
   { name: 'sessions-missing', examine: missingSessions },
   { name: 'proofs-missing', examine: missingProofs },
+  { name: 'factor-unproven', examine: unprovenFactors },
+  { name: 'purge-overdue', examine: overduePurge },
 ]
 
 const ofAdapter: Skip = { skipped: 'The store is an adapter of your own.' }
@@ -29,10 +33,10 @@ async function tables({ ctx }: Patient): Promise<Result> {
 }
 
 function faultsOf(findings: readonly TableFinding[]): Fault[] {
-  return findings.map(({ level, key, message, sql }) => ({
+  return findings.map(({ level, key, message, fails, sql }) => ({
     level,
     what: `${key}: ${message}`,
-    why: level === 'error' ? 'Requests that need the table get 503.' : 'Everything works, more slowly or less strictly than it could.',
+    why: level === 'error' ? 'Requests that need the table get 503.' : (fails ?? 'The message above says what follows from it.'),
     fix:
       sql === null
         ? 'The message above says how, or which option maps it. `npx --no-install doorward migrate up` creates our own tables.'
@@ -124,5 +128,39 @@ function missingProofs({ ctx }: Patient): Result {
     'The users table has no column for `emailVerifiedAt`.',
     'A password reset by the owner does not remove what an attacker prepared in the account.',
     'Add the column, or map yours in `users.columns.emailVerifiedAt`.',
+  )
+}
+
+async function unprovenFactors({ ctx, options }: Patient): Promise<Result> {
+  if (!databaseFacts(options.store)) return ofAdapter
+  const found = await answerOf(unverifiedFactors(options.store, ctx.now()))
+  if (!found || found.count === 0) return null
+  const { count, isMost, sql } = found
+  const many = isMost ? `${count} or more accounts have` : count === 1 ? '1 account has' : `${count} accounts have`
+  const update =
+    sql === null
+      ? ''
+      : ` If you verified these addresses, this statement marks those without a login in the last 30 days. It makes the mailbox the owner of these accounts: ${sql}`
+  return warning(
+    `${many} a second factor and an unverified address.`,
+    'A password reset is the first verification of such an address. So it is a take-over: it removes the second factor, and the person who reads the mailbox gets the account.',
+    `Ask these people to verify the address while they are signed in (POST /email-verify/request).${update}`,
+  )
+}
+
+async function overduePurge({ ctx, options }: Patient): Promise<Result> {
+  if (!databaseFacts(options.store)) return ofAdapter
+  const state = await answerOf(purgeStateOf(options.store))
+  if (!state) return { skipped: 'There is no table auth_counters.' }
+  const [last, waiting] = [await answerOf(state.lastEnd()), await answerOf(state.countWaiting(ctx.now()))]
+  const counts = Object.entries(waiting).filter(([, count]) => count > 0)
+  if (counts.length === 0 || (last && ctx.now().getTime() - last.getTime() < 86_400_000)) return null
+  const rows = counts.map(([name, count]) => `${count === mostCounted ? `${count} or more` : count} of ${name}`)
+  return warning(
+    `${last ? `The last purge ended at ${last.toISOString()}` : 'There was no purge yet'}, and expired rows wait: ${rows.join(', ')}.`,
+    'The tables, their indexes and their backups grow.',
+    options.purge === false
+      ? 'Remove `purge: false`, or run `npx --no-install doorward purge` from a job every day.'
+      : 'Keep a process of the app running: it purges after a minute. If the log says that the purge failed, fix that. `npx --no-install doorward purge` purges at once.',
   )
 }

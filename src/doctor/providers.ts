@@ -26,7 +26,7 @@ async function discovery(patient: Patient): Promise<Result> {
       } catch (problem) {
         return [
           error(
-            `Provider ${key} cannot be read: ${sentenceOf(problem)}`,
+            `Provider ${key} cannot be read: ${sentenceOf((problem as Error | null)?.cause ?? problem)}`,
             'Its logins are 502.',
             'Check the issuer, and that this machine can reach it.',
           ),

@@ -1,9 +1,11 @@
+import { sharesItsRealm } from '../shared-realm'
 import { type Check, error, type Patient, type Result, warning } from './check'
 
 export const secretChecks: readonly Check[] = [
   { name: 'secret-guessable', examine: guessableSecret },
   { name: 'secret-reused', examine: reusedSecret },
   { name: 'secret-rotation', examine: unfinishedRotation },
+  { name: 'shared-realm', examine: sharedRealm },
   { name: 'mfa-secret-plain', examine: plainFactorSecrets },
   { name: 'signing-keys-left', examine: signingKeysLeft },
 ]
@@ -53,6 +55,15 @@ function unfinishedRotation(patient: Patient): Result {
     `jwtSecret (AUTH_JWT_SECRET) is a list of ${count} secrets.`,
     'Anybody who has a listed secret can still create valid tokens.',
     'Remove those whose sessions have ended (docs/signing-keys.md).',
+  )
+}
+
+function sharedRealm({ ctx }: Patient): Result {
+  if (!sharesItsRealm(ctx)) return null
+  return warning(
+    'Another router of this process has the same jwtSecret (AUTH_JWT_SECRET) and realm (AUTH_REALM), but other accounts.',
+    'A token of one router is a token of somebody else at the other. The same holds for two apps with one secret.',
+    'Give each router a realm of its own (docs/signing-keys.md).',
   )
 }
 

@@ -1,3 +1,4 @@
+import { seeTroubleshooting } from '../troubleshooting'
 import { type Check, error, isLoopback, type Patient, type Result, warning } from './check'
 
 export const webChecks: readonly Check[] = [
@@ -8,6 +9,7 @@ export const webChecks: readonly Check[] = [
   { name: 'proxy-untrusted', examine: untrustedProxy },
   { name: 'proxy-everyone', examine: trustsEverybody },
   { name: 'timing-grid', examine: noTimingGrid },
+  { name: 'seen-in-requests', examine: seenInRequests },
 ]
 
 function noPublicUrl({ ctx: { settings } }: Patient): Result {
@@ -83,4 +85,17 @@ function noTimingGrid({ ctx: { settings }, isProduction }: Patient): Result {
     'The time of a response reveals whether an address has an account.',
     'Remove the setting.',
   )
+}
+
+/** Repeats the notices of the log, each text once, because nobody may have read that line. */
+function seenInRequests({ ctx: { notices } }: Patient): Result {
+  const byText = new Map(notices.told().map((notice) => [notice.message, notice]))
+  return [...byText.values()].map(({ level, entry, message }) => {
+    const report = level === 'warn' ? warning : error
+    return report(
+      `${message.charAt(0).toUpperCase()}${message.slice(1)}`,
+      'Requests showed this since the process started, and the log has it once.',
+      `${seeTroubleshooting(entry)}.`,
+    )
+  })
 }

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
+import { clientOf } from '../client-key'
 import type { AuthContext } from '../context'
 import { openFor, sendLogin } from '../device/send-login'
 import { EmailLoginInvalidError, TokenExpiredError, TooManyRequestsError, ValidationError } from '../errors'
@@ -13,7 +14,6 @@ import { newLoginAttempt } from '../session/announce-failed-login'
 import { type Delivery, loginAnswer } from '../session/delivery'
 import { clearEndedCookies } from '../session/ended-cookies'
 import type { DeliveryLine } from '../session/per-delivery'
-import { clientKey } from '../throttle/client-key'
 import { forgetRequest, readRequestToken, requestOfBrowser } from './asking-browser'
 import { confirmEmailLogin, type EmailLoginProof } from './confirm-email-login'
 
@@ -55,7 +55,7 @@ async function confirm(ctx: AuthContext, req: Request, res: Response, body: Conf
     evidence: await evidenceOf(ctx, req, body),
     locale: localeOf(ctx, req),
     browserRequestId,
-    attempt: newLoginAttempt(clientKey(req.ip)),
+    attempt: newLoginAttempt(clientOf(req)),
   })
   await clearEndedCookies(ctx, req, res)
   if (browserRequestId !== null) forgetRequest(ctx, res)

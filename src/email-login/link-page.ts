@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { clientOf } from '../client-key'
 import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { sendChallenge } from '../device/send-challenge'
@@ -11,7 +12,7 @@ import { routeBudget } from '../guards/route-budget'
 import { browserName } from '../http/browser-name'
 import type { Locale } from '../http/locale'
 import type { Route } from '../http/routes'
-import { refuseForeignForm } from '../http/same-site'
+import { refuseCrossSite } from '../http/same-site'
 import { sendSeeOther } from '../http/send'
 import { linkPage } from '../pages/link-page'
 import { newLoginAttempt } from '../session/announce-failed-login'
@@ -20,7 +21,6 @@ import { successTarget } from '../session/destination'
 import { clearEndedCookies } from '../session/ended-cookies'
 import type { LoginChallenge } from '../session/finish-login'
 import type { EmailLoginRecord } from '../store/auth-store'
-import { clientKey } from '../throttle/client-key'
 import { forgetRequest, requestOfBrowser } from './asking-browser'
 import { confirmEmailLogin, lookAtEmailLogin } from './confirm-email-login'
 
@@ -45,11 +45,11 @@ export function emailLoginPage(ctx: AuthContext): Route[] {
       return { password: asksPassword ? { canSkip: true } : null, items: await aboutLogin(ctx, req, login, locale) }
     },
     redeem: async ({ token, fields, locale, req, res }) => {
-      refuseForeignForm(ctx, req)
+      refuseCrossSite(ctx, req)
       const evidence = await evidenceOfForm(ctx, req, fields, async (shown) => (await lookAtEmailLogin(ctx, token, shown)).asksPassword)
       const browserRequestId = requestOfBrowser(ctx, req)
       const elsewhere = landingOf(ctx)
-      const attempt = newLoginAttempt(clientKey(req.ip))
+      const attempt = newLoginAttempt(clientOf(req))
       const result = await confirmEmailLogin(ctx, { token }, openFor(ctx, req), {
         evidence,
         locale,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import Joi from 'joi'
+import { clientOf } from '../client-key'
 import type { AuthContext } from '../context'
 import { previousToken, shownDevice } from '../device/known-device'
 import { takeLinkRequest } from '../device/link-limits'
@@ -16,7 +17,6 @@ import { sendJson } from '../http/send'
 import { text } from '../http/validate'
 import { lookForNobody } from '../mailbox/find-by-address'
 import type { DeliveryLine } from '../session/per-delivery'
-import { clientKey } from '../throttle/client-key'
 import { rememberRequest, requestOfBrowser, signRequestToken } from './asking-browser'
 import { requestEmailLogin } from './request-email-login'
 
@@ -53,7 +53,7 @@ export function requestRoute(ctx: AuthContext, { base, before }: DeliveryLine): 
 async function answer(ctx: AuthContext, req: Request, res: Response, body: RequestBody): Promise<void> {
   const email = readTypedAddress(body.email)
   const returnTo = readReturnTo(ctx.settings, body.return_to === undefined ? [] : [body.return_to])
-  const device = await takeLinkRequest(ctx, { name, email, client: clientKey(req.ip), shown: shownDevice(ctx, req, body) })
+  const device = await takeLinkRequest(ctx, { name, email, client: clientOf(req), shown: shownDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
   const id = randomUUID()
   const origin = { ip: req.ip, userAgent: req.headers['user-agent'] }

@@ -4,8 +4,9 @@ import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
 import { hasMatureFactor } from '../step-up/young-credential'
 import type { RecoveryCodeStore, UserRecord } from '../store/auth-store'
-import { hashRecoveryCode, readRecoveryCode, withoutSpaces } from './recovery-codes'
-import { openSecret } from './secret-box'
+import { readTypedCode } from '../typed-code'
+import { hashRecoveryCode, readRecoveryCode } from './recovery-codes'
+import { openSecret, sealPlain } from './secret-box'
 import { findStep } from './totp'
 
 /** The kind of factor that the person showed: a code of the authenticator app, a recovery code or a passkey. */
@@ -18,7 +19,7 @@ export type Factor = 'totp' | 'recovery_code' | 'passkey'
  * @throws MfaCodeInvalidError
  */
 export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typed: string): Promise<Exclude<Factor, 'passkey'>> {
-  const code = withoutSpaces(typed)
+  const code = readTypedCode(typed)
   if (await acceptTotpCode(ctx, user, code)) return 'totp'
   if (await acceptRecoveryCode(ctx, user, code)) return 'recovery_code'
   throw new MfaCodeInvalidError()
@@ -49,17 +50,30 @@ export function announceFactor(ctx: AuthContext, user: UserRecord, factor: Facto
 
 /**
  * Returns true for a TOTP code of the user's active or pending secret, if the code's time step was not accepted before. Marks the step as
- * accepted.
+ * accepted. If `mfaSecretKey` is set and the secret is stored as plain text, also encrypts the secret.
  */
 export async function acceptTotpCode(ctx: AuthContext, user: UserRecord, typed: string): Promise<boolean> {
   const step = stepOfCode(ctx, user, typed)
-  return step !== null && ctx.store.users.advanceTotpStep(user.id, step)
+  if (step === null || !(await ctx.store.users.advanceTotpStep(user.id, step))) return false
+  await sealPlainSecret(ctx, user)
+  return true
+}
+
+/**
+ * Encrypts a plain secret in the row and in the given record, so that an undo row of this transaction never contains the plain secret.
+ * `updatedAt` stays, because without the column `passwordSetAt` its time counts as a change of the password.
+ */
+async function sealPlainSecret(ctx: AuthContext, user: UserRecord): Promise<void> {
+  const sealed = user.totpSecret === null ? null : sealPlain(ctx.mfaSecretKeys, user.id, user.totpSecret)
+  if (sealed === user.totpSecret) return
+  await ctx.store.users.update(user.id, { totpSecret: sealed })
+  user.totpSecret = sealed
 }
 
 /** Returns the 30-second step of a code, even if the step was accepted before. Returns null if the code does not belong to this secret. */
 export function stepOfCode(ctx: AuthContext, { id, totpSecret }: Pick<UserRecord, 'id' | 'totpSecret'>, typed: string): number | null {
   const secret = totpSecret === null ? null : openSecret(ctx.mfaSecretKeys, id, totpSecret)
-  return secret === null ? null : findStep(secret, withoutSpaces(typed), { now: ctx.now(), window: ctx.settings.mfaVerifyWindow })
+  return secret === null ? null : findStep(secret, readTypedCode(typed), { now: ctx.now(), window: ctx.settings.mfaVerifyWindow })
 }
 
 async function acceptRecoveryCode(ctx: AuthContext, user: UserRecord, typed: string): Promise<boolean> {

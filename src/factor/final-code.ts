@@ -1,5 +1,6 @@
 import Joi from 'joi'
 import { type AuthContext, unitOfWork } from '../context'
+import { type KnownDevice, previousToken } from '../device/known-device'
 import {
   AccountInactiveError,
   MfaCodeInvalidError,
@@ -41,8 +42,9 @@ export function optionalPasskey({ settings }: AuthContext): Joi.PartialSchemaMap
 
 /** Returns the schema of a body that requires a code of the second factor. If passkeys are on, a passkey may replace the code. */
 export function codeOrPasskey<Body>(ctx: AuthContext, others: Joi.PartialSchemaMap<Body>): Joi.ObjectSchema<Body> {
-  if (!ctx.settings.passkeysEnabled) return Joi.object<Body>({ ...others, code: factorCode })
-  return Joi.object<Body>({ ...others, code: factorCode.optional(), ...optionalPasskey(ctx) }).xor('code', 'credential')
+  if (!ctx.settings.passkeysEnabled) return Joi.object<Body>({ ...others, ...previousToken, code: factorCode })
+  const fields = { ...others, ...previousToken, code: factorCode.optional(), ...optionalPasskey(ctx) }
+  return Joi.object<Body>(fields).xor('code', 'credential')
 }
 
 /**
@@ -51,11 +53,13 @@ export function codeOrPasskey<Body>(ctx: AuthContext, others: Joi.PartialSchemaM
  */
 export interface FinalFields extends PasskeyFields {
   code?: string
+  /** A refresh token of the account. The client that has it counts as a known device. */
+  previous_token?: string
 }
 
 /** Returns the schema of a body with an optional code of the authenticator app. If passkeys are on, a passkey may replace the code. */
 export function finalBody<Body extends FinalFields>(ctx: AuthContext, others: Joi.PartialSchemaMap<Body>): Joi.ObjectSchema<Body> {
-  const body = Joi.object<Body>({ ...others, code: factorCode.optional(), ...optionalPasskey(ctx) })
+  const body = Joi.object<Body>({ ...others, ...previousToken, code: factorCode.optional(), ...optionalPasskey(ctx) })
   return ctx.settings.passkeysEnabled ? body.oxor('code', 'credential') : body
 }
 
@@ -80,16 +84,18 @@ export interface FinalAsker {
   readonly userId: string
   /** The session that requested the passkey's options. Null if the store keeps no sessions. */
   readonly session: Pick<SessionRecord, 'id'> | null
+  /** The known device that typed the code. Left out or null: an unknown client. */
+  readonly device?: KnownDevice | null
 }
 
 /**
  * Checks the code or passkey that a request can contain to confirm its change. If the result is not false, an undo link cannot revert the
- * change, because only the owner has an authenticator app or passkey that is older than 24 hours (contract 24.6). The code, or the
+ * change, because only the owner has an authenticator app or passkey that is older than 24 hours. The code, or the
  * challenge of the passkey, is used up even if the change fails later.
  * @throws MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError, PasskeyRejectedError
  */
 export async function acceptFinal(ctx: AuthContext, asker: FinalAsker, { code, ...fields }: FinalFields): Promise<Finality> {
-  if (code !== undefined) return acceptFinalCode(ctx, asker.userId, code)
+  if (code !== undefined) return acceptFinalCode(ctx, asker, code)
   const shown = shownPasskey(fields)
   return shown !== null && acceptFinalPasskey(ctx, asker, shown)
 }
@@ -101,7 +107,7 @@ async function acceptFinalPasskey(ctx: AuthContext, { userId, session }: FinalAs
   return passkeyDigest(proven.passkey)
 }
 
-async function acceptFinalCode(ctx: AuthContext, userId: string, code: string): Promise<true> {
+async function acceptFinalCode(ctx: AuthContext, { userId, device = null }: FinalAsker, code: string): Promise<true> {
   const accept = () =>
     unitOfWork(ctx, async (ctx) => {
       const user = await lockActive(ctx, userId)
@@ -109,7 +115,7 @@ async function acceptFinalCode(ctx: AuthContext, userId: string, code: string): 
       refuseYoungFactor(ctx, user)
       if (!(await acceptTotpCode(ctx, user, code))) throw new MfaCodeInvalidError()
     })
-  await guardedAttempt(ctx, { userId, code }, accept)
+  await guardedAttempt(ctx, { userId, code, device }, accept)
   return true
 }
 

@@ -37,12 +37,14 @@ const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, login: 
  * Makes a challenge of 32 random bytes and stores nothing. The token has a MAC, and the client sends the token back with the response.
  * Therefore the challenge needs no cookie, and several tabs do not disturb each other.
  * @param owner null if the account is not known yet
+ * @param lasts how long the token is valid, in seconds. `seconds` of the result is how long a browser waits for the person
  */
 export function issuePasskeyChallenge(
   ctx: AuthContext,
   ceremony: Ceremony,
   owner: ChallengeOwner | null,
   carries: Readonly<Record<string, unknown>> = {},
+  lasts = lifeSeconds[ceremony],
 ): IssuedChallenge {
   const seconds = lifeSeconds[ceremony]
   const challenge = newOpaqueToken()
@@ -50,7 +52,7 @@ export function issuePasskeyChallenge(
   const token = signPrivateToken(ctx.keys['passkey-challenge'][0], {
     typ: typeOf(ceremony),
     iat,
-    exp: iat + seconds,
+    exp: iat + lasts,
     cha: challenge,
     ...(owner && { sub: owner.userId, bnd: owner.boundTo }),
     ...(Object.keys(carries).length > 0 && { car: carries }),

@@ -9,8 +9,10 @@ import {
   type UserTokenRecord,
 } from '../store/auth-store'
 import type { AssertedCredential, WebAuthn } from '../webauthn/ceremonies'
-import { readAssertion } from '../webauthn/read-credential'
+import { readAssertion, storedId } from '../webauthn/read-credential'
+import { Refused } from '../webauthn/refused'
 import { type Ceremony, type ChallengeOwner, readPasskeyChallenge, spentChallenge } from './passkey-challenge'
+import { refusePasskey } from './refuse-passkey'
 
 /** The passkey of a request. */
 export interface ShownPasskey {
@@ -42,17 +44,28 @@ export async function provePasskey(
   ctx: AuthContext,
   ceremony: Ceremony,
   owner: ChallengeOwner | null,
+  shown: ShownPasskey,
+): Promise<ProvenPasskey> {
+  return prove(ctx, ceremony, owner, shown).catch((error: unknown) => refusePasskey(ctx, ceremony, error, PasskeyRejectedError))
+}
+
+async function prove(
+  ctx: AuthContext,
+  ceremony: Ceremony,
+  owner: ChallengeOwner | null,
   { credential, challenge: token }: ShownPasskey,
 ): Promise<ProvenPasskey> {
   const { webauthn, passkeys } = passkeyToolsOf(ctx)
   const [shown, open] = [readAssertion(credential), readPasskeyChallenge(ctx, ceremony, owner, token)]
-  if (!shown || !open) throw new PasskeyRejectedError()
-  const found = await passkeys.findWithUser(shown.id)
+  if (!shown) throw new Refused('a field of the response is missing, malformed or too long')
+  if (!open) throw new Refused('the challenge has expired, or is of another ceremony, account or session')
+  const found = await passkeys.findWithUser(storedId(shown.id))
   const asserted = await webauthn.verifyAssertion(shown, open.challenge, found?.passkey ?? null)
-  if (!asserted || !found?.user?.isActive || (owner && found.user.id !== owner.userId)) throw new PasskeyRejectedError()
+  if (!found?.user?.isActive) throw new Refused('the account of the passkey is not active')
+  if (owner && found.user.id !== owner.userId) throw new Refused('the passkey is of another account')
   const { passkey, user } = found
   const isOwnHandle = shown.userHandle === passkey.userHandle || (owner !== null && shown.userHandle === null)
-  if (!isOwnHandle) throw new PasskeyRejectedError()
+  if (!isOwnHandle) throw new Refused('the user handle is missing, or is not the one of this passkey')
   refuseCopy(ctx, passkey, asserted)
   const { id, userId, signCount: seenCount } = passkey
   return { passkey, user, use: { id, userId, seenCount, ...asserted, at: ctx.now() }, spent: spentChallenge(ctx, userId, open) }
@@ -65,7 +78,7 @@ export async function provePasskey(
 function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRecord, { signCount }: AssertedCredential): void {
   if (signCount > last || (signCount === 0 && last === 0)) return
   ctx.events.emit('passkey.cloned', { userId, passkeyId: id })
-  throw new PasskeyRejectedError()
+  throw new Refused('the counter of the authenticator did not increase, so somebody may have copied it')
 }
 
 /**

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { readTypedCode } from '../typed-code'
 import { base32 } from './totp'
 
 /**
@@ -13,7 +14,7 @@ export function newRecoveryCodes(count: number): string[] {
   return Array.from({ length: count }, () => (base32(randomBytes(20)).slice(0, characters).match(groups) ?? []).join('-'))
 }
 
-/** Reads a code. The caller has already removed spaces and dashes. Returns null if the text cannot be a recovery code. */
+/** Reads a code that `readTypedCode` returned. Returns null if the text cannot be a recovery code. */
 export function readRecoveryCode(typed: string): string | null {
   const code = typed.toUpperCase()
   return code.length === characters && /^[A-Z2-7]+$/.test(code) ? code : null
@@ -21,12 +22,7 @@ export function readRecoveryCode(typed: string): string | null {
 
 /** Returns true if a text looks like a recovery code. Any other text counts as a code of an authenticator app. */
 export function isRecoveryCode(typed: string): boolean {
-  return readRecoveryCode(withoutSpaces(typed)) !== null
-}
-
-/** Removes spaces and dashes, because people write codes down with spaces and dashes. */
-export function withoutSpaces(typed: string): string {
-  return typed.replace(/[\s-]/g, '')
+  return readRecoveryCode(readTypedCode(typed)) !== null
 }
 
 /** Returns the hash of a code. The hash depends on the user, so equal codes of two users have different hashes. */

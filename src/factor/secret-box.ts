@@ -17,6 +17,21 @@ export function openSecret(keys: readonly Buffer[], userId: string, stored: stri
   return isSealed(stored) ? openText(keys, purposeOf(userId), stored) : stored
 }
 
+/**
+ * Returns true if two stored secrets of a user decrypt to the same secret, or if both are null. A secret that no key decrypts differs from
+ * every secret.
+ */
+export function isSameSecret(keys: readonly Buffer[], userId: string, one: string | null, other: string | null): boolean {
+  if (one === null || other === null) return one === other
+  const opened = openSecret(keys, userId, one)
+  return opened !== null && opened === openSecret(keys, userId, other)
+}
+
+/** Returns a stored secret encrypted. A secret that is already encrypted stays as it is, also under an older key. */
+export function sealPlain(keys: readonly Buffer[], userId: string, stored: string): string {
+  return isSealed(stored) ? stored : sealSecret(keys, userId, stored)
+}
+
 function purposeOf(userId: string): string {
   return `doorward/totp-secret/${userId}`
 }

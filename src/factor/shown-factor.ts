@@ -1,4 +1,5 @@
 import type { AuthContext } from '../context'
+import type { KnownDevice } from '../device/known-device'
 import { MfaNotEnrolledError } from '../errors'
 import type { Locale } from '../http/locale'
 import { type Finality, passkeyDigest } from '../step-up/finality'
@@ -18,6 +19,8 @@ export interface ShownFactor {
   challenge?: string | undefined
   /** With a credential: the session that requested the options. Left out: the session of the request, if there is one. */
   sessionId?: string | undefined
+  /** With a code: the known device of the request. Left out or null: an unknown client. */
+  device?: KnownDevice | null | undefined
 }
 
 /** The account of the person who shows the factor, and the session of the request. */
@@ -51,10 +54,10 @@ export type AcceptFactor = (ctx: AuthContext, user: UserRecord) => Promise<Accep
 export async function withFactor<T>(
   ctx: AuthContext,
   { userId, session, locale }: FactorOwner,
-  { code = '', credential, challenge = '', sessionId = session?.id }: ShownFactor,
+  { code = '', credential, challenge = '', sessionId = session?.id, device = null }: ShownFactor,
   change: (accept: AcceptFactor) => Promise<T>,
 ): Promise<T> {
-  if (credential === undefined) return guardedAttempt(ctx, { userId, code, locale }, () => change(acceptCode(code)))
+  if (credential === undefined) return guardedAttempt(ctx, { userId, code, locale, device }, () => change(acceptCode(code)))
   const proven = await provePasskey(ctx, 'reauthenticate', { userId, boundTo: sessionId ?? null }, { credential, challenge })
   refuseYoungPasskey(ctx, proven.passkey)
   return refusingReplay(() =>

@@ -5,8 +5,8 @@ import type { UserRecord } from '../store/auth-store'
 const centuryMs = 36_525 * 86_400_000
 
 /**
- * Records that a pending account got more than one sign-up. In that case the activation link alone does not show who chose the account's
- * password. The row never expires, so no purge deletes the row. The activation marks the row as used. Call the function inside a
+ * Records that a pending account got sign-ups with different passwords. In that case the activation link alone does not show who chose the
+ * account's password. The row never expires, so no purge deletes the row. The activation marks the row as used. Call the function inside a
  * transaction that has locked the user's row.
  */
 export async function markContested(ctx: AuthContext, user: Pick<UserRecord, 'id'>): Promise<void> {

@@ -2,13 +2,14 @@ import type { Request } from 'express'
 import type Joi from 'joi'
 import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
-import { isDeviceOf, isDeviceOfAccount } from '../device/known-device'
+import { isDeviceOfAccount } from '../device/known-device'
 import { InvalidCredentialsError, TokenExpiredError, ValidationError } from '../errors'
 import { readCredential } from '../guards/credentials'
-import { refuseForeignForm } from '../http/same-site'
+import { refuseCrossSite } from '../http/same-site'
 import { passwordText } from '../http/validate'
 import { hasPassword } from '../passwords/unusable-password'
 import { type AccessTokenClaims, verifyAccessToken } from '../session/access-token'
+import { sessionIdOfDevice } from '../session/device-cookie'
 import { findByRefreshToken, isAlive } from '../session/find-session'
 import { readQuietly } from '../session/read-quietly'
 import { isSuperseded } from '../session/superseded-token'
@@ -16,15 +17,23 @@ import { findRequestSession } from '../step-up/request-session'
 import { withPassword } from '../step-up/with-password'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { localized } from '../texts/localized'
-import { readSignupBinding } from './signup-binding'
+import { isSignupToken, readSignupBinding } from './signup-binding'
 
 /** The data of a request that may identify the account's owner. The data is not verified yet. */
 export interface Evidence {
-  /** The ids of the sessions that the request's access token, session cookie or refresh token identifies. */
+  /**
+   * The live session of the request. A session of a cookie counts only in a browser whose device cookie names it too, because another
+   * subdomain can set an attacker's session cookie. The session is no evidence at the first verification of an address. It finishes a change
+   * of the address that it began.
+   */
+  readonly requestSession?: SessionRecord | null | undefined
+  /** The ids of the sessions that the access token in the header and the refresh token in the body identify. */
   readonly sessionIds?: readonly string[] | undefined
+  /** Returns the id of the session that the device cookie names for an account. Absent if the request may come from another site. */
+  readonly deviceSession?: ((userId: string) => string | null) | undefined
   /** The access token of the request, if the store keeps no sessions. */
   readonly token?: ShownToken | null | undefined
-  /** The ids of the sign-ups of this browser or client. */
+  /** The `signup_token` of this browser or client. */
   readonly bindings?: readonly string[] | undefined
   readonly password?: string | undefined
   /**
@@ -72,7 +81,7 @@ export function passwordRefusals({ settings }: Pick<AuthContext, 'settings'>): (
 }
 
 /** Evidence about an account, after the request's password was verified, and before the account's row is locked. */
-export interface WeighedEvidence extends Pick<Evidence, 'sessionIds' | 'token' | 'bindings'> {
+export interface WeighedEvidence extends Pick<Evidence, 'sessionIds' | 'deviceSession' | 'token' | 'bindings'> {
   /** The hash that matched the request's password. Null if no password was verified. */
   readonly verifiedHash: string | null
 }
@@ -84,22 +93,22 @@ export interface WeighedEvidence extends Pick<Evidence, 'sessionIds' | 'token' |
  * @throws TokenExpiredError
  */
 export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceBody = {}): Promise<Evidence> {
-  const sessionIds = await provenSessions(ctx, req, body)
+  const named = await sessionOfRequest(ctx, req, body)
+  const isByClient = named !== null && isByHeader(ctx, req)
+  const shown = await sessionOfBody(ctx, body)
+  // The access cookie, the refresh cookie and the session cookie do not count, because another subdomain can set an attacker's session
+  // cookie. It cannot set the device cookie, so the device cookie counts by itself.
+  const sessionIds = [...(isByClient ? [named.id] : []), ...(shown ? [shown.id] : [])]
+  const requestSession = isByClient || (named && sessionIdOfDevice(ctx, req, named.userId) === named.id) ? named : null
+  const deviceSession = isNavigation(req) || comesFromHere(ctx, req) ? (userId: string) => sessionIdOfDevice(ctx, req, userId) : undefined
   const bindings = [body.signup_token, readSignupBinding(ctx, req)].filter((binding) => typeof binding === 'string')
   const password = (hasPasswords(ctx.settings) && body.password) || undefined
-  return { sessionIds, token: shownToken(ctx, req), bindings, password, asksPassword: asking in req }
+  return { requestSession, sessionIds, deviceSession, token: shownToken(ctx, req), bindings, password, asksPassword: asking in req }
 }
 
-/**
- * Returns the ids of the sessions that count as evidence. A session from a cookie counts only together with the device cookie of its login,
- * because another subdomain can set an attacker's session cookie, but cannot set a `__Host-` cookie. Tokens in headers and bodies count,
- * because the client itself sends these tokens.
- */
-async function provenSessions(ctx: AuthContext, req: Request, body: EvidenceBody): Promise<string[]> {
-  const named = await sessionOfRequest(ctx, req, body)
-  const shown = await sessionOfBody(ctx, body)
-  const isProven = named !== null && (isByHeader(ctx, req) || isDeviceOf(ctx, req, named))
-  return [...(isProven ? [named.id] : []), ...(shown ? [shown.id] : [])]
+/** Returns true for a GET by which a browser opens a page. Another site's image or script is no navigation. */
+function isNavigation({ method, headers }: Request): boolean {
+  return method === 'GET' && (headers['sec-fetch-mode'] ?? 'navigate') === 'navigate'
 }
 
 /**
@@ -150,7 +159,7 @@ function isOwn(ctx: AuthContext, req: Request): boolean {
  * Throws if the header has an expired access token of a valid session. An expired access cookie is ignored, because the refresh cookie
  * identifies the session.
  */
-async function refuseExpiredToken(ctx: AuthContext, req: Request): Promise<void> {
+export async function refuseExpiredToken(ctx: AuthContext, req: Request): Promise<void> {
   const credential = readQuietly(() => readCredential(ctx, req))
   const read = (now: Date) => credential && readQuietly(() => verifyAccessToken({ ...ctx, now: () => now }, credential.token))
   if (credential?.from !== 'header' || read(ctx.now())) return
@@ -171,7 +180,7 @@ async function goesOn(ctx: AuthContext, claims: AccessTokenClaims): Promise<bool
 function comesFromHere(ctx: AuthContext, req: Request): boolean {
   return (
     readQuietly(() => {
-      refuseForeignForm(ctx, req)
+      refuseCrossSite(ctx, req)
       return true
     }) === true
   )
@@ -188,7 +197,7 @@ export async function weighEvidence(
   { password, asksPassword = false, ...evidence }: Evidence,
   signup?: string | null,
 ): Promise<WeighedEvidence> {
-  const isKnown = belongsTo(evidence, signup) || (await namesSession(ctx, user, evidence))
+  const isKnown = belongsTo(ctx, evidence, signup) || (await namesSession(ctx, user, evidence))
   if (asksPassword && !isKnown && password === undefined && hasPasswords(ctx.settings) && hasPassword(user)) throw new PasswordAskedError()
   if (password === undefined || isKnown) return { ...evidence, verifiedHash: null }
   await withPassword(ctx, user, password, async () => undefined)
@@ -201,7 +210,7 @@ export async function weighEvidence(
  * @throws InvalidCredentialsError if the password was right and has changed meanwhile
  */
 export async function isEvidence(ctx: AuthContext, user: UserRecord, evidence: WeighedEvidence, signup?: string | null): Promise<boolean> {
-  if (belongsTo(evidence, signup) || (await holdsSession(ctx, user, evidence))) return true
+  if (belongsTo(ctx, evidence, signup) || (await holdsSession(ctx, user, evidence))) return true
   if (evidence.verifiedHash === null) return false
   if (evidence.verifiedHash !== user.hashedPassword) throw new InvalidCredentialsError()
   return true
@@ -213,22 +222,22 @@ export async function isEvidence(ctx: AuthContext, user: UserRecord, evidence: W
  */
 export async function wantsPassword(ctx: AuthContext, user: UserRecord, evidence: Evidence, signup?: string | null): Promise<boolean> {
   if (!hasPasswords(ctx.settings)) return false
-  return hasPassword(user) && !belongsTo(evidence, signup) && !(await namesSession(ctx, user, evidence))
+  return hasPassword(user) && !belongsTo(ctx, evidence, signup) && !(await namesSession(ctx, user, evidence))
 }
 
 /** Returns true if this browser or client made the sign-up with the id `signup`. */
-export function belongsTo({ bindings = [] }: Pick<Evidence, 'bindings'>, signup?: string | null): boolean {
-  return typeof signup === 'string' && bindings.includes(signup)
+export function belongsTo(ctx: AuthContext, { bindings = [] }: Pick<Evidence, 'bindings'>, signup?: string | null): boolean {
+  return typeof signup === 'string' && bindings.some((token) => isSignupToken(ctx, token, signup))
 }
 
 /** Returns true if the request identifies a live session of this account. */
 export async function namesSession(
   ctx: AuthContext,
   user: UserRecord,
-  { sessionIds = [], token }: Pick<Evidence, 'sessionIds' | 'token'>,
+  evidence: Pick<Evidence, 'sessionIds' | 'deviceSession' | 'token'>,
 ): Promise<boolean> {
-  if (isTokenOf(ctx, user, token)) return true
-  for (const id of sessionIds) {
+  if (isTokenOf(ctx, user, evidence.token)) return true
+  for (const id of sessionsFor(user, evidence)) {
     const found = await ctx.store.sessions?.find({ id })
     if (found?.session.userId === user.id && isAlive(found.session, ctx.now())) return true
   }
@@ -239,14 +248,19 @@ export async function namesSession(
 async function holdsSession(
   ctx: AuthContext,
   user: UserRecord,
-  { sessionIds = [], token }: Pick<Evidence, 'sessionIds' | 'token'>,
+  evidence: Pick<Evidence, 'sessionIds' | 'deviceSession' | 'token'>,
 ): Promise<boolean> {
-  if (isTokenOf(ctx, user, token)) return true
-  for (const id of sessionIds) {
+  if (isTokenOf(ctx, user, evidence.token)) return true
+  for (const id of sessionsFor(user, evidence)) {
     const session = await ctx.store.sessions?.lock(id, ctx.now())
     if (session?.userId === user.id) return true
   }
   return false
+}
+
+function sessionsFor({ id }: UserRecord, { sessionIds = [], deviceSession }: Pick<Evidence, 'sessionIds' | 'deviceSession'>): string[] {
+  const ofDevice = deviceSession?.(id) ?? null
+  return [...sessionIds, ...(ofDevice === null ? [] : [ofDevice])]
 }
 
 function isTokenOf(ctx: AuthContext, user: UserRecord, token: ShownToken | null | undefined): boolean {

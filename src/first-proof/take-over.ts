@@ -6,6 +6,7 @@ import { endOneShots } from '../mailbox/email-logins-of'
 import { hasPassword, unusablePassword } from '../passwords/unusable-password'
 import { writableFields } from '../profile/writable-fields'
 import { endOtherSessions } from '../session/log-out'
+import { isCreatedWith } from '../step-up/young-credential'
 import type { IdentityRecord, UserChanges, UserRecord } from '../store/auth-store'
 import { transactionOf } from '../store/knex/knex-store'
 import { removePasskeys } from './remove-passkeys'
@@ -14,6 +15,8 @@ import { nameOfThing, type RemovedThing } from './removed-thing'
 /** The result of a take-over. */
 export interface TakenOver {
   readonly removed: readonly RemovedThing[]
+  /** The provider of the identity with which the account was created, if its provider did not verify this address. Null: there is none. */
+  readonly kept: string | null
   /** Changes of the user's row. The caller writes the changes. */
   readonly changes: UserChanges
 }
@@ -31,7 +34,8 @@ export type Clearing = 'nothing' | 'name' | 'name and fields'
  * Removes every way to log in to an account. `proveAddress` decides whether this is necessary: at the first verification of an address
  * without evidence of the owner. An attacker may have registered such an account. Deletes the sessions, the second factor, the recovery
  * codes and the passkeys. Invalidates mailed links and codes, except undo links. Keeps an identity only if its provider verified this
- * address. Replaces the password with an unusable hash. Call the function inside a transaction that has locked the user's row.
+ * address, or if a social login created the account with it. Replaces the password with an unusable hash. Call the function inside a
+ * transaction that has locked the user's row.
  */
 export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<TakenOver> {
   const { sessions, recoveryCodes } = ctx.store
@@ -39,7 +43,7 @@ export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Cle
   await endOtherSessions(ctx, user.id)
   await endOneShots(ctx, user)
   await recoveryCodes?.deleteForUser(user.id)
-  const providers = await removeIdentities(ctx, user)
+  const { providers, kept } = await removeIdentities(ctx, user)
   const passkeys = await removePasskeys(ctx, user.id)
   return {
     removed: [
@@ -50,6 +54,7 @@ export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Cle
       ...(hadSessions ? [{ kind: 'sessions' } as const] : []),
       ...(clearing === 'nothing' ? [] : [{ kind: 'profile' } as const]),
     ],
+    kept,
     changes: {
       hashedPassword: unusablePassword(),
       passwordSetAt: null,
@@ -73,18 +78,22 @@ export async function tellHostOfTakeOver(ctx: AuthContext, user: UserRecord): Pr
 export function announceTakeOver(
   ctx: AuthContext,
   user: UserRecord,
-  { removed }: TakenOver,
+  { removed, kept }: Pick<TakenOver, 'removed' | 'kept'>,
   about: { locale?: Locale | undefined; provider?: string },
 ): void {
   const userId = user.id
   ctx.events.emit('account.taken_over', { userId })
-  if (removed.length === 0) return
   for (const thing of removed) {
     if (thing.kind === 'identity') ctx.events.emit('identity.unlinked', { userId, provider: thing.provider })
     if (thing.kind === 'passkeys') for (const passkeyId of thing.ids) ctx.events.emit('passkey.removed', { userId, passkeyId })
     if (thing.kind === 'second_factor') ctx.events.emit('mfa.disabled', { userId })
   }
-  mailOwner(ctx, user, removed, about)
+  if (isToldOwner({ removed, kept })) mailOwner(ctx, user, { removed, kept }, about)
+}
+
+/** Returns true if the owner gets the mail of a take-over: something was removed, or an identity stays that may be another person's. */
+export function isToldOwner({ removed, kept }: Pick<TakenOver, 'removed' | 'kept'>): boolean {
+  return removed.length > 0 || kept !== null
 }
 
 /**
@@ -94,10 +103,11 @@ export function announceTakeOver(
 function mailOwner(
   ctx: AuthContext,
   { id, email }: UserRecord,
-  removed: readonly RemovedThing[],
+  { removed, kept }: Pick<TakenOver, 'removed' | 'kept'>,
   { locale = ctx.settings.defaultLocale, provider }: { locale?: Locale | undefined; provider?: string },
 ): void {
-  const items = removed.map((thing) => nameOfThing(ctx, thing, locale))
+  const stays = kept === null ? [] : [ctx.texts.say(locale, 'mail.kept_identity', { provider: kept })]
+  const items = [...removed.map((thing) => nameOfThing(ctx, thing, locale)), ...stays]
   const mail = {
     topic: 'account_taken_over',
     to: email,
@@ -110,12 +120,18 @@ function mailOwner(
   ctx.postman?.post(writeMail(ctx, mail), id)
 }
 
-async function removeIdentities(ctx: AuthContext, user: UserRecord): Promise<string[]> {
-  const linked = (await ctx.store.identities?.listForUser(user.id)) ?? []
-  const providers = linked.filter((identity) => !standsFor(identity, user.email)).map(({ provider }) => provider)
+/** Removes the identities. The kept one counts as linked now: for a day it confirms no change, so that the person can unlink it first. */
+async function removeIdentities(ctx: AuthContext, user: UserRecord): Promise<{ providers: string[]; kept: string | null }> {
+  const { identities } = ctx.store
+  const linked = (await identities?.listForUser(user.id)) ?? []
+  const first = linked.find(({ createdAt }) => isCreatedWith(ctx, user, createdAt)) // the oldest: a second one was linked later
+  const foreign = linked.filter((identity) => !standsFor(identity, user.email))
   // A user has at most one identity at each provider.
-  for (const provider of providers) await ctx.store.identities?.deleteForUser(user.id, provider)
-  return providers
+  for (const { provider } of foreign) await identities?.deleteForUser(user.id, provider)
+  if (first === undefined || !foreign.includes(first)) return { providers: foreign.map(({ provider }) => provider), kept: null }
+  const { id: _, ...link } = first
+  await identities?.insert({ ...link, createdAt: ctx.now() })
+  return { providers: foreign.filter((identity) => identity !== first).map(({ provider }) => provider), kept: first.provider }
 }
 
 /**

@@ -1,12 +1,13 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { Request, Response } from 'express'
 import type Joi from 'joi'
+import { clientOf, queueNetwork } from '../client-key'
 import type { AuthContext } from '../context'
 import { AppError, ServiceUnavailableError, TooManyRequestsError } from '../errors'
 import { readJsonBody } from '../http/json-body'
 import type { Route } from '../http/routes'
 import { validate } from '../http/validate'
-import type { PasswordHasher } from '../passwords/password-types'
+import type { HashOptions, PasswordHasher } from '../passwords/password-types'
 
 /** Sends the response that waited for the next multiple of the interval. */
 type HeldAnswer = () => void
@@ -30,7 +31,7 @@ export function onGrid(ctx: AuthContext, route: GridRoute<(ctx: AuthContext, req
     isOnGrid: true,
     handle: async (req, res) => {
       const { signal, forget } = hangUp(res)
-      const clock = requestClock(signal)
+      const clock = requestClock({ signal, network: queueNetwork(clientOf(req)) })
       let answer: HeldAnswer | undefined
       try {
         answer = (await route.handle({ ...ctx, hasher: clock.watch(ctx.hasher) }, req, res).finally(forget)) ?? undefined
@@ -77,16 +78,16 @@ interface RequestClock {
   watch(hasher: PasswordHasher): PasswordHasher
 }
 
-function requestClock(signal: AbortSignal): RequestClock {
+function requestClock(turn: HashOptions): RequestClock {
   const arrivedAt = performance.now()
   let askedAt: number | null = null
   let begunAt: number | null = null
   const onBegin = () => {
     begunAt ??= performance.now()
   }
-  const asked = () => {
+  const asked = (options: HashOptions = {}) => {
     askedAt ??= performance.now()
-    return { onBegin, signal }
+    return { ...turn, ...options, onBegin }
   }
   return {
     hasHashed: () => askedAt !== null,
@@ -97,8 +98,8 @@ function requestClock(signal: AbortSignal): RequestClock {
       ...(hasher.hashLength !== undefined && { hashLength: hasher.hashLength }),
       ...(hasher.maxPasswordBytes !== undefined && { maxPasswordBytes: hasher.maxPasswordBytes }),
       ...(hasher.unreadable && { unreadable: (hash: string) => hasher.unreadable?.(hash) ?? null }),
-      hash: (password) => hasher.hash(password, asked()),
-      verify: (hash, password) => hasher.verify(hash, password, asked()),
+      hash: (password, options) => hasher.hash(password, asked(options)),
+      verify: (hash, password, options) => hasher.verify(hash, password, asked(options)),
       needsRehash: (hash) => hasher.needsRehash(hash),
     }),
   }

@@ -3,6 +3,7 @@ import { amrFromText } from '../amr'
 import { askForClaims } from '../claims/ask-for-claims'
 import type { HostClaims } from '../claims/host-claims'
 import { AppError, ConfigurationError, ServiceUnavailableError } from '../errors'
+import { isAnswerable } from '../http/answerable'
 import { type AccessTokenClaims, authTimeOf } from '../session/access-token'
 import { findAliveSession, hasNewerToken, type LiveSession, type SessionContext, toPublicSession } from '../session/find-session'
 import { clearSessionCookie, setSessionCookie } from '../session/session-cookie'
@@ -64,7 +65,7 @@ async function readLive(ctx: GuardContext & SessionContext, req: Request, res: R
   const live = await closed(() => findAliveSession(ctx, token))
   if (live) keepSessionRow(req, ctx.sessions, live)
   const isOver = !live && !(await closed(() => hasNewerToken(ctx, token)))
-  if (res.headersSent) return live // the host has already sent a response
+  if (!isAnswerable(res)) return live
   if (isOver) {
     clearSessionCookie(ctx, res)
     res.setHeader('Cache-Control', 'no-store')
@@ -86,13 +87,13 @@ export async function closed<T>(ask: () => Promise<T>): Promise<T> {
  * could give one person's session to another person.
  */
 export function sendAgain(ctx: GuardContext, res: Response, sessionToken: string, { session }: LiveSession): void {
-  if (res.headersSent) return // the host has already sent a response
+  if (!isAnswerable(res)) return
   setSessionCookie(ctx, res, { sessionToken, expiresAt: session.expiresAt, isPersistent: session.isPersistent })
   res.setHeader('Cache-Control', 'no-store')
 }
 
 /** Makes the claims of an access token from the current rows. */
-function claimsOf({ session, user }: SessionWithUser): AccessTokenClaims {
+export function claimsOf({ session, user }: SessionWithUser): AccessTokenClaims {
   const { id, amr, authenticatedAt, createdAt, expiresAt } = session
   return Object.freeze({
     amr: Object.freeze(amrFromText(amr)),

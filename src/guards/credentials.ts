@@ -31,6 +31,11 @@ export function readCredential(site: DeliverySite, req: Request): Credential | n
   return cookie === null ? null : { token: copyOf(cookie), from: 'cookie' }
 }
 
+/** Returns true for an `Authorization` header of the scheme Bearer, with any token or none. */
+export function hasBearer({ headers }: Request): boolean {
+  return bearerScheme.test(headers.authorization ?? '')
+}
+
 /**
  * Copies a text. The library can keep a token longer than its request. Without the copy, the token would keep the whole header in memory.
  */

@@ -13,6 +13,7 @@ import {
   TokenExpiredError,
   UnauthorizedError,
 } from '../errors'
+import { isAnswerable } from '../http/answerable'
 import { describeStep, type Refusal } from '../http/description'
 import { refuseRequest } from '../http/forgotten-call'
 import { inNextTurn } from '../http/next-turn'
@@ -33,7 +34,10 @@ import { requireSession } from './require-session'
 import type { TokenKeys } from './token-keys'
 import { verifyOnce } from './verify-once'
 
-/** Guards for the host's own routes. If a guard rejects a request, the guard sends the JSON error envelope, and the route does not run. */
+/**
+ * Guards for the host's own routes. If a guard rejects a request, the guard sends the JSON error envelope, and the route does not run. On a
+ * request that is not Express's (`server.on('upgrade')`), the guard calls `next(error)` instead.
+ */
 export interface Guards<Host extends HostTypes = HostTypes> {
   /**
    * Requires a valid access token from the header. If `tokenDelivery` includes cookies, the guard also accepts the access cookie. The guard
@@ -79,7 +83,7 @@ export interface Guards<Host extends HostTypes = HostTypes> {
   /**
    * Like requireLiveSession. The person must also have entered a credential within the last `maxAgeSeconds` (default: the setting
    * `freshSessionSeconds`). Otherwise the guard sends 403 REAUTHENTICATION_REQUIRED. `details.methods` of the error lists the credentials
-   * that `POST /reauthenticate` accepts.
+   * that `POST /reauthenticate` accepts. With `freshSessionSeconds: 0` and without `maxAgeSeconds`, every live session passes.
    * @throws ConfigurationError if `maxAgeSeconds` is not a whole number of at least 1
    */
   requireFresh(options?: { maxAgeSeconds?: number }): RequestHandler
@@ -87,7 +91,10 @@ export interface Guards<Host extends HostTypes = HostTypes> {
   requireSession(): RequestHandler
   /**
    * Like `csrfGuard`, with the router's settings. The guard also trusts `publicUrl` and `trustedOrigins`, and knows the names of the
-   * cookies. Without the header, the guard reads the token from the field `_csrf` of a parsed form. Pass the `secret` of `csrfToken()`.
+   * cookies. Without the header, the guard reads the token from the field `_csrf` of a parsed form. The tokens are those of
+   * `GET {prefix}/whoami` and `auth.csrfToken()`. If you have a `csrfToken()` of your own, pass its `secret`. A request with a Bearer header
+   * passes.
+   * @throws ConfigurationError without `secret`, if the guards have no `jwtSecret`
    * @throws ConfigurationError for a wrong option
    */
   csrf(options?: CsrfGuardOptions): RequestHandler
@@ -104,6 +111,7 @@ export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices' | 'tex
   readonly settings: GuardSettings
   /** The keys that verify access tokens. */
   readonly tokenKeys: TokenKeys
+  readonly isOwnCookie: (name: string, value: string) => boolean
   readonly store: Pick<AuthContext['store'], 'users' | 'sessions' | 'identities'> | null
   /**
    * Returns the host's claims with `tokenDelivery: 'session'`, because no token contains the claims. If undefined, the host has no claims.
@@ -113,6 +121,8 @@ export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices' | 'tex
   readonly providers?: AuthContext['providers']
   /** Null if the guards do not know the secret. The guards then query the database also for a random cookie value. */
   readonly sessionTokenKeys: KeyList | null
+  /** The keys of the device cookie and of CSRF tokens. Null if the guards do not know the secret. */
+  readonly keys: Pick<AuthContext['keys'], 'device' | 'proof-cookie' | 'csrf' | 'csrf-binding'> | null
 }
 
 /** All guards except the guards of step-up/session-guards.ts. */
@@ -221,7 +231,8 @@ function authFinder(ctx: GuardContext): FindAuth {
 /**
  * Makes a guard from a check. If the check throws, the guard sends an error and the next handler does not run. If the check returns no
  * promise, the next handler runs in the next turn of the event loop. If several requests arrive together, Node then first verifies all
- * their tokens, and afterwards runs all their handlers. This needs less CPU time (`http/next-turn.ts`).
+ * their tokens, and afterwards runs all their handlers. This needs less CPU time (`http/next-turn.ts`). If the database is silent for
+ * `unitTimeoutSeconds`, the guard sends 503.
  * @param answer returns true if it has sent another response instead of the envelope
  */
 export function guarding(
@@ -230,13 +241,14 @@ export function guarding(
   answer: (error: unknown, req: Request, res: Response) => boolean = () => false,
 ): RequestHandler {
   const refused: ErrorRequestHandler = (error, req, res, next) => {
-    if (!res.headersSent && answer(error, req, res)) return
+    const canAnswer = isAnswerable(res)
+    if (canAnswer && answer(error, req, res)) return
     logRefusal(ctx.logger, error)
-    const challenge = res.headersSent ? null : challengeOf(ctx, req, error)
+    const challenge = canAnswer ? challengeOf(ctx, req, error) : null
     if (challenge !== null) res.setHeader('WWW-Authenticate', challenge)
     refuse(req, res, next, error, ctx)
   }
-  return step(check, refused, inNextTurn)
+  return step(check, refused, inNextTurn, ctx.settings.unitTimeoutSeconds * 1000)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { RequestHandler } from 'express'
 import { ConfigurationError, UnauthorizedError } from '../errors'
+import { isAnswerable } from '../http/answerable'
 import { onlyValue } from '../http/header-values'
 import { isObject, refuseUnknownOptions } from '../options'
 import { refusing } from './refusing'
@@ -22,7 +23,7 @@ export function requireInternalToken(options: InternalTokenOptions): RequestHand
     const sent = onlyValue(req, 'x-token')
     if (sent !== null && isAmong(known, digestOf(sent))) return
     // A 401 response must name its scheme (RFC 9110 section 11.6.1). This guard does not use Bearer.
-    res.setHeader('WWW-Authenticate', 'X-Token')
+    if (isAnswerable(res)) res.setHeader('WWW-Authenticate', 'X-Token')
     throw new UnauthorizedError()
   })
 }

@@ -1,7 +1,11 @@
 import type { Request, RequestHandler, Response } from 'express'
+import { clientOf, networkOf, networkTimes } from '../client-key'
 import { ConfigurationError, TooManyRequestsError } from '../errors'
+import { isAnswerable } from '../http/answerable'
+import { consoleLogger, safely } from '../logger'
 import { hasMethods, isObject, refuseUnknownOptions } from '../options'
-import { clientKey, networkOf, networkTimes } from '../throttle/client-key'
+import { createSetupNotices } from '../setup-notices/notices'
+import { unreadableClient } from '../setup-notices/request-notices'
 import type { CounterStore } from '../throttle/counter-store'
 import { withLocalFallback } from '../throttle/local-fallback'
 import { memoryCounters } from '../throttle/memory-counters'
@@ -17,7 +21,8 @@ export interface RateLimitOptions {
   counters?: CounterStore
   /**
    * Returns the key of a request. Requests with the same key count together. Default: the client's address (`req.ip`). For IPv6, the
-   * default is the /64 network. In addition, the whole /48 network has a limit that is ten times higher.
+   * default is the /64 network. In addition, the whole /48 network has a limit that is ten times higher. If the address cannot be read, the
+   * request does not count, and the console says so once.
    */
   key?: (req: Request) => string
   /**
@@ -39,9 +44,11 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   const guarded = withLocalFallback(counters)
   // The key contains the limit, so two limits in one store count separately. All processes with the same limit share its counter.
   const budget = `rate-limit:${name}:${limit}/${windowSeconds}`
+  const notices = createSetupNotices(safely(consoleLogger))
   return refusing(async (req, res) => {
     if (exempt(req) === true) return // a promise is not `true`, so an async function exempts no request
     const subject = key(req)
+    if (key === clientOf && subject === null) return notices.tell(unreadableClient(req.ip))
     const take = async (subject: unknown, limit: number) => {
       const { count, resetSeconds } = await guarded.increment(counterKey(budget, subjectOf(subject)), windowSeconds, limit)
       return { isOver: count > limit, count, seconds: Math.min(windowSeconds, Math.max(1, Math.ceil(resetSeconds))) }
@@ -49,7 +56,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
     const { isOver, count, seconds } = await take(subject, limit)
     setHeaders(res, { limit, remaining: Math.max(0, limit - count), seconds })
     if (isOver) throw tooMany(seconds)
-    const network = key === byClient ? networkOf(subject) : null
+    const network = key === clientOf && subject !== null ? networkOf(subject) : null
     if (network === null) return
     const ofNetwork = await take(network, limit * networkTimes)
     if (!ofNetwork.isOver) return
@@ -64,6 +71,7 @@ function tooMany(seconds: number): TooManyRequestsError {
 
 /** Sets the headers of draft-ietf-httpapi-ratelimit-headers-06. */
 function setHeaders(res: Response, { limit, remaining, seconds }: { limit: number; remaining: number; seconds: number }): void {
+  if (!isAnswerable(res)) return
   res.setHeader('RateLimit-Limit', String(limit))
   res.setHeader('RateLimit-Remaining', String(remaining))
   res.setHeader('RateLimit-Reset', String(seconds))
@@ -74,11 +82,11 @@ function subjectOf(key: unknown): string {
   return typeof key === 'string' && key !== '' ? `key:${key}` : 'unknown'
 }
 
-function complete(options: RateLimitOptions): Required<RateLimitOptions> {
+function complete(options: RateLimitOptions): Required<Omit<RateLimitOptions, 'key'>> & { key: (req: Request) => string | null } {
   if (!isObject(options))
     throw new ConfigurationError('rateLimit() takes an object: { limit, windowSeconds, counters, key, exempt, name }.')
   refuseUnknownOptions('rateLimit', options, ['limit', 'windowSeconds', 'counters', 'key', 'exempt', 'name'])
-  const { limit = 60, windowSeconds = 60, key = byClient, exempt = () => false, name = '' } = options
+  const { limit = 60, windowSeconds = 60, key = clientOf, exempt = () => false, name = '' } = options
   const counters = options.counters ?? memoryCounters()
   const wrong =
     (!isWhole(limit, 1_000_000_000) && 'limit must be a whole number of at least 1') ||
@@ -89,10 +97,6 @@ function complete(options: RateLimitOptions): Required<RateLimitOptions> {
     (typeof name !== 'string' && 'name must be text')
   if (wrong) throw new ConfigurationError(`rateLimit: ${wrong}.`)
   return { limit, windowSeconds, counters, key, exempt, name }
-}
-
-function byClient(req: Request): string {
-  return clientKey(req.ip)
 }
 
 function isWhole(value: unknown, most: number): boolean {

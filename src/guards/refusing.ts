@@ -1,5 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { AppError } from '../errors'
+import { isAnswerable } from '../http/answerable'
 import { sendError } from '../http/error-envelope'
 import type { Speaking } from '../http/locale'
 import { step } from '../http/routes'
@@ -16,15 +17,15 @@ const alone: Speaking & { logger: Logger } = {
 
 /**
  * Makes a guard for the host's own routes. If the check throws, the guard sends the JSON error envelope and the next handler does not run.
+ * If it cannot send a response, it calls `next(error)`.
  */
 export function refusing(check: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
   return step(check, (error, req, res, next) => refuse(req, res, next, error))
 }
 
 export function refuse(req: Request, res: Response, next: NextFunction, error: unknown, ctx: Speaking & { logger: Logger } = alone): void {
-  // The host may already have sent a response, for example after a timeout.
-  if (res.headersSent) next(error)
-  else sendError(ctx, req, res, error)
+  if (isAnswerable(res)) sendError(ctx, req, res, error)
+  else next(error)
 }
 
 /** Logs why a guard rejected a request with 401 or 403. The log contains only the reason, and no value of the request. */

@@ -1,10 +1,10 @@
 import type { Request, RequestHandler } from 'express'
+import { clientOf } from '../client-key'
 import type { AuthContext } from '../context'
 import { TooManyRequestsError } from '../errors'
 import { describeStep } from '../http/description'
 import { step } from '../http/routes'
 import { takeClientUnit } from '../limits/take-client'
-import { clientKey } from '../throttle/client-key'
 
 /** Limits the requests of one client to one route. The same route below `/cookie` shares the limit. Default: 60 requests in 60 seconds. */
 export function routeBudget(ctx: AuthContext, route: string): RequestHandler {
@@ -33,5 +33,5 @@ export async function isWithinRouteBudget(ctx: AuthContext, route: string, req: 
  * @throws TooManyRequestsError if the client exceeded the limit
  */
 export async function takeRouteUnit(ctx: AuthContext, route: string, req: Request): Promise<void> {
-  await takeClientUnit(ctx, ctx.budgets.routes, [`route:${route}`, clientKey(req.ip)])
+  await takeClientUnit(ctx, ctx.budgets.routes, [`route:${route}`, clientOf(req)])
 }

@@ -26,7 +26,7 @@ export function verifyOnce(
     settings,
     now,
     notices,
-  }: { settings: Pick<GuardSettings, 'rememberedTokens'> & ProfileSettings; now: () => Date; notices: SetupNotices },
+  }: { settings: Pick<GuardSettings, 'rememberedTokens' | 'realm'> & ProfileSettings; now: () => Date; notices: SetupNotices },
   keys: TokenKeys,
 ): (token: string) => KnownAuth | Promise<KnownAuth> {
   const remembered = rememberedTokens<Verified>(settings.rememberedTokens)
@@ -35,7 +35,7 @@ export function verifyOnce(
   const profile = tokenProfileOf(settings)
 
   function verify(token: string, header: AccessTokenHeader, key: VerifyingKey): KnownAuth {
-    const auth = { claims: verifyUnder(key, { token, header }, { now: now(), profile }), user: null }
+    const auth = { claims: verifyUnder(key, { token, header }, { now: now(), profile, settings }), user: null }
     const notice = tokenFromTheFuture(auth.claims.iat, now())
     if (notice) notices.tell(notice)
     if (cameBefore(token)) remembered.keep(token, { auth, key })

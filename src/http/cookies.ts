@@ -1,13 +1,15 @@
 import cookieParser from 'cookie-parser'
 import type { CookieOptions, Request, Response } from 'express'
 import type { Settings } from '../config/every-setting'
-import { type CookieSite, expireEverywhere, isDoubled, isExpiry, setCookieLines } from './doubled-cookies'
+import { doubledCookie } from '../setup-notices/request-notices'
+import { isAnswerable } from './answerable'
+import { type CookieSite, expireEverywhere, isDoubled, isExpiry, ownValues, setCookieLines } from './doubled-cookies'
 
 const parseCookies = cookieParser()
 
 /**
- * Returns the value of a cookie. Returns null if the cookie is missing, empty or sent twice. If the request has the cookie twice, the
- * response expires both cookies.
+ * Returns the value of a cookie. Returns null if the cookie is missing or empty. If the request has the cookie twice, returns the one value
+ * that is ours. If no value or several values are ours, returns null, and the response expires the cookies that this router can set.
  *
  * The host can parse `req.cookies` in another way. So the function parses the header itself, and does not change `req.cookies`.
  * cookie-parser converts a value `j:{…}` to an object, and the function ignores such a value.
@@ -15,7 +17,10 @@ const parseCookies = cookieParser()
 export function readCookie(site: CookieSite, req: Request, name: string): string | null {
   if (!req.headers.cookie?.includes(name)) return null // most requests have only some of our cookies
   if (isDoubled(req, name)) {
-    if (req.res) expireEverywhere(site, req, req.res, name)
+    site.notices?.tell(doubledCookie(name))
+    const [own = null, ...others] = ownValues(site, req, name)
+    if (own !== null && others.length === 0) return own
+    if (isAnswerable(req.res)) expireEverywhere(site, req, req.res, name)
     return null
   }
   const jar = { headers: { cookie: req.headers.cookie } } as unknown as Request // cookie-parser reads only the header

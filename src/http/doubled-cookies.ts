@@ -1,11 +1,15 @@
 import { randomInt } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { Settings } from '../config/every-setting'
+import type { SetupNotices } from '../setup-notices/notices'
 
 /** The settings that determine the scope of our cookies. Guards without a router have no prefix. */
 export interface CookieSite {
   readonly settings: Partial<Pick<Settings, 'cookieDomain' | 'publicUrl' | 'tokenDelivery'>>
   readonly prefix?: string
+  /** Returns true if a key of ours made this value of this cookie, also if the value has expired. Absent: there is no key to ask. */
+  readonly isOwnCookie?: (name: string, value: string) => boolean
+  readonly notices?: SetupNotices
 }
 
 /**
@@ -14,9 +18,17 @@ export interface CookieSite {
  */
 export function isDoubled(req: Request, name: string): boolean {
   const header = req.headers.cookie ?? ''
-  if (header.indexOf(name) === header.lastIndexOf(name)) return false
-  const isIts = (pair: string) => pair.includes('=') && pair.slice(0, pair.indexOf('=')).trim() === name
-  return header.split(';').filter(isIts).length > 1
+  return header.indexOf(name) !== header.lastIndexOf(name) && valuesOf(header, name).length > 1
+}
+
+/** Returns the values of a repeated cookie that are ours. The other values come from another app or from an attacker. */
+export function ownValues({ isOwnCookie }: CookieSite, req: Request, name: string): string[] {
+  return isOwnCookie ? [...new Set(valuesOf(req.headers.cookie ?? '', name))].filter((value) => isOwnCookie(name, value)) : []
+}
+
+function valuesOf(header: string, name: string): string[] {
+  const pairs = header.split(';').map((pair) => [pair.indexOf('='), pair] as const)
+  return pairs.filter(([end, pair]) => end !== -1 && pair.slice(0, end).trim() === name).map(([end, pair]) => pair.slice(end + 1).trim())
 }
 
 const end = 'Expires=Thu, 01 Jan 1970 00:00:00 GMT'
@@ -37,9 +49,12 @@ const mostLines = 40
 const expiries = new WeakMap<Response, Map<string, readonly string[]>>()
 
 /**
- * Makes the response expire a cookie in every scope that the browser can use for the cookie. A scope has a path and a domain. The paths are
- * our own paths and all parent paths of the request's path. The function combines each path with no domain and with each parent domain. The
- * expiries come before all other cookies of the response, so a cookie that the response sets stays.
+ * Makes the response expire a cookie in every scope that this router can set. A scope has a path and a domain. The paths are our own paths
+ * and all parent paths of the request's path. The function combines each path with no domain and with `cookieDomain`. The expiries come
+ * before all other cookies of the response, so a cookie that the response sets stays.
+ *
+ * The parent domains count only if two values are ours: then somebody planted a session there. Otherwise a cookie of a parent domain belongs
+ * to another app, such as the production app above a staging app, and its people must stay signed in there.
  *
  * @param options.always ignores the limit of lines; for a response that sets the cookie, because no other cookie with the same name may
  *   stay
@@ -55,7 +70,7 @@ export function expireEverywhere(
   if (res.headersSent || done.has(name)) return
   const lines = linesOf(site, req, name)
   if (!always && [...done.values()].flat().length + lines.length > mostLines) return
-  const nameless = done.has('') || name.startsWith('__Host-') ? [] : namelessLines(site, req)
+  const nameless = done.has('') || name.startsWith('__Host-') ? [] : namelessLines(site, req, name)
   if (nameless.length > 0) done.set('', nameless)
   expiries.set(res, done.set(name, lines))
   res.setHeader('Set-Cookie', [...nameless, ...lines, ...setCookieLines(res)])
@@ -77,7 +92,7 @@ function linesOf(site: CookieSite, req: Request, name: string): string[] {
   // Browsers store a `__Host-` cookie only at Path=/ and without a domain (RFC 6265bis section 4.1.3.2).
   if (name.startsWith('__Host-')) return [`${name}=; Path=/; ${end}; Secure`]
   const secure = name.startsWith('__Secure-') ? '; Secure' : ''
-  return everywhere(site, req, mostPaths, (domain, path) => `${name}=;${domain} Path=${path}; ${end}${secure}`)
+  return everywhere(site, [req, name], mostPaths, (domain, path) => `${name}=;${domain} Path=${path}; ${end}${secure}`)
 }
 
 /**
@@ -85,12 +100,20 @@ function linesOf(site: CookieSite, req: Request, name: string): string[] {
  * `access_token=x` (RFC 6265bis section 5.8.3). An expiry of `access_token` does not delete the nameless cookie, so the name would stay
  * repeated. Names with `__Host-` need no such expiry, because browsers reject a nameless cookie with a value that begins with `__Host-`.
  */
-function namelessLines(site: CookieSite, req: Request): string[] {
-  return everywhere(site, req, mostNamelessPaths, (domain, path) => `=none;${domain} Path=${path}; ${end}`)
+function namelessLines(site: CookieSite, req: Request, name: string): string[] {
+  return everywhere(site, [req, name], mostNamelessPaths, (domain, path) => `=none;${domain} Path=${path}; ${end}`)
 }
 
-function everywhere(site: CookieSite, req: Request, most: number, line: (domain: string, path: string) => string): string[] {
-  const domains = ['', ...parentDomains(site, req).map((domain) => ` Domain=${domain};`)]
+function everywhere(
+  site: CookieSite,
+  [req, name]: readonly [Request, string],
+  most: number,
+  line: (domain: string, path: string) => string,
+): string[] {
+  const { cookieDomain } = site.settings
+  const ours = cookieDomain ? [cookieDomain] : []
+  const named = ownValues(site, req, name).length > 1 ? parentDomains(site, req) : ours
+  const domains = ['', ...named.map((domain) => ` Domain=${domain};`)]
   return pathsOf(site, req, most).flatMap((path) => domains.map((domain) => line(domain, path)))
 }
 

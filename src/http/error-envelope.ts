@@ -14,7 +14,7 @@ import {
   UnsupportedMediaTypeError,
   ValidationError,
 } from '../errors'
-import { describeError, type Logger } from '../logger'
+import { describeError, type Logger, logCounted } from '../logger'
 import { localeOf, type Speaking } from './locale'
 import { noteOutcome } from './outcome'
 import { sendJson, setSecurityHeaders } from './send'
@@ -30,11 +30,15 @@ export function sendError(ctx: Speaking & { logger: Logger }, req: Request, res:
   sendJson(res, error.status, { detail: ctx.texts.read(locale, error.detail), code: error.code, details })
 }
 
-/** Converts a thrown value to an AppError. The function logs errors of the server and does not log errors of the client. */
+/**
+ * Converts a thrown value to an AppError. The function logs errors of the server and overload, and does not log errors of the client. The
+ * lines of overload (429 and 503) are counted.
+ */
 export function readRefusal(logger: Logger, req: Request, thrown: unknown): AppError {
   const error = toAppError(thrown)
-  if ((error.status === 500 || error.status === 503) && !(error instanceof ServiceUnavailableError && error.isLogged))
-    logFailure(logger, req, error)
+  if (error.status === 500) logger.error(fieldsOf(req, error, describeError(error.cause ?? error)), failed)
+  else if (error.status === 429 || (error.status === 503 && !(error instanceof ServiceUnavailableError && error.isLogged)))
+    logOverload(logger, req, error)
   return error
 }
 
@@ -91,14 +95,23 @@ function retryAfterSeconds(error: AppError): number | null {
   return error instanceof ServiceUnavailableError ? error.retryAfterSeconds : 1
 }
 
-function logFailure(logger: Logger, req: Request, error: AppError): void {
+const failed = 'doorward: a request failed'
+
+function logOverload(logger: Logger, req: Request, error: AppError): void {
+  const { at: _, ...cause } = describeError(error.cause ?? error) // without a stack, because the line comes from a flood
+  const [level, message] =
+    error.status === 503 ? (['error', failed] as const) : (['warn', 'doorward: a rate limit refused requests'] as const)
+  const kind = `${error.code} ${cause.name} ${cause.code}`
+  logCounted(logger, { level, kind, fields: fieldsOf(req, error, cause), message })
+}
+
+function fieldsOf(req: Request, error: AppError, cause: object): object {
   // Logs the route's pattern and never the URL, because paths and queries contain one-time tokens, codes and states.
   const route: unknown = req.route?.path
-  const fields = {
+  return {
     code: error.code,
     method: req.method,
     route: typeof route === 'string' ? route : null,
-    cause: describeError(error.cause ?? error),
+    cause,
   }
-  logger.error(fields, 'doorward: a request failed')
 }

@@ -22,8 +22,19 @@ export function askedLocale({ texts }: Pick<Speaking, 'texts'>, req: Request): L
   return tag === null ? null : texts.find(tag)
 }
 
+/** Returns the languages of the header, the preferred first. A request that is not Express's has no `acceptsLanguages`. */
+function acceptedLanguages(req: Request): string[] {
+  if (typeof req.acceptsLanguages === 'function') return req.acceptsLanguages()
+  const weights = (req.headers['accept-language'] ?? '').split(',').map((entry) => {
+    const [tag = '', weight] = entry.split(/;\s*q=/)
+    return { tag: tag.trim(), weight: Number(weight ?? 1) }
+  })
+  const wanted = weights.filter(({ tag, weight }) => tag !== '' && weight > 0)
+  return wanted.sort((one, other) => other.weight - one.weight).map(({ tag }) => tag)
+}
+
 function preferredLocale({ texts }: Speaking, req: Request): Locale | null {
-  for (const tag of req.acceptsLanguages()) {
+  for (const tag of acceptedLanguages(req)) {
     if (tag === '*') return null // `*` means any language
     const found = texts.find(tag)
     if (found !== null) return found

@@ -5,6 +5,7 @@ import { inTime } from '../in-time'
 import type { Description } from './description'
 import { readJsonBody } from './json-body'
 import { inNextTurn } from './next-turn'
+import { takingRefreshTokenHeader } from './refresh-token-header'
 import { setSecurityHeaders } from './send'
 import { validate } from './validate'
 
@@ -36,7 +37,11 @@ export interface Route {
 export function withBody<T>(
   route: Omit<Route, 'handle'> & { body: Joi.ObjectSchema<T>; handle: (req: Request, res: Response, body: T) => Promise<void> | void },
 ): Route {
-  return { ...route, handle: async (req, res) => route.handle(req, res, validate(route.body, await readJsonBody(req, res))) }
+  const withHeader = takingRefreshTokenHeader(route.body)
+  return {
+    ...route,
+    handle: async (req, res) => route.handle(req, res, validate(route.body, withHeader(req, await readJsonBody(req, res)))),
+  }
 }
 
 /** Mounts the routes. A known path with another method gets 405. An unknown path is left to the host. */
@@ -105,12 +110,13 @@ export function settled(handle: (req: Request, res: Response) => Promise<void> |
 
 /**
  * Makes a handler that calls the next handler if the check passes. `refuse` handles an error of the check. If the check returns no promise,
- * `proceed` calls the next handler; by default at once.
+ * `proceed` calls the next handler; by default at once. The check has `mostMs` milliseconds.
  */
 export function step(
   check: (req: Request, res: Response) => Promise<void> | void,
   refuse: ErrorRequestHandler = passOn,
   proceed: (next: NextFunction) => void = (next) => next(),
+  mostMs: number = deadlineMs,
 ): RequestHandler {
   return (req, res, next) => {
     let pending: Promise<void> | void
@@ -120,7 +126,7 @@ export function step(
       return void refuse(asError(thrown), req, res, next)
     }
     if (!pending) return proceed(next)
-    withinRequest(pending)
+    withinRequest(pending, mostMs)
       .then(
         () => next(),
         (thrown: unknown) => refuse(asError(thrown), req, res, next),
@@ -135,9 +141,9 @@ const passOn: ErrorRequestHandler = (error, _req, _res, next) => next(error)
 // each.
 const deadlineMs = 40_000
 
-/** Rejects with 503 if the work takes longer than `deadlineMs`, so that the request does not hang forever if an adapter never settles. */
-function withinRequest(work: Promise<void>): Promise<void> {
-  return inTime(work, deadlineMs, () => new ServiceUnavailableError())
+/** Rejects with 503 if the work takes longer, at most `deadlineMs`, so that the request does not hang forever if an adapter never settles. */
+function withinRequest(work: Promise<void>, mostMs: number = deadlineMs): Promise<void> {
+  return inTime(work, Math.min(mostMs, deadlineMs), () => new ServiceUnavailableError())
 }
 
 /**

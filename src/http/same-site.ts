@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import type { Settings } from '../config/every-setting'
 import { CsrfValidationFailedError } from '../errors'
-import { refusedOrigin } from '../setup-notices/login-notices'
+import { foreignRequest } from '../setup-notices/login-notices'
 import type { SetupNotices } from '../setup-notices/notices'
 import { describeStep } from './description'
 import { step } from './routes'
@@ -16,12 +16,17 @@ export interface SiteContext {
  * `Origin` nor `Sec-Fetch-Site` passes, such as curl or a native app. This is safe, because such a client is not a browser that attaches
  * cookies by itself.
  */
-export function refuseCrossSite({ settings, notices }: SiteContext, req: Request): void {
-  if (isTrusted(settings, req)) return
-  const { origin } = req.headers
-  const notice = origin === undefined ? null : refusedOrigin(origin)
+export function refuseCrossSite(ctx: SiteContext, req: Request): void {
+  if (!isOwnRequest(ctx, req))
+    throw new CsrfValidationFailedError({ details: { reason: req.headers.origin === undefined ? 'site' : 'origin' } })
+}
+
+/** Returns the result of the check of `refuseCrossSite`. For a request that another site made a browser send, logs its origin once. */
+export function isOwnRequest({ settings, notices }: SiteContext, req: Request): boolean {
+  if (isTrusted(settings, req)) return true
+  const notice = foreignRequest(req)
   if (notice) notices.tell(notice)
-  throw new CsrfValidationFailedError({ details: { reason: origin === undefined ? 'site' : 'origin' } })
+  return false
 }
 
 /** Makes a handler from `refuseCrossSite`, for use before a route. */
@@ -35,12 +40,11 @@ export function refusingCrossSite(check: (req: Request) => void): RequestHandler
 }
 
 /**
- * Rejects a form of another site, for our own pages without script. These pages have the policy `no-referrer`, so a browser sends `Origin:
- * null` even for our own form. A sandboxed frame of another site also sends `Origin: null`. `Sec-Fetch-Site` shows the difference.
+ * Returns true for a request of a page of this origin with the policy `no-referrer`, the default of helmet. A browser then sends `Origin:
+ * null`. A sandboxed frame of another site sends `Origin: null` too, but not this `Sec-Fetch-Site`, which no page can set.
  */
-export function refuseForeignForm(ctx: SiteContext, req: Request): void {
-  const isOurs = req.headers.origin === 'null' && req.headers['sec-fetch-site'] === 'same-origin'
-  if (!isOurs) refuseCrossSite(ctx, req)
+export function isOwnPageWithoutOrigin({ headers }: Pick<Request, 'headers'>): boolean {
+  return headers.origin === 'null' && headers['sec-fetch-site'] === 'same-origin'
 }
 
 /**
@@ -54,6 +58,7 @@ export function refuseEmbedding({ cookieSamesite }: Pick<Settings, 'cookieSamesi
 
 function isTrusted(settings: SiteContext['settings'], req: Request): boolean {
   const { origin } = req.headers
+  if (isOwnPageWithoutOrigin(req)) return true
   if (origin !== undefined) return settings.trustedOrigins.includes(origin) || isOwn(settings, req, origin)
   const site = req.headers['sec-fetch-site']
   return site === undefined || site === 'same-origin' || site === 'none'

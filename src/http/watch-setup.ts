@@ -1,7 +1,15 @@
 import type { RequestHandler } from 'express'
+import { clientOf } from '../client-key'
 import type { Settings } from '../config/every-setting'
 import type { Notice, SetupNotices } from '../setup-notices/notices'
-import { otherMount, secureCookiesOverHttp, trustsEveryProxy, unparsedBody, untrustedProxy } from '../setup-notices/request-notices'
+import {
+  otherMount,
+  secureCookiesOverHttp,
+  trustsEveryProxy,
+  unparsedBody,
+  unreadableClient,
+  untrustedProxy,
+} from '../setup-notices/request-notices'
 
 interface Watched {
   readonly settings: Pick<Settings, 'cookieSecure' | 'publicUrl'>
@@ -25,6 +33,7 @@ export function watchSetup({ settings, prefix, notices }: Watched): RequestHandl
     tell(untrustedProxy(req))
     tell(secureCookiesOverHttp(req, settings))
     tell(unparsedBody(req))
+    if (clientOf(req) === null) notices.tell(unreadableClient(req.ip))
     next()
   }
 }

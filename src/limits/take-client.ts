@@ -1,19 +1,20 @@
-import { networkOf, networkTimes } from '../throttle/client-key'
+import { networkOf, networkTimes } from '../client-key'
 import type { Budget } from '../throttle/counter-store'
-import { type Exhausted, type LimitContext, type TakenUnit, takeUnit } from './take-unit'
+import { type Exhausted, type LimitContext, type TakenUnit, takeUnit, uncounted } from './take-unit'
 
 /**
  * Counts an attempt against a client's rate limit, before the request is handled. An IPv6 client is a /64 network. The /48 network of an
  * IPv6 client counts too, with ten times the limit. Otherwise a customer with a whole /48 network would count as 65,536 clients.
- * @param client `clientKey(req.ip)`
+ * @param client `clientOf(req)`; null: nothing is counted, because the address cannot be read
  * @throws the error of `Exhausted`, with details.retry_after_seconds; in that case nothing is counted
  */
 export async function takeClientUnit(
   ctx: LimitContext,
   budget: Budget | false,
-  [name, client]: readonly [name: string, client: string],
+  [name, client]: readonly [name: string, client: string | null],
   Exhausted?: Exhausted,
 ): Promise<TakenUnit> {
+  if (client === null) return uncounted
   const own = await takeUnit(ctx, budget, [name, client], Exhausted)
   const network = networkOf(client)
   if (network === null || budget === false) return own

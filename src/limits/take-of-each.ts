@@ -1,13 +1,13 @@
+import { networkOf, networkTimes } from '../client-key'
 import type { SubjectBudgets } from '../throttle/budget'
-import { networkOf, networkTimes } from '../throttle/client-key'
 import type { Budget } from '../throttle/counter-store'
 import type { Patience } from './in-flight'
 import { type Attempt, type AttemptOf, takeAttempt, unlimited } from './take-attempt'
 import { type Exhausted, type LimitContext, type TakenUnit, takeUnit, tellRefusal } from './take-unit'
 
 /**
- * The subjects of a rate limit. An address counts even if it has no account. If `client` is null (a call without HTTP), only the address
- * counts. If `email` is null (a request without an address), only the client counts.
+ * The subjects of a rate limit. An address counts even if it has no account. If `client` is null (a call without HTTP, or a client whose address
+ * cannot be read), only the address counts. If `email` is null (a request without an address), only the client counts.
  */
 interface Subjects {
   readonly name: string

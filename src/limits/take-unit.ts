@@ -32,7 +32,7 @@ export async function takeUnit(
   return { giveBack: () => giveBack(ctx.counters, budget, key), clear: () => clear(ctx.counters, budget, key) }
 }
 
-const uncounted: TakenUnit = { giveBack: async () => undefined, clear: async () => undefined }
+export const uncounted: TakenUnit = { giveBack: async () => undefined, clear: async () => undefined }
 
 /** Emits `throttled` if `take` throws TooManyRequestsError. */
 export async function tellRefusal<T>(

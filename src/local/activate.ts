@@ -11,6 +11,7 @@ import type { Locale } from '../http/locale'
 import { findLink, issueLink, type LinkToken, spendLink } from '../mailbox/email-link'
 import { isPending } from '../mailbox/is-pending'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
+import { hasPassword } from '../passwords/unusable-password'
 import { announceLogin } from '../session/announce-login'
 import { finishOrPostpone, openPostponed } from '../session/claims-of-login'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
@@ -19,6 +20,8 @@ import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 /** Options of an activation: evidence that the person signed up, and the language of a mail. */
 export interface ActivationOptions {
   evidence?: Evidence | undefined
+  /** True for the page of the link. The page asks for the password, so the link alone is not enough for an account with a password. */
+  byPage?: boolean | undefined
   /** The language of a mail. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -61,9 +64,7 @@ export async function lookAtActivation(ctx: AuthContext, token: string, evidence
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
   if (!(await isPending(ctx, user))) throw new InvalidTokenError()
-  const mark = signupMarkOf(link)
-  if (!isFirstProof(ctx, user, true) || trustsLink(ctx, mark, await isContested(ctx, user))) return false
-  return wantsPassword(ctx, user, evidence, mark?.id)
+  return isFirstProof(ctx, user, true) && wantsPassword(ctx, user, evidence, signupMarkOf(link)?.id)
 }
 
 /**
@@ -72,7 +73,7 @@ export async function lookAtActivation(ctx: AuthContext, token: string, evidence
  */
 export async function isOfOwner(ctx: AuthContext, token: string, evidence: Evidence): Promise<boolean> {
   const { link } = await findLinkAndUser(ctx, token)
-  return Boolean(evidence.password) || belongsTo(evidence, signupMarkOf(link)?.id)
+  return Boolean(evidence.password) || belongsTo(ctx, evidence, signupMarkOf(link)?.id)
 }
 
 /**
@@ -95,13 +96,13 @@ interface Activated<T> {
 async function activateAnd<T>(
   ctx: AuthContext,
   token: string,
-  { evidence = {}, locale }: ActivationOptions,
+  { evidence = {}, byPage = false, locale }: ActivationOptions,
   end: Ending<T>,
 ): Promise<Activated<T>> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) return refuseLink(ctx, link, 'ACTIVATION')
   const weighed = await weighEvidence(ctx, user, evidence, signupMarkOf(link)?.id)
-  const activated = await retryingWithoutFields(ctx, (clearing) => redeem(ctx, link, weighed, clearing, end))
+  const activated = await retryingWithoutFields(ctx, (clearing) => redeem(ctx, { link, evidence: weighed, byPage }, clearing, end))
   ctx.events.emit('activation', { userId: link.userId })
   if (activated.takenOver) announceTakeOver(ctx, activated.user, activated.takenOver, { locale })
   return activated
@@ -116,8 +117,7 @@ async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link:
 
 function redeem<T>(
   ctx: AuthContext,
-  link: UserTokenRecord,
-  evidence: WeighedEvidence,
+  { link, evidence, byPage }: { link: UserTokenRecord; evidence: WeighedEvidence; byPage: boolean },
   clearing: Clearing,
   end: Ending<T>,
 ): Promise<Activated<T>> {
@@ -132,7 +132,7 @@ function redeem<T>(
     const { user, takenOver } = await proveAddress(ctx, locked, evidence, {
       isActivation: true,
       signup: mark?.id ?? null,
-      trustsLink: trustsLink(ctx, mark, hasRivals),
+      trustsLink: trustsLink(ctx, mark, hasRivals) && !(byPage && hasPasswords(ctx.settings) && hasPassword(locked)),
       clearing: hasRivals ? clearing : 'nothing',
       changes: { isActive: true, activatedAt: now },
     })

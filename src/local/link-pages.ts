@@ -31,8 +31,9 @@ const passwords = Joi.object<{ new_password: string; confirm_password: string }>
 const signsIn = 'With `pagesEnabled`: sets the login cookies and redirects to the account.'
 
 /**
- * Returns the page of an activation link. With `pagesEnabled`, the page logs in the person who signed up. The person must use the same
- * browser or enter the password. Any other person must log in after the activation.
+ * Returns the page of an activation link. In another browser than that of the sign-up, the page asks for the password. With `pagesEnabled`,
+ * the page logs in the person who signed up. The person must use the same browser or enter the password. Any other person must log in after
+ * the activation.
  */
 export function activationPage(ctx: AuthContext): Route[] {
   const { pagesEnabled } = ctx.settings
@@ -56,7 +57,7 @@ export function activationPage(ctx: AuthContext): Route[] {
       const { token, fields, locale, req, res } = click
       const evidence = await evidenceOfForm(ctx, req, fields, (evidence) => lookAtActivation(ctx, token, evidence))
       if (pagesEnabled && (await isOfOwner(ctx, token, evidence))) return activateAndEnter(ctx, click, evidence)
-      const resetLink = await activateOnly(ctx, token, { evidence, locale })
+      const resetLink = await activateOnly(ctx, token, { evidence, byPage: true, locale })
       await clearEndedCookies(ctx, req, res)
       return resetLink && { resetToken: resetLink.token }
     },
@@ -64,7 +65,7 @@ export function activationPage(ctx: AuthContext): Route[] {
 }
 
 async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: LinkClick, evidence: Evidence): Promise<PageAfter> {
-  const result = await activate(ctx, token, openFor(ctx, req), { evidence, locale })
+  const result = await activate(ctx, token, openFor(ctx, req), { evidence, byPage: true, locale })
   await clearEndedCookies(ctx, req, res)
   const returnTo = readSignupReturn(ctx, req)
   return entering(ctx, req, res, result, returnTo !== null && isReturnTo(ctx.settings, returnTo) ? returnTo : null)

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
+import { clientOf } from '../client-key'
 import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { type KnownDevice, previousToken, shownDevice } from '../device/known-device'
@@ -14,7 +15,6 @@ import type { LinkToken } from '../mailbox/email-link'
 import { findByAddress, lookForNobody } from '../mailbox/find-by-address'
 import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import type { UserRecord } from '../store/auth-store'
-import { clientKey } from '../throttle/client-key'
 import { sendActivation } from './request-activation'
 import { sendPasswordReset } from './request-password-reset'
 
@@ -84,7 +84,7 @@ async function answer(
   body: LinkRequestBody,
 ): Promise<void> {
   const email = readTypedAddress(body.email)
-  const device = await takeLinkRequest(ctx, { name, email, client: clientKey(req.ip), shown: shownDevice(ctx, req, body) })
+  const device = await takeLinkRequest(ctx, { name, email, client: clientOf(req), shown: shownDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
   await lookForNobody(ctx)
   await answerLinkRequest(ctx, res, { name, field, locale }, async () => {

@@ -1,3 +1,4 @@
+import { queueNetwork } from '../client-key'
 import { type AuthContext, unitOfWork } from '../context'
 import { type ShownDevice, tokenShown } from '../device/known-device'
 import { takeLogin } from '../device/login-limits'
@@ -5,6 +6,8 @@ import { AppError, InvalidCredentialsError, ValidationError } from '../errors'
 import { readTypedAddress } from '../http/email-address'
 import { describeError, type Logger } from '../logger'
 import { findByAddress } from '../mailbox/find-by-address'
+import { hashPassword } from '../passwords/hash-password'
+import type { HashOptions } from '../passwords/password-types'
 import { verifyPassword } from '../passwords/verify-password'
 import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../session/announce-failed-login'
 import { announceLogin } from '../session/announce-login'
@@ -20,7 +23,7 @@ export interface LoginInput {
    * The IP address of the client, for the client's rate limit. For IPv6, only the first 64 bits count. If undefined, only the rate limit of
    * the email address applies.
    */
-  client?: string | undefined
+  client?: string | null | undefined
   /**
    * A refresh token that the client had. If the token belongs to this account and was not revoked, attempts with the token have a separate
    * rate limit.
@@ -47,7 +50,9 @@ export async function logIn<Session extends OpenedSession>(
   const attempt = newLoginAttempt(input.client ?? null, email)
   const taken = await takeLogin(ctx, { email, client: input.client ?? null, shown: shown ?? tokenShown(input) })
   try {
-    const result = await checkPasswordAndLogIn(ctx, { ...input, email }, attempt, open)
+    const { client } = input
+    const turn = { isKnownDevice: taken.isKnownDevice, network: queueNetwork(client) }
+    const result = await checkPasswordAndLogIn(ctx, { ...input, email }, { attempt, turn }, open)
     await taken.succeed()
     announceLogin(ctx, result)
     return result
@@ -65,15 +70,15 @@ export async function logIn<Session extends OpenedSession>(
 async function checkPasswordAndLogIn<Session extends OpenedSession>(
   ctx: AuthContext,
   { email, password, isPersistent = true }: LoginInput,
-  attempt: LoginAttempt,
+  { attempt, turn }: { attempt: LoginAttempt; turn: HashOptions },
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
   for (let round = 1; round <= 2; round++) {
     const user = await findByAddress(ctx, email)
     attempt.userId = user?.id ?? null
-    const { matches, needsRehash } = await verifyPassword(ctx, user?.hashedPassword ?? null, password)
+    const { matches, needsRehash } = await verifyPassword(ctx, user?.hashedPassword ?? null, password, turn)
     if (!user?.isActive || !matches) break
-    const rehashed = needsRehash ? await rehash(ctx, password) : null
+    const rehashed = needsRehash ? await rehash(ctx, password, turn) : null
     const login = await withClaims(ctx, user, { amr: ['pwd'], provider: null, isPersistent }, open)
     const finish: Finish<Session> = (ctx, user) => finishLogin(ctx, user, login, open)
     const result = rehashed === null ? await logInAsSeen(ctx, user, null, finish) : await logInAndRehash(ctx, user, rehashed, finish)
@@ -130,9 +135,9 @@ function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
 }
 
 /** Hashes the password again. Returns null if hashing fails, because the login must not fail for this reason. */
-async function rehash(ctx: AuthContext, password: string): Promise<string | null> {
+async function rehash(ctx: AuthContext, password: string, turn: HashOptions): Promise<string | null> {
   try {
-    return await ctx.hasher.hash(password)
+    return await hashPassword(ctx, password, turn)
   } catch (error) {
     ctx.logger.warn({ error: describeError(error) }, 'doorward: a password could not be hashed again; the old hash stays')
     return null

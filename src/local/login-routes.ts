@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import Joi from 'joi'
+import { clientOf } from '../client-key'
 import type { AuthContext } from '../context'
 import { previousToken, shownDevice } from '../device/known-device'
 import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../device/send-login'
@@ -26,7 +27,6 @@ import type { LoginChallenge, OpenSession } from '../session/finish-login'
 import { type AnySession, openServerSession } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
 import { originOf } from '../session/session-cookie'
-import { clientKey } from '../throttle/client-key'
 import { logIn } from './log-in'
 import { resetPassword } from './reset-password'
 
@@ -126,6 +126,6 @@ function logInBy<Session extends AnySession>(
   { email, password, remember, ...body }: LoginBody,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  const input = { email, password, client: clientKey(req.ip), isPersistent: remember }
+  const input = { email, password, client: clientOf(req), isPersistent: remember }
   return logIn(ctx, input, open, shownDevice(ctx, req, body))
 }

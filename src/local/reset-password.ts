@@ -10,6 +10,7 @@ import { endOneShots } from '../mailbox/email-logins-of'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
+import { hashPassword } from '../passwords/hash-password'
 import { announceLogin } from '../session/announce-login'
 import { finishOrPostpone, openPostponed } from '../session/claims-of-login'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
@@ -72,15 +73,16 @@ async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>):
   requireActive(seen)
   await checkPassword(ctx, newPassword, seen)
   const weighed = isFirstProof(ctx, seen) ? await weighEvidence(ctx, seen, evidence) : { verifiedHash: null }
-  const hashedPassword = await ctx.hasher.hash(newPassword)
+  const hashedPassword = await hashPassword(ctx, newPassword)
   const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
   await forgetWrongCodes(ctx, user.id)
   ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
   // The person gets one mail, usually the notice of a new password. If a take-over removed more than the password and the sessions, for
   // example a passkey, the mail is instead the list of what was removed.
   const more = takenOver?.removed.filter(({ kind }) => kind !== 'password' && kind !== 'sessions') ?? []
-  if (takenOver) announceTakeOver(ctx, user, { ...takenOver, removed: more.length > 0 ? takenOver.removed : [] }, { locale })
-  if (more.length === 0) mailNotice(ctx, user, 'password_changed', locale)
+  const isMore = more.length > 0 || (takenOver?.kept ?? null) !== null
+  if (takenOver) announceTakeOver(ctx, user, { ...takenOver, removed: isMore ? takenOver.removed : [] }, { locale })
+  if (!isMore) mailNotice(ctx, user, 'password_changed', locale)
   return ended
 }
 

@@ -9,6 +9,7 @@ import { isPending } from '../mailbox/is-pending'
 import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
+import { hashPassword } from '../passwords/hash-password'
 import { hasPassword, unusablePassword } from '../passwords/unusable-password'
 import { requireName } from '../profile/require-name'
 import { announceLogin } from '../session/announce-login'
@@ -20,7 +21,7 @@ import { isSingleValue } from '../store/knex/host-fields'
 import { transactionOf } from '../store/knex/knex-store'
 import { newUser } from '../store/new-user'
 import { sendActivation } from './request-activation'
-import { type NewestSignup, signUpAgain } from './sign-up-again'
+import { hidesTakenAddress, isOfPending, type NewestSignup, signUpAgain } from './sign-up-again'
 
 export interface SignUpInput {
   email: string
@@ -50,22 +51,25 @@ export type Signup<Session = AnyLoginResult> =
       /** The session of an account that is active immediately, if the caller asked for a session. */
       session: Session | null
       mark: SignupMark
-      /** True if this sign-up replaced an earlier sign-up. The mail then already counts against the rate limit. */
+      /** True if an earlier sign-up with the address is pending. The mail then already counts against the rate limit. */
       isRepeat: boolean
     }
   /**
    * The address belongs to an account. `owner` is the account before the transaction; null if another request took the address meanwhile.
    */
   | { kind: 'taken'; owner: UserRecord | null }
-  /** An earlier sign-up is still pending, and the library may send no mail for this sign-up. */
-  | { kind: 'unchanged' }
+  /**
+   * An earlier sign-up is still pending, and the library may send no mail for this sign-up. `mark` is the mark of the earlier sign-up if
+   * the same person made it, and else null.
+   */
+  | { kind: 'unchanged'; mark: SignupMark | null }
   /** The address is free, but the database rejected a value of the host's own fields. */
   | { kind: 'refused'; error: Error }
 
 /**
  * Creates a local account. With `autoActivate`, the account is active immediately. Otherwise the account is pending, which means that it
  * waits for the activation. One transaction writes the account, its link and the rows of the host's `onSignup`. `sendFirstLink` mails the
- * link. If the address belongs to a pending account, the sign-up replaces the earlier sign-up.
+ * link. If the address belongs to a pending account, see `signUpAgain`.
  * @param open opens the session of an account that is active immediately; null for no session
  * @throws ValidationError (address, name, password), ServiceUnavailableError, ForbiddenError if `admit` returned false, and the errors of
  * `admit` and `onSignup`
@@ -77,12 +81,15 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSes
   const body = { ...withoutPassword(input), email, name }
   // `admit` runs before the check whether the address is taken, so its error does not show that the address is taken.
   if ((await ctx.signup.admit?.(body)) === false) throw new ForbiddenError()
-  // The function hashes the password also for a taken address, so that the response time reveals little about the address.
+  // The function hashes and verifies the password once for every address, so that the response time reveals little about the address.
   const given = { email, name, ...fields, ...(await hashOrMarker(ctx, input.password, { email, name })) }
-  const made: Making = { body, open, mark: newSignupMark(ctx, input.userAgent), mayRepeat: input.mayRepeat ?? true }
+  const { password, userAgent, mayRepeat = true } = input
+  const made: Making = { body, open, password, userAgent, mayRepeat }
   const owner = await ctx.store.users.findByEmail(email)
   if (owner) return replaceAccount(ctx, owner, given, made)
+  if (mayRepeat && hidesTakenAddress(ctx.settings)) await isOfPending(ctx, null, { password, values: given })
   const account = await insertAccount(ctx, newAccount(ctx, given), made)
+  if (account.kind === 'taken' && account.owner) return replaceAccount(ctx, account.owner, given, made) // taken since the look-up
   if (account.kind !== 'made') return account
   ctx.events.emit('signup', { userId: account.user.id, by: 'pwd' })
   const session = account.session && open && (await openPostponed(ctx, account.session, open))
@@ -100,7 +107,7 @@ async function hashOrMarker(
   requirePasswords(ctx.settings)
   if (password === undefined) throw new ValidationError({ details: { errors: [{ path: 'password', rule: 'any.required' }] } })
   await checkPassword(ctx, password, who)
-  return { hashedPassword: await ctx.hasher.hash(password), passwordSetAt: ctx.now() }
+  return { hashedPassword: await hashPassword(ctx, password), passwordSetAt: ctx.now() }
 }
 
 /** Mails the activation link to a new account. Returns null if the account is active. */
@@ -126,15 +133,16 @@ export async function tellOwner(ctx: AuthContext, seen: UserRecord | null, addre
 interface Making {
   body: object
   open: OpenSession<AnySession> | null
-  mark: SignupMark
+  password: string | undefined
+  userAgent: string | null | undefined
   mayRepeat: boolean
 }
 
-/** Replaces an earlier sign-up. The function opens no session, because the account stays pending. */
-async function replaceAccount(ctx: AuthContext, owner: UserRecord, signup: NewestSignup, making: Making): Promise<Signup> {
+/** Signs up with a taken address. The function opens no session, because a pending account stays pending. */
+async function replaceAccount(ctx: AuthContext, owner: UserRecord, values: NewestSignup, making: Making): Promise<Signup> {
   const refusals = new Set<unknown>()
   try {
-    const repeat = await signUpAgain(ctx, owner, making.mayRepeat ? signup : null, async (ctx, user) => {
+    const repeat = await signUpAgain(ctx, owner, { ...making, values }, async (ctx, user) => {
       try {
         return await complete(ctx, user, { ...making, open: null }, true)
       } catch (error) {
@@ -143,10 +151,13 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, signup: Newes
       }
     })
     if (repeat.kind === 'replaced') return { ...repeat.made, session: null }
-    return repeat.kind === 'unchanged' ? { kind: 'unchanged' } : { kind: 'taken', owner }
+    if (repeat.kind === 'taken') return { kind: 'taken', owner }
+    if (repeat.kind === 'unchanged') return { kind: 'unchanged', mark: null }
+    const { user, mark, link } = repeat
+    return link ? { kind: 'made', user, mark, link, session: null, isRepeat: true } : { kind: 'unchanged', mark }
   } catch (error) {
     const isOfValue = error instanceof DuplicateRecordError || (error instanceof Error && error.name === 'DriverError')
-    if (refusals.has(error) || !isOfValue || !signup.fields) throw error
+    if (refusals.has(error) || !isOfValue || !values.fields) throw error
     return { kind: 'refused', error: error instanceof DuplicateRecordError ? new ConflictError({ cause: error }) : error }
   }
 }
@@ -179,21 +190,21 @@ async function insertAccount(ctx: AuthContext, account: NewUser, making: Making)
  */
 async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unknown): Promise<Signup> {
   const isDuplicate = error instanceof DuplicateRecordError
-  if (isDuplicate && !fields) return { kind: 'taken', owner: null }
-  if (!(error instanceof Error) || error instanceof AppError || !fields) throw error
+  if (!(error instanceof Error) || error instanceof AppError || !(fields || isDuplicate)) throw error
   // Inside the host's transaction, this query can fail, because no query works after a failed statement. The address then counts as taken.
   const owner = isDuplicate ? await ctx.store.users.findByEmail(email).catch(() => undefined) : null
-  if (owner !== null) return { kind: 'taken', owner: owner ?? null }
+  if (owner !== null || !fields) return { kind: 'taken', owner: owner ?? null }
   return { kind: 'refused', error: isDuplicate ? new ConflictError({ cause: error }) : error }
 }
 
 type MadeSignup = Signup<AnyLoginResult | PostponedLogin> & { kind: 'made' }
 
-async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, mark }: Making, isRepeat: boolean): Promise<MadeSignup> {
+async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, userAgent }: Making, isRepeat: boolean): Promise<MadeSignup> {
   await ctx.signup.onSignup?.(inserted, body, ctx.store, { trx: transactionOf(ctx.store), isRepeat })
   // `onSignup` may have changed the account. If `onSignup` made the account inactive, the function opens no session.
   const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
   if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
+  const mark = newSignupMark(ctx, user, userAgent)
   const made = { kind: 'made', user, mark, isRepeat } as const
   if (user.isActive)
     return {

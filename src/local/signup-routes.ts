@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Response } from 'express'
 import Joi from 'joi'
+import { clientOf } from '../client-key'
 import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { openFor, setLoginCookies } from '../device/send-login'
 import { ConflictError, EmailTakenError, SignupThrottledError, ValidationError } from '../errors'
-import { newSignupId, setSignupBinding } from '../first-proof/signup-binding'
+import { newSignupToken, setSignupBinding } from '../first-proof/signup-binding'
 import { onGrid } from '../guards/answer-grid'
 import { hostGuard } from '../guards/host-guard'
 import { type Description, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
@@ -26,9 +27,9 @@ import { loginBody } from '../session/delivery'
 import type { AnySession } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
 import type { HostFields, UserRecord } from '../store/auth-store'
-import { clientKey } from '../throttle/client-key'
 import { seeTroubleshooting } from '../troubleshooting'
 import { type Signup, sendFirstLink, signUp, tellOwner } from './sign-up'
+import { hidesTakenAddress } from './sign-up-again'
 
 type MadeAccount = Signup & { kind: 'made' }
 
@@ -83,7 +84,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
       body: baseOf(ctx),
       handle: async (ctx, req, res) => {
         const input = await readSignup(ctx, await readJsonBody(req, res))
-        await takeClientUnit(ctx, ctx.budgets.signup, ['signup:client', clientKey(req.ip)], SignupThrottledError)
+        await takeClientUnit(ctx, ctx.budgets.signup, ['signup:client', clientOf(req)], SignupThrottledError)
         const locale = localeOf(ctx, req)
         const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, openFor(ctx, req))
         if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
@@ -125,7 +126,7 @@ function without(body: object, name: string): object {
  * @throws EmailTakenError
  */
 function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: string, locale: Locale): void {
-  if (tellsTakenAddress(ctx)) throw new EmailTakenError()
+  if (!hidesTakenAddress(ctx.settings)) throw new EmailTakenError()
   // The response must not be 503 here, because a sign-up with a free address gets no 503.
   const isStarted = ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, owner, address, locale))
   if (!isStarted && owner) ctx.events.emit('mail.failed', { userId: owner.id, kind: 'notice', reason: 'too_many' })
@@ -137,15 +138,11 @@ function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: 
  * @throws `error`, if responses may reveal this
  */
 function refuseOrHide(ctx: AuthContext, error: Error): void {
-  if (tellsTakenAddress(ctx)) throw error
+  if (!hidesTakenAddress(ctx.settings)) throw error
   ctx.logger.error(
     { error: describeError(error.cause ?? error) },
     `doorward: a sign-up was lost, because the database refused a value of your own fields. ${seeTroubleshooting('a-sign-up-was-lost')}`,
   )
-}
-
-function tellsTakenAddress({ settings }: AuthContext): boolean {
-  return settings.autoActivate || settings.revealTakenEmail
 }
 
 /**
@@ -169,7 +166,7 @@ async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale
  */
 function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: DeliveryLine['delivery']): () => void {
   const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
-  const signupToken = signup.kind === 'made' ? signup.mark.id : newSignupId()
+  const signupToken = newSignupToken(ctx, ('mark' in signup && signup.mark?.id) || null)
   const account = { user_id: shownId(ctx, signup), activation_required: session === null, activation_url: link }
   const tokens = delivery === 'session' ? {} : tokensOf(session, delivery)
   const body =

@@ -38,7 +38,11 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
   const list = items.length === 0 ? [] : [items.map((item) => `- ${item}`).join('\n')]
   if (expiresAt === null || (url === null && code === undefined)) {
     const after = [say(words.notYou), ...(isFinal ? [say('mail.undo.final')] : [])]
-    return { subject, text: plain([...before, ...list, ...after]), html: htmlMail({ locale, title: subject, before, items, after }) }
+    // Without an end, the link is only a page of the app.
+    const page = url === null ? null : { url, label: say(mail.canSignUp ? 'login.sign_up' : 'login.button'), hint: say('mail.button_hint') }
+    const shown = page ? [`${page.label}:\n${page.url}`] : []
+    const content = { locale, title: subject, before, items, after, ...(page && { link: page }) }
+    return { subject, text: plain([...before, ...list, ...shown, ...after]), html: htmlMail(content) }
   }
   const validity = validityOf(texts, { issuedAt: issuedAt ?? expiresAt, expiresAt, locale, thing: thingOf(mail) })
   // The link of a notice undoes the change. Therefore the text above the button says why a person would open the link.

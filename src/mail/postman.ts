@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AuthEventPayloads, EventEmitter } from '../events'
-import { describeError, type Logger } from '../logger'
+import { describeError, type Logger, logCounted } from '../logger'
 import type { AuthMail, Mailer, MailRefusal } from '../mailer'
+import { createBoundedQueue } from '../passwords/bounded-queue'
 import { seeTroubleshooting } from '../troubleshooting'
 
 /** Sends mails after the response, so that a client cannot notice a slow or failing mailer. */
@@ -16,10 +17,11 @@ export interface Postman {
    * so that many other mails cannot block a change.
    */
   reserve(): Place | null
-  /** Ends every wait. Pending retries start at once, and every later mail is tried only once. */
-  hurry(): void
-  /** Returns null if no mail is in progress. Otherwise resolves when every mail was sent or given up. */
-  ended(): Promise<unknown> | null
+  /**
+   * Ends every pause. A mail that already failed gets one last attempt, and any other mail at most two. Resolves when the mails that are in
+   * progress now were sent or given up. Later mails are not affected.
+   */
+  finish(): Promise<unknown>
 }
 
 /** A reservation for one mail. The caller sends the mail or releases the reservation. */
@@ -38,22 +40,53 @@ const mostAtOnce = 1_000
 /** The maximum number of reservations, open or with a mail in progress. This limit is separate from `mostAtOnce`. */
 const mostPlaces = 1_000
 
+/**
+ * The most mails that wait for another attempt. This limit is separate too, so that an outage of the mail server blocks neither new mails
+ * nor changes of accounts.
+ */
+const mostAgain = 5_000
+
 /** The time limit of an attempt in milliseconds. A late attempt is not repeated, because the mailer may have sent the mail. */
 const deadlineMs = 120_000
 
 /**
- * Pauses in milliseconds before the second and the third attempt. The postman tries again only after an error of the mailer that has
- * neither `retryable: false` nor `outcome: 'unknown'`.
+ * Pauses in milliseconds between the attempts: 1 s, then twice the last pause, at most five minutes, one hour in all. The postman tries
+ * again only after an error of the mailer that has neither `retryable: false` nor `outcome: 'unknown'`.
  */
-const pausesMs = [1_000, 10_000]
+const pausesMs = growingPauses({ longest: 300_000, total: 3_600_000 })
 
-export function createPostman({ mailer, events, logger }: { mailer: Mailer; events: EventEmitter; logger: Logger }): Postman {
-  const underWay = new Set<Promise<void>>()
-  const waiting = new Set<() => void>()
+function growingPauses({ longest, total }: { longest: number; total: number }): number[] {
+  const pauses: number[] = []
+  for (let left = total, pause = 1_000; left > 0; left -= pause, pause = Math.min(pause * 2, longest, left)) pauses.push(pause)
+  return pauses
+}
+
+/** A mail in progress. */
+interface Delivery {
+  readonly ended: Promise<void>
+  /** Ends the pause, if there is one. A second or later attempt that begins after that is the last one. */
+  readonly hurry: AbortController
+}
+
+/** @param concurrency how many mails the mailer sends at the same time */
+export function createPostman({
+  mailer,
+  events,
+  logger,
+  concurrency,
+}: {
+  mailer: Mailer
+  events: EventEmitter
+  logger: Logger
+  concurrency: number
+}): Postman {
+  const underWay = new Set<Delivery>()
   const kept = new Set<Place>()
   /** Reserved mails in progress. */
-  const inPlaces = new Set<Promise<void>>()
-  let isHurried = false
+  const inPlaces = new Set<Delivery>()
+  /** Mails after their first attempt. */
+  const again = new Set<Delivery>()
+  const inTurn = createBoundedQueue({ concurrency, queue: mostAtOnce + mostPlaces + mostAgain })
 
   function giveUp({ kind }: AuthMail, userId: string | null, reason: Failure, error: unknown = null): void {
     logger.error(
@@ -63,45 +96,57 @@ export function createPostman({ mailer, events, logger }: { mailer: Mailer; even
     events.emit('mail.failed', { kind, userId, reason })
   }
 
-  /** Waits for the time, or until `hurry` ends the wait. */
-  function wait(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(end, isHurried ? 0 : milliseconds)
-      waiting.add(end)
-      function end(): void {
-        clearTimeout(timer)
-        waiting.delete(end)
-        resolve()
-      }
-    })
+  function tellOutage({ kind }: AuthMail, error: unknown): void {
+    const message = `doorward: a mail could not be sent yet. doorward tries again for one hour. ${seeTroubleshooting('a-mail-does-not-arrive')}`
+    logCounted(logger, { level: 'warn', kind: 'mail', fields: { kind, error: describeError(error) }, message })
   }
 
-  async function deliver(mail: AuthMail, userId: string | null, { isOnlyOnce }: { isOnlyOnce: boolean }): Promise<void> {
+  async function deliver(mail: AuthMail, userId: string | null, signal: AbortSignal, waitAgain: () => boolean): Promise<void> {
     for (let attempt = 0; ; attempt++) {
-      const outcome = await sendInTime(mailer, mail)
+      const { isLast, outcome } = await inTurn(async () => ({
+        isLast: attempt > 0 && signal.aborted,
+        outcome: await sendInTime(mailer, mail),
+      }))
       if (outcome === 'sent') return
       if (outcome === 'late') return giveUp(mail, userId, 'late')
       const { outcome: known, retryable } = refusalOf(outcome.error)
       if (known === 'unknown') return giveUp(mail, userId, 'unknown', outcome.error)
-      const pause = pausesMs[attempt]
-      if (retryable === false || pause === undefined || isOnlyOnce) return giveUp(mail, userId, 'refused', outcome.error)
-      await wait(pause)
+      const milliseconds = pausesMs[attempt]
+      if (retryable === false || milliseconds === undefined || isLast) return giveUp(mail, userId, 'refused', outcome.error)
+      if (attempt === 0) tellOutage(mail, outcome.error)
+      if (attempt === 0 && !waitAgain()) return giveUp(mail, userId, 'too_many', outcome.error)
+      // The timer does not keep the process alive. A process that stops calls `drain`, which ends the pause.
+      await delay(milliseconds, undefined, { signal, ref: false }).catch(() => undefined)
     }
   }
 
-  async function deliverIfItMay(mail: AuthMail, userId: string | null, mayGo?: () => Promise<boolean>): Promise<void> {
-    const isOnlyOnce = isHurried
-    try {
-      if (mayGo && !(await mayGo())) return
-    } catch (error) {
-      return giveUp(mail, userId, 'refused', error)
-    }
-    await deliver(mail, userId, { isOnlyOnce })
-  }
-
-  function begin(mail: AuthMail, userId: string | null, mayGo: (() => Promise<boolean>) | undefined, among: Set<Promise<void>>): void {
-    const delivery = deliverIfItMay(Object.freeze({ ...mail }), userId, mayGo).finally(() => among.delete(delivery))
+  function begin(mail: AuthMail, userId: string | null, mayGo: (() => Promise<boolean>) | undefined, among: Set<Delivery>): void {
+    const hurry = new AbortController()
+    const delivery: Delivery = { ended: deliverIfItMay(Object.freeze({ ...mail })).finally(leave), hurry }
     among.add(delivery)
+
+    async function deliverIfItMay(mail: AuthMail): Promise<void> {
+      try {
+        if (mayGo && !(await mayGo())) return
+      } catch (error) {
+        return giveUp(mail, userId, 'refused', error)
+      }
+      // A mailer may run synchronous code before its first await. That code must not delay the response.
+      await delay(0)
+      await deliver(mail, userId, hurry.signal, waitAgain)
+    }
+
+    function waitAgain(): boolean {
+      if (again.size >= mostAgain) return false
+      among.delete(delivery)
+      again.add(delivery)
+      return true
+    }
+
+    function leave(): void {
+      among.delete(delivery)
+      again.delete(delivery)
+    }
   }
 
   return {
@@ -120,11 +165,11 @@ export function createPostman({ mailer, events, logger }: { mailer: Mailer; even
       kept.add(place)
       return place
     },
-    hurry() {
-      isHurried = true
-      for (const end of waiting) end()
+    async finish() {
+      const deliveries = [...underWay, ...inPlaces, ...again]
+      for (const { hurry } of deliveries) hurry.abort()
+      await Promise.all(deliveries.map(({ ended }) => ended))
     },
-    ended: () => (underWay.size + inPlaces.size === 0 ? null : Promise.all([...underWay, ...inPlaces])),
   }
 }
 
@@ -144,8 +189,7 @@ async function sendInTime(mailer: Mailer, mail: AuthMail): Promise<'sent' | 'lat
     timer = setTimeout(() => resolve('late'), deadlineMs)
     timer.unref()
   })
-  // The timer delays the call until after the response, because a mailer may run synchronous code before its first await.
-  const sent = delay(0)
+  const sent = Promise.resolve()
     .then(() => mailer.send(mail))
     .then(
       () => 'sent' as const,

@@ -88,7 +88,7 @@ function messageOf(from: Address, { to, subject, text, html }: AuthMail): object
     subject: oneLine(subject),
     text,
     html,
-    headers: { 'Auto-Submitted': 'auto-generated' },
+    headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
     disableFileAccess: true,
     disableUrlAccess: true,
   }
@@ -103,7 +103,7 @@ const oneAddress = /^[^\s\p{Cc}@<>()[\]\\,;:"]+@[^\s\p{Cc}@<>()[\]\\,;:"]+$/u
 function senderOf(from: unknown): Address {
   const [, quoted, bare, inBrackets, alone] =
     typeof from === 'string' ? (/^(?:(?:"([^"\\<>]*)"|([^"\\<>]*?)) *<([^<>]*)>|([^<>"]*))$/.exec(from.trim()) ?? []) : []
-  const address = inBrackets ?? alone
+  const address = (inBrackets ?? alone)?.trim()
   const name = quoted ?? bare ?? ''
   if (address === undefined || normalizeEmail(address) === null || oneLine(name) !== name) {
     throw new ConfigurationError("smtpMailer: from must be one address, such as 'no-reply@app.example' or 'App <no-reply@app.example>'.")

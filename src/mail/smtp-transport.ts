@@ -7,6 +7,7 @@ export interface Transporter {
   sendMail(message: object): Promise<unknown>
   /** Connects to the server and logs in. */
   verify?(): Promise<unknown>
+  close?(): void
 }
 
 /**
@@ -23,9 +24,37 @@ const closed = { disableFileAccess: true, disableUrlAccess: true }
  * @throws ConfigurationError
  */
 export function transporterOf(transport: unknown): Transporter {
-  const transporter = isTransporter(transport) ? transport : create(readOptions(transport))
-  refuseRequeues(transporter)
-  return transporter
+  if (!isTransporter(transport)) return pooled(readOptions(transport))
+  refuseRequeues(transport)
+  return transport
+}
+
+/**
+ * Sends mails over the connections of one pool. The pool closes when no mail is in progress, because a server or a frozen process drops an
+ * idle connection, and a mail on a dropped connection may be lost. Idle connections would also keep the process alive.
+ */
+function pooled(options: SmtpOptions): Transporter {
+  let pool: Transporter | null = create(options)
+  let inProgress = 0
+
+  async function use(work: (pool: Transporter) => Promise<unknown> | undefined): Promise<unknown> {
+    pool ??= create(options)
+    inProgress++
+    try {
+      return await work(pool)
+    } finally {
+      inProgress--
+      setImmediate(closeIfIdle) // the next mail begins before that
+    }
+  }
+
+  function closeIfIdle(): void {
+    if (inProgress > 0) return
+    pool?.close?.()
+    pool = null
+  }
+
+  return { sendMail: (message) => use((pool) => pool.sendMail(message)), verify: () => use((pool) => pool.verify?.()) }
 }
 
 function isTransporter(transport: unknown): transport is Transporter {
@@ -108,7 +137,11 @@ function create(options: SmtpOptions): Transporter {
     throw new ConfigurationError(
       `smtpMailer needs the package nodemailer; run \`npm install nodemailer\`. ${seeTroubleshooting('a-package-is-missing')}`,
     )
-  return nodemailer.createTransport(options)
+  const transporter = nodemailer.createTransport({ pool: true, ...options })
+  const mayPool = options['pool'] !== undefined || !ignoresMaxRequeues(factsOf(transporter).version)
+  if (!mayPool) return nodemailer.createTransport(options)
+  refuseRequeues(transporter)
+  return transporter
 }
 
 interface Nodemailer {
@@ -126,11 +159,15 @@ interface PoolFacts {
  * mail.
  */
 function refuseRequeues(transporter: Transporter): void {
-  const { options, version } = Object((transporter as { transporter?: unknown }).transporter) as PoolFacts // nodemailer's own, or undefined
+  const { options, version } = factsOf(transporter)
   if (!options?.pool) return
   if (ignoresMaxRequeues(version))
     throw new ConfigurationError(`smtpMailer: the pool of nodemailer before 6.4.3 ${repeats}; install a later one, or leave out pool.`)
   if (options.maxRequeues !== 0) throw new ConfigurationError(`smtpMailer: a pooled transport ${repeats}; set maxRequeues: 0.`)
+}
+
+function factsOf(transporter: Transporter): PoolFacts {
+  return Object((transporter as { transporter?: unknown }).transporter) as PoolFacts // nodemailer's own, or undefined
 }
 
 const repeats = 'repeats mails whose connection was lost, which sends some of them twice'

@@ -21,6 +21,8 @@ export interface MailContent {
   code?: { digits: string; host: string | null }
   /** For the topic `no_account`: true if the mail says that the person can sign up. */
   canSignUp?: boolean
+  /** The page where the reader of `no_account` or `address_taken` goes on. */
+  pageUrl?: string | null
   /** The name of the identity provider in the option `providers`, for the topics about identities. */
   provider?: string
   /** A list of what was removed or what is left, with one text for each item. */
@@ -52,7 +54,7 @@ export function writeMail({ settings, texts, templates, logger }: Writer, conten
   const { topic, to, locale, link, provider, items, isFinal, usedRecoveryCode, removedPasskeys, signup, login, code, canSignUp } = content
   const takesPasswords = settings === undefined || hasPasswords(settings)
   const name = content.name === null ? null : sayableName(content.name)
-  const url = link?.url ?? null
+  const url = link?.url ?? content.pageUrl ?? null
   const expiresAt = link?.expiresAt ?? null
   const about = {
     ...(provider !== undefined && { provider }),

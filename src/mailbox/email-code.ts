@@ -3,6 +3,7 @@ import type { AuthContext } from '../context'
 import { isUnderAny } from '../keys'
 import { sameText } from '../same-text'
 import type { EmailLoginRecord } from '../store/auth-store'
+import { readTypedCode } from '../typed-code'
 
 /** How many tries a code allows. */
 export const mostTries = 5
@@ -25,7 +26,7 @@ export function hashCode({ keys }: Pick<AuthContext, 'keys'>, id: string, code: 
  * counted.
  */
 export function isCodeOf({ keys }: Pick<AuthContext, 'keys'>, { id, codeHash }: EmailLoginRecord, typed: string): boolean {
-  const code = typed.replace(/[\s-]/g, '')
+  const code = readTypedCode(typed)
   if (codeHash === null || !/^\d{8}$/.test(code)) return false
   return isUnderAny(keys['email-login-code'], (key) => sameText(macOf(key, id, code), codeHash))
 }

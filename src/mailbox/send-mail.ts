@@ -203,8 +203,17 @@ export function mailNotice(
   about: Pick<MailContent, 'provider' | 'items' | 'canSignUp' | 'login' | 'removedPasskeys'> = {},
 ): void {
   if (!ctx.postman) return
-  const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...about })
+  const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...about, pageUrl: pageOf(ctx, topic, about) })
   ctx.postman.post(mail, recipient.id, () => mayNotify(ctx, topic, recipient.email))
+}
+
+/** Returns the page where the reader signs in or up. Null: the mail needs none, or no page has a known address. */
+function pageOf({ settings, prefix }: AuthContext, topic: string, { canSignUp = false }: Pick<MailContent, 'canSignUp'>): string | null {
+  if (topic !== 'no_account' && topic !== 'address_taken') return null
+  const { publicUrl, pagesEnabled, loginUrl } = settings
+  const page = canSignUp && pagesEnabled ? `${prefix}/signup` : loginUrl
+  if (page === null || !page.startsWith('/')) return page
+  return publicUrl === '' ? null : `${publicUrl}${page}`
 }
 
 /** A reservation for the notice of a change that an undo link can revert. */

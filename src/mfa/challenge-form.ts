@@ -11,7 +11,7 @@ import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
 import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
-import { refuseForeignForm, refusingCrossSite } from '../http/same-site'
+import { refuseCrossSite, refusingCrossSite } from '../http/same-site'
 import { sendRedirect } from '../http/send'
 import { text, validate } from '../http/validate'
 import { withParameter } from '../http/with-parameter'
@@ -55,7 +55,7 @@ export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine
         refusals: 'page',
       },
       when: isForm,
-      before: [refusingCrossSite((req) => refuseForeignForm(ctx, req))],
+      before: [refusingCrossSite((req) => refuseCrossSite(ctx, req))],
       handle: (ctx, req, res) => finish(ctx, req, res),
       onError: formErrors(ctx),
     }),

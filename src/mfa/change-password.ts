@@ -5,6 +5,8 @@ import { forgetWrongCodes } from '../factor/code-limits'
 import { type ShownFactor, withFactor } from '../factor/shown-factor'
 import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'
+import { hashPassword } from '../passwords/hash-password'
+import { type CookieOfRequest, renewCookie, type StayingSession } from '../session/keep-session'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
 import { findActiveUser } from '../step-up/find-active-user'
 import { holdSession } from '../step-up/fresh-session'
@@ -20,6 +22,8 @@ export interface PasswordChangeWithMfa extends ShownFactor {
   keep?: KeptSession | undefined
   /** The session of the request. The session must still be live. The change does not revoke this session. */
   session?: SessionRecord | null | undefined
+  /** The cookie of the request. The change replaces its value. */
+  cookie?: CookieOfRequest | null | undefined
   /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -32,30 +36,32 @@ export interface PasswordChangeWithMfa extends ShownFactor {
  */
 export async function changePasswordWithMfa(
   ctx: AuthContext,
-  { userId, newPassword, keep, session, locale, ...shown }: PasswordChangeWithMfa,
-): Promise<void> {
+  { userId, newPassword, keep, session, cookie, locale, ...shown }: PasswordChangeWithMfa,
+): Promise<StayingSession> {
   const isByCode = shown.credential === undefined
   const user = await (isByCode ? findEnrolled(ctx, userId) : findActiveUser(ctx, userId))
   await checkPassword(ctx, newPassword, user)
-  const factor = await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
+  const { factor, ...staying } = await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
     withFactor(ctx, { userId, session, locale }, shown, async (accept) => {
-      const hashedPassword = await ctx.hasher.hash(newPassword) // before the transaction, because hashing is slow
+      const hashedPassword = await hashPassword(ctx, newPassword) // before the transaction, because hashing is slow
       return unitOfWork(ctx, async (ctx) => {
         const now = ctx.now()
         const user = await ctx.store.users.lock(userId)
         if (!user?.isActive) throw new UnauthorizedError()
-        await holdSession(ctx, session)
+        const held = await holdSession(ctx, session)
         if (session !== undefined && isByCode) refuseYoungFactor(ctx, user)
         const { factor, ...confirmed } = await accept(ctx, user)
         await leaveUndoPoint(ctx, { user, ...confirmed })
-        await ctx.store.users.update(userId, { hashedPassword, passwordSetAt: now, updatedAt: now })
+        const changes = { hashedPassword, passwordSetAt: now, updatedAt: now }
+        await ctx.store.users.update(userId, changes)
         await ctx.store.userTokens.consumeAllForUser(userId, now, 'PASSWORD_RESET')
         await endOtherSessions(ctx, userId, session ? { sessionId: session.id } : keep)
-        return factor
+        return { factor, user: { ...user, ...changes }, cookie: await renewCookie(ctx, held, cookie) }
       })
     }),
   )
   await forgetWrongCodes(ctx, userId)
   ctx.events.emit('password.changed', { userId, by: 'change' })
   emitFactor(ctx, userId, factor)
+  return staying
 }

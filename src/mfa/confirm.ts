@@ -1,7 +1,6 @@
 import type { AuthMethod } from '../amr'
 import type { HostClaims } from '../claims/host-claims'
 import { type AuthContext, unitOfWork } from '../context'
-import { ReauthenticationRequiredError } from '../errors'
 import { guardedConfirmation } from '../factor/guarded-attempt'
 import type { Locale } from '../http/locale'
 import { type AccessTokenClaims, instantOfAuthTime } from '../session/access-token'
@@ -12,8 +11,8 @@ import { addMethods, keepServerSession, keepStateless, keepTokens, trustedStatel
 import { endOtherSessions } from '../session/log-out'
 import type { ContinuedSession } from '../session/send-kept'
 import { refuseSupersededToken } from '../session/superseded-token'
-import { holdSession } from '../step-up/fresh-session'
-import { methodsOf } from '../step-up/methods'
+import { holdSession, reauthenticationRequired } from '../step-up/fresh-session'
+import { usableAt } from '../step-up/young-credential'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 import { finishEnrolment } from './enrolment'
@@ -48,7 +47,7 @@ export async function confirmTotp<Session extends OpenedSession>(
     const user = await activate()
     await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), 'MFA_ENROLMENT')
     if (revokeSessions) await endOtherSessions(ctx, userId)
-    return finishLogin(ctx, user, { amr: methods, provider: null, isYoung: true, claims }, open)
+    return finishLogin(ctx, user, { amr: methods, provider: null, isYoung: usableAt(ctx, ctx.now()) !== null, claims }, open)
   })
   announceLogin(ctx, result)
   return result
@@ -108,8 +107,7 @@ class BegunElsewhere extends Error {
 
 async function askToBeginAgain(ctx: AuthContext, error: unknown): Promise<never> {
   if (!(error instanceof BegunElsewhere)) throw error
-  const { freshSessionSeconds: maxAgeSeconds } = ctx.settings
-  throw new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, error.user) }, maxAgeSeconds })
+  throw await reauthenticationRequired(ctx, error.user)
 }
 
 /** Work inside the transaction, on the locked row. The work calls `activate` to accept the code. */

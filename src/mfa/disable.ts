@@ -1,4 +1,3 @@
-import { amrFromText, amrToText } from '../amr'
 import { hasPasswords } from '../config/has-passwords'
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidCredentialsError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
@@ -7,6 +6,7 @@ import { hashRecoveryCode, newRecoveryCodes } from '../factor/recovery-codes'
 import { type ShownFactor, withFactor } from '../factor/shown-factor'
 import type { Locale } from '../http/locale'
 import { hasPassword } from '../passwords/unusable-password'
+import { forgetMethod } from '../session/end-opened-by'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
 import { findActiveUser } from '../step-up/find-active-user'
 import { holdSession } from '../step-up/fresh-session'
@@ -63,9 +63,7 @@ export async function disableTotp(ctx: AuthContext, { userId, password, session,
 
 async function forgetFactor(ctx: AuthContext, sessionId: string | null): Promise<void> {
   const kept = sessionId === null ? null : await ctx.store.sessions?.find({ id: sessionId })
-  if (!kept) return
-  const amr = amrFromText(kept.session.amr).filter((method) => method !== 'otp')
-  await ctx.store.sessions?.update(kept.session.id, { amr: amrToText(amr) })
+  if (kept) await forgetMethod(ctx, kept.session, 'otp')
 }
 
 export interface Regeneration extends ShownFactor {

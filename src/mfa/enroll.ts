@@ -88,7 +88,7 @@ function beginFirst(ctx: AuthContext, userId: string, begun: Begun): Promise<Use
 
 /**
  * Begins an enrolment after a code or a passkey. The active factor stays required until the new factor is confirmed. Therefore access to
- * the mailbox alone is never enough to log in (contract 24.6).
+ * the mailbox alone is never enough to log in.
  */
 async function beginConfirmed(
   ctx: AuthContext,

@@ -2,6 +2,7 @@ import Joi from 'joi'
 import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { MfaAlreadyEnrolledError, ReauthenticationRequiredError } from '../errors'
+import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { codeRefusals, factorCode, keptRefreshToken, unauthorized } from '../factor/factor-code'
 import { codeOrPasskey, type FinalFields, factorRefusals, finalBody, finalRefusals, shownFactor } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
@@ -16,9 +17,11 @@ import { sendEmpty, sendJson } from '../http/send'
 import { passwordText } from '../http/validate'
 import { loginAnswer, readRefreshCookie } from '../session/delivery'
 import { clearEndedCookies } from '../session/ended-cookies'
+import { isLiveToken } from '../session/keep-session'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
 import { sendKept } from '../session/send-kept'
 import { refuseSupersededToken } from '../session/superseded-token'
+import { codeDevice } from '../step-up/code-device'
 import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
 import { provenAddress } from '../step-up/require-proven-address'
 import { confirmInSession } from './confirm'
@@ -53,7 +56,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
         ],
         refuses: [...unauthorized, MfaAlreadyEnrolledError, ...finalRefusals(ctx)],
       },
-      before: [...before, aliveSession(ctx), provenAddress(ctx), freshSession(ctx)],
+      before: [...before, aliveSession(ctx), provenAddress(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
       body: finalBody<ConfirmedBody>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [claims, session] = [getAuth(req), sessionOf(req)]
@@ -61,6 +64,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
           session,
           check: (ctx, user) => refuseSupersededToken(ctx, { claims, session }, user),
           ...shownFactor(body),
+          device: await codeDevice(ctx, req, body),
           locale: localeOf(ctx, req),
         })
         noteOutcome(res, { secret, provisioningUri, qrSvg, recoveryCodes })
@@ -75,7 +79,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
         answers: [{ status: 200, description: 'The new codes, shown once. The old codes are invalid.', schema: recoveryCodesSchema }],
         refuses: [...unauthorized, ...factorRefusals(ctx)],
       },
-      before: [...before, freshSession(ctx)],
+      before: [...before, aliveSession(ctx), codeBeforeFreshness(ctx, { isRequired: true }), freshSession(ctx)],
       body: codeOrPasskey<ConfirmedBody>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const locale = localeOf(ctx, req)
@@ -83,6 +87,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
           userId: getAuth(req).sub,
           session: sessionOf(req),
           ...shownFactor(body),
+          device: await codeDevice(ctx, req, body),
           locale,
         })
         noteOutcome(res, codes)
@@ -93,7 +98,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'POST',
       path: '/mfa/disable',
       describes: { summary: 'Remove the second factor', answers: [done], refuses: [...unauthorized, ...factorRefusals(ctx)] },
-      before: [...before, freshSession(ctx)],
+      before: [...before, aliveSession(ctx), codeBeforeFreshness(ctx, { isRequired: true }), freshSession(ctx)],
       body: codeOrPasskey<ConfirmedBody & { password?: string }>(ctx, {
         ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
         refresh_token: keptRefreshToken,
@@ -103,6 +108,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
           userId: getAuth(req).sub,
           password: body.password,
           ...shownFactor(body),
+          device: await codeDevice(ctx, req, body),
           session: sessionOf(req),
           locale: localeOf(ctx, req),
         })
@@ -130,12 +136,15 @@ function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before
     before: [...before, routeBudget(ctx, 'mfa_confirm'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
     body: Joi.object<{ code: string; refresh_token?: string }>({ code: factorCode, refresh_token: keptRefreshToken }),
     handle: async (req, res, body) => {
-      const refreshToken = body.refresh_token ?? (delivery === 'cookie' ? readRefreshCookie(ctx, req) : null)
-      const asking = { session: sessionOf(req), claims: getAuth(req), refreshToken }
+      const session = sessionOf(req)
+      const cookie = delivery === 'cookie' ? readRefreshCookie(ctx, req) : null
+      // Any token but the live one counts as not sent.
+      const isInBody = session === null ? cookie === null : isLiveToken(session, body.refresh_token ?? null)
+      const asking = { session, claims: getAuth(req), refreshToken: isInBody ? (body.refresh_token ?? null) : cookie }
       const locale = localeOf(ctx, req)
       const kept = await confirmInSession(ctx, { code: body.code, locale }, asking)
       await clearEndedCookies(ctx, req, res)
-      sendKept(ctx, res, kept, delivery)
+      sendKept(ctx, req, res, kept, delivery)
     },
   })
 }

@@ -1,6 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { AuthContext } from '../context'
+import { cookieOf, keepBrowser } from '../device/keep-browser'
 import { MfaFactorTooNewError } from '../errors'
+import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { keptRefreshToken, unauthorized } from '../factor/factor-code'
 import { codeOrPasskey, type FinalFields, factorRefusals, shownFactor } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
@@ -15,6 +17,7 @@ import { sendEmpty } from '../http/send'
 import { passwordText } from '../http/validate'
 import { clearEndedCookies } from '../session/ended-cookies'
 import type { DeliveryLine } from '../session/per-delivery'
+import { codeDevice } from '../step-up/code-device'
 import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../step-up/fresh-session'
 import { hasYoungFactor, refuseYoungFactor } from '../step-up/young-credential'
 import { changePasswordWithMfa } from './change-password'
@@ -26,7 +29,7 @@ interface PasswordBody extends FinalFields {
 }
 
 /** Returns the route that changes the password with a code or a passkey. */
-export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
+export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/password-change/mfa`,
@@ -42,19 +45,23 @@ export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, be
       sameSiteWhenByCookie(ctx),
       aliveSession(ctx),
       matureFactor(ctx),
+      codeBeforeFreshness(ctx),
       freshSession(ctx),
     ],
     body: codeOrPasskey<PasswordBody>(ctx, { new_password: passwordText().allow(''), refresh_token: keptRefreshToken }),
     handle: async (req, res, body) => {
       const locale = localeOf(ctx, req)
-      await changePasswordWithMfa(ctx, {
+      const staying = await changePasswordWithMfa(ctx, {
         userId: getAuth(req).sub,
         ...shownFactor(body),
+        device: await codeDevice(ctx, req, body),
         newPassword: body.new_password,
         session: sessionOf(req),
+        cookie: cookieOf(ctx, req, delivery),
         locale,
       })
       await clearEndedCookies(ctx, req, res)
+      keepBrowser(ctx, req, res, staying)
       sendEmpty(res)
     },
   })

@@ -1,7 +1,7 @@
 import type { AuthContext } from '../context'
 import { MfaCodeInvalidError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
 import { acceptTotpCode, recoveryCodesOf, stepOfCode } from '../factor/accept-code'
-import { openSecret } from '../factor/secret-box'
+import { openSecret, sealPlain } from '../factor/secret-box'
 import type { Finality } from '../step-up/finality'
 import type { UserRecord } from '../store/auth-store'
 import { finalityOfFirst, findReplacement, type Replacement } from './enrolment'
@@ -55,5 +55,5 @@ export async function activateFactor(ctx: AuthContext, { user, replacement }: Pe
 function acceptedIn(ctx: AuthContext, user: UserRecord, { secret }: Replacement, code: string) {
   const step = stepOfCode(ctx, { id: user.id, totpSecret: secret }, code)
   if (step === null) throw new MfaCodeInvalidError()
-  return { totpSecret: secret, totpLastStep: step }
+  return { totpSecret: sealPlain(ctx.mfaSecretKeys, user.id, secret), totpLastStep: step }
 }

@@ -100,7 +100,7 @@ async function redeem<Session extends OpenedSession, Accepted>(
   try {
     return await unitOfWork(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(challenge.userId)
-      if (!isStillMeant(ctx, challenge, user)) throw new MfaTokenInvalidError()
+      if (!isStillMeant(ctx, challenge, user) || !(await isStillLinked(ctx, challenge))) throw new MfaTokenInvalidError()
       // The challenge is checked before the code is accepted. So a used challenge uses up no code, even if the host's transaction commits
       // despite the error.
       if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
@@ -114,6 +114,11 @@ async function redeem<Session extends OpenedSession, Accepted>(
   }
 }
 
+/** Returns false if the provider of the first step was unlinked since. A removed provider opens no session. */
+async function isStillLinked({ store }: AuthContext, { userId, provider = null }: Challenge): Promise<boolean> {
+  return provider === null || (await store.identities?.listForUser(userId))?.some((linked) => linked.provider === provider) === true
+}
+
 function withReturnTo<Session extends OpenedSession>(
   { destination }: Challenge,
   result: Session | LoginChallenge,
@@ -121,18 +126,17 @@ function withReturnTo<Session extends OpenedSession>(
   return destination && 'returnTo' in destination && result.kind === 'session' ? { ...result, returnTo: destination.returnTo } : result
 }
 
-/** Returns the login after a code. If the factor was added less than 24 hours ago, the person can log in, but the session is not fresh. */
+/** Returns the login after a code. A recovery code is as old as its factor. */
 function withCode(ctx: AuthContext, first: Login, user: UserRecord): Login {
   return afterStep(first, 'otp', hasYoungFactor(ctx, user))
 }
 
-/**
- * Returns the login after a passkey. If the passkey was added less than 24 hours ago, the person can log in, but the session is not fresh.
- */
 function withPasskey(ctx: AuthContext, first: Login, { passkey }: ProvenPasskey): Login {
   return afterStep(first, 'passkey', usableAt(ctx, passkey.createdAt) !== null)
 }
 
-function afterStep({ amr, provider, isYoung = false, isPersistent = true }: Login, method: AuthMethod, isYoungStep: boolean): Login {
-  return { amr: [...new Set<AuthMethod>([...amr, method])], provider, isYoung: isYoung || isYoungStep, isPersistent }
+/** Returns the login after the second step. One credential that is not young makes the session fresh, in either step. */
+function afterStep(first: Login, method: AuthMethod, isYoungStep: boolean): Login {
+  const { amr, provider, providerSid, isYoung = false, isPersistent = true } = first
+  return { amr: [...new Set<AuthMethod>([...amr, method])], provider, providerSid, isYoung: isYoung && isYoungStep, isPersistent }
 }

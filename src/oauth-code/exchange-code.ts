@@ -62,8 +62,8 @@ async function exchangeOnce(
     const taken = await ctx.store.userTokens.consume(tokenHash, 'OAUTH_CODE', ctx.now())
     const grant = taken && readGrant(taken)
     if (!user?.isActive || !grant || !isAccountDigest(ctx.keys.state, user, grant.digest) || !isOfGrant(grant, codeVerifier)) return null
-    const { amr, provider, isYoung = false } = grant
-    const result = await finishLogin(ctx, user, { amr, provider, isYoung, ...claims }, open)
+    const { amr, provider, providerSid, isYoung = false } = grant
+    const result = await finishLogin(ctx, user, { amr, provider, providerSid, isYoung, ...claims }, open)
     await leaveReceipt(ctx, code, result)
     return { result, provider }
   })

@@ -19,7 +19,7 @@ export interface IssuedCode extends OpenedSession {
 }
 
 /** The data in the row of a code. */
-export interface Grant extends Pick<Login, 'amr' | 'provider' | 'isYoung'> {
+export interface Grant extends Pick<Login, 'amr' | 'provider' | 'providerSid' | 'isYoung'> {
   readonly codeChallenge: string | null
   /** The `accountDigest` when the code was made. */
   readonly digest: string
@@ -62,14 +62,14 @@ export function readGrant({ payload }: Pick<UserTokenRecord, 'payload'>): Grant 
 async function issueCode(
   ctx: AuthContext,
   user: UserRecord,
-  { amr, provider, isYoung = false }: { amr: readonly AuthMethod[] } & Login,
+  { amr, provider, providerSid, isYoung = false }: { amr: readonly AuthMethod[] } & Login,
   { codeChallenge }: AppDestination,
 ): Promise<string> {
   const [now, code] = [ctx.now(), newOpaqueToken()]
   // Reads the row again, because `exchangeCode` computes the digest from the stored row. A host's table can store less than `user` has in
   // memory.
   const stored = (await ctx.store.users.find(user.id)) ?? user
-  const grant: Grant = { amr, provider, isYoung, codeChallenge, digest: accountDigest(ctx.keys.state[0], stored) }
+  const grant: Grant = { amr, provider, providerSid, isYoung, codeChallenge, digest: accountDigest(ctx.keys.state[0], stored) }
   await ctx.store.userTokens.insert({
     userId: user.id,
     tokenHash: hashOpaqueToken(code),

@@ -15,7 +15,7 @@ export interface AuditLogOptions {
    * is stored if the id is a text of at most 128 characters.
    */
   requestId?: () => string | null | undefined
-  /** The age in days after which `purge()` deletes rows: a whole number from 1 to 36,500. Default: `purge()` deletes nothing. */
+  /** The age in days after which the purge deletes rows: a whole number from 1 to 36,500. Default 365. */
   keepDays?: number
   /** How many events can wait in memory while the database is down: 1 to 1,000,000. Default 10,000. Further events are dropped. */
   capacity?: number
@@ -35,11 +35,12 @@ export interface AuditLog {
    */
   flush(options?: { timeoutMs?: number }): Promise<void>
   /**
-   * Deletes rows older than `keepDays`, in batches. `purgeExpired(store, { auditLog })` calls this method. Returns the number of deleted
-   * rows. Without `keepDays`, deletes nothing and returns 0.
+   * Deletes rows older than `keepDays`, in batches. The purge of a router calls this method of every log that watches the router's events.
+   * Returns the number of deleted rows.
+   * @param options `signal`: ends the work after the current batch
    * @throws ServiceUnavailableError if the database cannot be reached
    */
-  purge(): Promise<number>
+  purge(options?: { signal?: AbortSignal | undefined }): Promise<number>
   /** The number of events that wait to be written. */
   readonly waiting: number
   /** The number of events that were dropped, because too many events waited. */
@@ -60,7 +61,7 @@ export interface AuditLog {
  */
 export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLog {
   checkOptions(knex, options)
-  const { capacity = 10_000, keepDays, now = () => new Date(), requestId = () => null } = options
+  const { capacity = 10_000, keepDays = 365, now = () => new Date(), requestId = () => null } = options
   const rows = bindAuditRows(knex)
   const writer = createWriter(rows, capacity, safely(options.logger ?? consoleLogger))
   const throttledRows = createThrottledRows()
@@ -73,16 +74,21 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
       requestId: rows.fitting('requestId', askHost(requestId)),
       createdAt: now(),
     })
-  return {
-    watch: (events) =>
-      watchAll(events, (name, payload) => {
+  const log: AuditLog = {
+    watch(events) {
+      const stop = watchAll(events, (name, payload) => {
         const payloads = name === 'throttled' ? throttledRows.add(payload, now().getTime()) : [payload]
         for (const payload of payloads) write(name, payload)
-      }),
-    async purge() {
-      if (keepDays === undefined) return 0
-      return emptyInBatches((older) => rows.deleteOlder(older), new Date(now().getTime() - keepDays * 86_400_000))
+      })
+      const logs = watching.get(events) ?? new Set()
+      watching.set(events, logs.add(log))
+      return () => {
+        logs.delete(log)
+        stop()
+      }
     },
+    purge: ({ signal } = {}) =>
+      emptyInBatches((older) => rows.deleteOlder(older), new Date(now().getTime() - keepDays * 86_400_000), { signal }),
     async flush({ timeoutMs = 5_000 } = {}) {
       await new Promise((resolve) => setImmediate(resolve)) // listeners run after the operation that emitted the event
       for (const payload of throttledRows.takeRest()) write('throttled', payload)
@@ -96,6 +102,14 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
       return writer.dropped
     },
   }
+  return log
+}
+
+const watching = new WeakMap<AuthEvents, Set<AuditLog>>()
+
+/** Returns the audit logs that watch these events. */
+export function auditLogsOf(events: AuthEvents): readonly AuditLog[] {
+  return [...(watching.get(events) ?? [])]
 }
 
 /** Returns the host's request id. If the host's function throws, returns null, and the event is recorded without an id. */

@@ -5,9 +5,9 @@ import { listUsers, type UserListQuery } from '../admin/list-users'
 import { asciiLowerCase } from '../ascii-lower-case'
 import type { AuthContext } from '../context'
 import { findByAddress } from '../mailbox/find-by-address'
+import { purgeNow } from '../purge/purge-now'
 import type { AuthStore } from '../store/auth-store'
 import { type Migrations, migrationsOf } from '../store/knex/migrations'
-import { purgeExpired } from '../store/purge-expired'
 import { type ExportOptions, exportUsers, type UserExport } from './export-users'
 import { type ImportOptions, importUsers, type UserImporter } from './import-users'
 
@@ -40,9 +40,9 @@ export function createOperations(ctx: AuthContext, hostStore: AuthStore): Operat
   const bodyOf = (user: Parameters<typeof adminUserBody>[1]) => adminUserBody(ctx.store.users, user) as UserBody // the body has both fields
   return {
     migrations: migrationsOf(hostStore),
-    purge: () => purgeExpired(ctx.store, { logger: ctx.logger }),
+    purge: () => purgeNow(ctx, hostStore),
     async findUser(who) {
-      const id = who.includes('@') ? (await findByAddress(ctx, asciiLowerCase(who)))?.id : who
+      const id = who.includes('@') ? (await findByAddress(ctx, asciiLowerCase(who.trim())))?.id : who
       const user = id === undefined ? null : await findUser(ctx, id)
       return user && bodyOf(user)
     },

@@ -3,12 +3,13 @@ import { InvalidTokenError, MfaRequiredError, ReauthenticationRequiredError } fr
 import { Html, html } from '../http/html'
 import type { Route } from '../http/routes'
 import type { PageName } from '../page-templates'
+import { endOthersCard } from '../pages/account/devices-page'
 import { accountNavigation } from '../pages/account-navigation'
 import { notice, type Part } from '../pages/elements'
 import { emptyForm, type FormState } from '../pages/form-state'
 import type { Page } from '../pages/show-page'
 import { leaveNotice, type NoticeWord, takeNotice } from '../session/notice-cookie'
-import type { SessionOfRequest } from '../step-up/fresh-session'
+import { isFresh } from '../step-up/fresh-session'
 import type { TextKey } from '../texts/texts'
 import { type AccountVisit, enterAs, requireOwnForm, toSignIn } from './account-visit'
 import type { Explaining } from './form-fault'
@@ -66,7 +67,8 @@ function accountLines(site: PageSite, page: AccountPage, all: readonly AccountPa
     show: async (visit, state) => {
       const entered = await enter(visit, page, state.values)
       const word = state === emptyForm ? takeNotice(visit.ctx, visit.req, visit.res) : null
-      return inArea(entered, page, all, [notice(word && visit.reader.text(`notice.${word}`)), await page.show(entered, state)])
+      const said = notice(word && visit.reader.text(`notice.${word}`))
+      return inArea(entered, page, all, [said, afterRemoval(entered, word, all), await page.show(entered, state)])
     },
     ...(post && {
       post: async (visit: Visit, fields: Fields) => {
@@ -81,13 +83,22 @@ function accountLines(site: PageSite, page: AccountPage, all: readonly AccountPa
   })
 }
 
+const removals: ReadonlySet<NoticeWord | null> = new Set<NoticeWord>(['passkey_removed', 'connection_removed'])
+
+/** Returns the form that signs the person out everywhere else, on the page after a credential was removed. */
+function afterRemoval({ reader, formOf }: AccountVisit, word: NoticeWord | null, all: readonly AccountPage[]): Part {
+  const devices = removals.has(word) ? all.find(({ page }) => page === 'devices') : undefined
+  return devices ? endOthersCard(reader, { action: reader.href(devices.path), formOf }) : null
+}
+
 /**
  * Returns the visit of the logged-in person.
  * @throws Elsewhere if nobody is logged in, or if the page needs a credential first
  */
 async function enter(visit: Visit, page: AccountPage, fields: Fields): Promise<AccountVisit> {
   const entered = await enterAs(visit, visit.reader.href(page.path))
-  if (needsFresh(page, entered, fields) && !isFresh(visit.ctx, entered.session)) throw toConfirmation(visit, page)
+  if (needsFresh(page, entered, fields) && !isFresh(entered.session, visit.ctx.settings.freshSessionSeconds))
+    throw toConfirmation(visit, page)
   return entered
 }
 
@@ -108,10 +119,6 @@ function toConfirmation({ reader }: Visit, { path }: AccountPage): Elsewhere {
 
 function needsFresh({ needsFresh = false }: AccountPage, entered: AccountVisit, fields: Fields): boolean {
   return typeof needsFresh === 'boolean' ? needsFresh : needsFresh(entered, fields)
-}
-
-function isFresh({ settings }: AuthContext, { ageSeconds }: SessionOfRequest): boolean {
-  return ageSeconds !== null && ageSeconds <= settings.freshSessionSeconds
 }
 
 function inArea({ ctx, reader, person }: AccountVisit, open: AccountPage, all: readonly AccountPage[], cards: readonly Part[]): Page {

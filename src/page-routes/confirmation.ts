@@ -7,7 +7,7 @@ import { confirmationPage } from '../pages/confirmation-page'
 import { hidden, notice } from '../pages/elements'
 import { emptyForm, type FormState } from '../pages/form-state'
 import { passkeyForm } from '../pages/passkey-form'
-import { providerName } from '../pages/provider-name'
+import { shownProvider } from '../pages/provider-marks'
 import type { Page } from '../pages/show-page'
 import { passkeyReauthenticationOptions } from '../passkeys/step-options'
 import { isPassportProvider } from '../providers/passport-provider'
@@ -33,6 +33,7 @@ export function confirmationRoutes(site: PageSite): Route[] {
       MFA_THROTTLED: 'mfa.throttled',
       EMAIL_LOGIN_INVALID: 'confirm.wrong_mail_code',
     },
+    faultFields: { UNAUTHORIZED: 'password', MFA_CODE_INVALID: 'code', EMAIL_LOGIN_INVALID: 'email_code' },
     show: async (visit, state) => show(await enterAs(visit, backOf(visit)), state),
     post: async (visit, fields) => {
       const entered = await enterAs(visit, backOf(visit))
@@ -53,7 +54,7 @@ async function show(visit: AccountVisit, state: FormState): Promise<Page> {
     passkey: methods.includes('passkey') ? await passkeyOf(visit) : null,
     mailsCode: methods.includes('email'),
     hasMailedCode: queryParameter(req, 'by', 5) === 'email',
-    providers: providers.map((key) => ({ key, name: providerName(key) })),
+    providers: providers.map((key) => shownProvider(ctx.providers, key)),
     formOf,
     returnTo,
     cancel: reader.href('/account'),

@@ -50,8 +50,10 @@ export function statusOf(error: AppError): number {
 export interface Explaining {
   /** The page's messages by error code. */
   readonly sentences?: Readonly<Record<string, TextKey>>
-  /** The field that shows the error of a wrong password. */
+  /** The field that shows why a new password is refused. */
   readonly passwordField?: string
+  /** The field that shows the sentence of an error code, for example of a wrong password. Default: the whole form shows it. */
+  readonly faultFields?: Readonly<Record<string, string>>
 }
 
 /** Returns the form with its values and its errors. The form contains no secret, except the secrets in `kept` of a FormFault. */
@@ -59,7 +61,9 @@ export function refusedForm(reader: Reader, error: AppError | FormFault, fields:
   const values = keptValues(fields)
   if (error instanceof FormFault) return { values: error.keepsValues ? { ...values, ...error.kept } : {}, ...split(reader, error.faults) }
   if (error instanceof ValidationError && !explaining.sentences?.[error.code]) return { values, ...invalid(reader, error, explaining) }
-  return { values, faults: {}, problem: sentenceOf(reader, error, explaining) }
+  const sentence = sentenceOf(reader, error, explaining)
+  const field = explaining.faultFields?.[error.code]
+  return field === undefined ? { values, faults: {}, problem: sentence } : { values, faults: { [field]: sentence }, problem: null }
 }
 
 export function unreadableForm(reader: Reader, fields: Fields, names: readonly string[]): FormState {

@@ -1,13 +1,13 @@
 import { hasPasswords } from '../config/has-passwords'
-import { html } from '../http/html'
+import { type Html, html } from '../http/html'
 import { queryParameter } from '../http/query-parameter'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
 import { hidden, notice } from '../pages/elements'
 import { emptyForm, type FormState } from '../pages/form-state'
-import { emailLogin, loginPage, passwordLogin, providerLogin } from '../pages/login-page'
+import { addressLogin, loginPage, providerLogin } from '../pages/login-page'
 import { passkeyForm } from '../pages/passkey-form'
-import { providerName } from '../pages/provider-name'
+import { shownProvider } from '../pages/provider-marks'
 import type { Page } from '../pages/show-page'
 import { passkeyLoginOptions } from '../passkeys/log-in'
 import { takeNotice } from '../session/notice-cookie'
@@ -48,56 +48,51 @@ export async function showLogin(visit: Visit, state: FormState, sent: 'password'
   if (current && !isSwitching) return { to: home }
   const word = takeNotice(ctx, req, res)
   const { localAccountsEnabled, signupEnabled } = ctx.settings
-  const hasPasskeys = ctx.settings.passkeysEnabled
-  const states = { password: emptyForm, email: emptyForm, [sent]: state }
   const body = loginPage(reader, withProviderError(visit, state), {
-    forms: [
-      ...(hasPasswords(ctx.settings)
-        ? [
-            passwordLogin(reader, states.password, {
-              returnTo,
-              hasPasskeys,
-              forgot: reader.href('/forgot-password', { return_to: returnTo }),
-            }),
-          ]
-        : []),
-      ...emailFormOf(visit, states.email),
-    ],
-    links: [...(hasPasskeys ? [passkeyFormOf(visit)] : []), ...providersOf(visit)],
+    form: addressFormOf(visit, sent === 'passkey' ? emptyForm : state),
+    links: otherWays(visit, { isConditional: true }),
     signUp: localAccountsEnabled && signupEnabled ? reader.href('/signup', { return_to: returnTo }) : null,
     current: current && { email: current.user.email, back: home },
   })
   return { page: 'login', title: reader.text('login.title'), body: html`${notice(word && reader.text(`notice.${word}`))}${body}` }
 }
 
-function emailFormOf({ ctx, reader, returnTo }: Visit, state: FormState) {
+function addressFormOf({ ctx, reader, returnTo }: Visit, state: FormState) {
   const { emailLogin: carries, emailLoginSignup: signsUp, passkeysEnabled: hasPasskeys } = ctx.settings
-  if (carries === 'off') return []
+  const takesPassword = hasPasswords(ctx.settings)
+  if (!takesPassword && carries === 'off') return null
+  return addressLogin(reader, state, {
+    returnTo,
+    hasPasskeys,
+    forgot: takesPassword ? reader.href('/forgot-password', { return_to: returnTo }) : null,
+    mails: carries === 'off' ? null : carries === 'code' ? 'code' : 'link',
+    signsUp,
+  })
+}
+
+/**
+ * Returns the ways to log in without an address: passkeys and providers.
+ * @param form.isConditional true if the browser may offer passkeys in the address field of the page
+ */
+export function otherWays(visit: Visit, { isConditional }: { isConditional: boolean }): Html[] {
+  const { ctx, reader, returnTo } = visit
+  const keys = ctx.settings.oauthEnabled ? [...ctx.providers.keys()] : []
   return [
-    emailLogin(reader, state, {
-      returnTo,
-      mails: carries === 'code' ? 'code' : 'link',
-      hasPasskeys,
-      isOnly: !hasPasswords(ctx.settings),
-      signsUp,
-    }),
+    ...(ctx.settings.passkeysEnabled ? [passkeyFormOf(visit, isConditional)] : []),
+    ...keys.map((key) => providerLogin(reader, shownProvider(ctx.providers, key), returnTo)),
   ]
 }
 
-function passkeyFormOf({ ctx, reader, returnTo }: Visit) {
+function passkeyFormOf({ ctx, reader, returnTo }: Visit, isConditional: boolean) {
   return passkeyForm(reader, {
-    ...passkeyLoginOptions(ctx),
+    ...passkeyLoginOptions(ctx, { isInPage: true }),
     action: reader.href('/passkeys/login'),
     fields: [hidden('return_to', returnTo)],
     button: reader.text('passkey.sign_in'),
     look: 'second',
-    isConditional: true,
+    isConditional,
+    renew: reader.href('/passkeys/login/options'),
   })
-}
-
-function providersOf({ ctx, reader, returnTo }: Visit) {
-  if (!ctx.settings.oauthEnabled) return []
-  return [...ctx.providers.keys()].map((key) => providerLogin(reader, { key, name: providerName(key) }, returnTo))
 }
 
 /**
@@ -112,6 +107,7 @@ function withProviderError({ req, reader }: Visit, state: FormState): FormState 
 
 const sentences: Readonly<Record<string, TextKey>> = {
   OAUTH_PROVIDER_DENIED: 'login.provider_denied',
+  OAUTH_PROVIDER_UNAVAILABLE: 'login.provider_unavailable',
   OAUTH_ACCOUNT_INACTIVE: 'login.account_inactive',
 }
 

@@ -8,7 +8,7 @@ import { isForm } from '../http/json-body'
 import { queryValues } from '../http/query-parameter'
 import { readReturnTo } from '../http/return-to'
 import type { Route } from '../http/routes'
-import { refuseForeignForm } from '../http/same-site'
+import { refuseCrossSite } from '../http/same-site'
 import { sendRedirect, sendSeeOther } from '../http/send'
 import { emptyForm, type FormState } from '../pages/form-state'
 import { messagePage } from '../pages/message-page'
@@ -121,7 +121,7 @@ async function takeForm(site: PageSite, page: PageWithForm, req: Request, res: R
   let visit = visitOf(site, req, res, [])
   let fields: Fields = {}
   try {
-    refuseForeignForm(site.ctx, req)
+    refuseCrossSite(site.ctx, req)
     const sent = await readSent(req, res)
     fields = sent.fields
     const { return_to: back = '' } = fields

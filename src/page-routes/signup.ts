@@ -3,10 +3,12 @@ import { setSignupReturn } from '../first-proof/signup-binding'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
 import type { FormState } from '../pages/form-state'
+import { passwordRule } from '../pages/password-rule'
 import type { Page } from '../pages/show-page'
 import { signupPage } from '../pages/signup-page'
 import { awaitMail } from './check-mail'
 import { requireFields } from './form-fault'
+import { otherWays } from './login'
 import { type GoOn, pageLines } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { signInAddress } from './sign-in-address'
@@ -35,7 +37,13 @@ async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
   return {
     page: 'signup',
     title: reader.text('signup.title'),
-    body: signupPage(reader, state, { returnTo, signIn, takesPassword: hasPasswords(ctx.settings) }),
+    body: signupPage(reader, state, {
+      returnTo,
+      signIn,
+      takesPassword: hasPasswords(ctx.settings),
+      rule: passwordRule(ctx, reader),
+      links: otherWays(visit, { isConditional: false }),
+    }),
   }
 }
 

@@ -1,6 +1,7 @@
 import { type Html, html } from '../http/html'
 import { card, field, form, hidden, linkButton, or, type Part, problem } from './elements'
 import type { FormState } from './form-state'
+import type { ShownProvider } from './provider-marks'
 import type { Reader } from './reader'
 
 export interface ConfirmationView {
@@ -13,7 +14,7 @@ export interface ConfirmationView {
   readonly mailsCode: boolean
   /** True if the person requested a code. */
   readonly hasMailedCode: boolean
-  readonly providers: readonly { readonly key: string; readonly name: string }[]
+  readonly providers: readonly ShownProvider[]
   readonly formOf: Part
   readonly returnTo: string | null
   readonly cancel: string
@@ -119,11 +120,12 @@ function sendCodeForm(reader: Reader, { formOf, returnTo, hasMailedCode }: Confi
   })
 }
 
-function providerForm(reader: Reader, { formOf, returnTo }: ConfirmationView, { key, name }: { key: string; name: string }): Html {
+function providerForm(reader: Reader, { formOf, returnTo }: ConfirmationView, { key, name, mark }: ShownProvider): Html {
   return form({
     action: reader.href('/reauthenticate'),
     fields: [formOf, hidden('return_to', returnTo), hidden('provider', key)],
     button: reader.text('confirm.by_provider', { provider: name }),
+    mark,
     look: 'second',
   })
 }

@@ -88,6 +88,8 @@ export interface FormInput {
   readonly action?: string
   readonly fields: readonly Part[]
   readonly button: string
+  /** A picture before the text of the button. */
+  readonly mark?: Part
   readonly look?: 'danger' | 'second' | 'plain'
   /** The name and value of the button. */
   readonly name?: readonly [name: string, value: string]
@@ -98,9 +100,9 @@ export interface FormInput {
 }
 
 /** Returns a form that posts, with one button. */
-export function form({ action, fields, button, look, name, after = [], attributes = null }: FormInput): Html {
+export function form({ action, fields, button, mark = null, look, name, after = [], attributes = null }: FormInput): Html {
   return html`<form method="post"${action === undefined ? null : html` action="${action}"`}${attributes}>
-${fields.filter((part) => part !== null)}<button type="submit"${look === undefined ? null : html` class="${look}"`}${name ? html` name="${name[0]}" value="${name[1]}"` : null}>${button}</button>
+${fields.filter((part) => part !== null)}<button type="submit"${look === undefined ? null : html` class="${look}"`}${name ? html` name="${name[0]}" value="${name[1]}"` : null}>${mark}${button}</button>
 ${after.filter((part) => part !== null)}</form>
 `
 }
@@ -122,8 +124,8 @@ export function notice(text: string | null): Part {
 }
 
 /** Returns a link that looks like a button. The link sends no referrer, because the page's URL may contain a token. */
-export function linkButton(href: string, label: string, look: 'first' | 'second' = 'first'): Html {
-  return html`<a class="button${look === 'second' ? ' second' : ''}" href="${href}" referrerpolicy="no-referrer">${label}</a>
+export function linkButton(href: string, label: string, look: 'first' | 'second' = 'first', mark: Part = null): Html {
+  return html`<a class="button${look === 'second' ? ' second' : ''}" href="${href}" referrerpolicy="no-referrer">${mark}${label}</a>
 `
 }
 

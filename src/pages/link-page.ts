@@ -18,7 +18,7 @@ import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
-import { refuseForeignForm, refusingCrossSite } from '../http/same-site'
+import { refuseCrossSite, refusingCrossSite } from '../http/same-site'
 import { sendSeeOther } from '../http/send'
 import type { LinkPageName, PageInput } from '../page-templates'
 import { anyRefusal } from '../passwords/password-refusal'
@@ -52,7 +52,7 @@ export interface LinkPage {
 
 /** The response after a form: a page with a list of texts, or the token for the page where the person chooses a new password. */
 export type PageAfter =
-  | { readonly page: LinkPageName; readonly items?: readonly string[] }
+  | { readonly page: LinkPageName; readonly items?: readonly string[]; readonly hasLoginLink?: boolean }
   | { readonly resetToken: string }
   /** A function that sends the response itself. */
   | { readonly answer: () => void }
@@ -78,6 +78,8 @@ export interface FormNeeds {
   readonly items?: readonly string[]
   /** The reason why the form cannot succeed. */
   readonly problem?: TextKey
+  /** False: the page has no link to the login page. Default true. */
+  readonly hasLoginLink?: boolean
 }
 
 /**
@@ -104,9 +106,9 @@ export function linkPage(
       before,
       handle: async (req, res) => {
         const visit = visitOf(req)
-        const { password = null, items = [], problem } = await look(tokenOf(req), visit)
+        const { problem, ...needs } = await look(tokenOf(req), visit)
         const why = problem === undefined ? null : ctx.texts.say(visit.locale, problem)
-        sendPage(ctx, req, res, 200, form, { password, items, problem: why, formTargets })
+        sendPage(ctx, req, res, 200, form, { ...needs, problem: why, formTargets })
       },
       onError,
     },
@@ -123,7 +125,7 @@ export function linkPage(
         ],
         ...pageRefusals,
       },
-      before: ctx.settings.pagesEnabled ? [...before, refusingCrossSite((req) => refuseForeignForm(ctx, req))] : before,
+      before: ctx.settings.pagesEnabled ? [...before, refusingCrossSite((req) => refuseCrossSite(ctx, req))] : before,
       ...(sharesPath && { when: isForm }),
       handle: async (req, res) => {
         const sent = await readForm(req, res)
@@ -132,13 +134,13 @@ export function linkPage(
           const after = (await redeem(click)) ?? { page: done }
           if ('answer' in after) return after.answer()
           if ('resetToken' in after) return sendSeeOther(res, `${ctx.prefix}/password-reset/${after.resetToken}`)
-          sendPage(ctx, req, res, 200, after.page, { items: after.items ?? [] })
+          sendPage(ctx, req, res, 200, after.page, after)
         } catch (error) {
           if (!(error instanceof ValidationError) && !isWrongPassword(error)) throw error
           // The link is still valid, because the service checks the password policy and the old password before it invalidates the link.
-          const { password = null, items = [], problem } = await look(click.token, click)
+          const { problem, ...needs } = await look(click.token, click)
           const why = whyOf(ctx, click.locale, error, problem)
-          sendPage(ctx, req, res, 400, form, { password, items, problem: why, formTargets })
+          sendPage(ctx, req, res, 400, form, { ...needs, problem: why, formTargets })
         }
       },
       onError,

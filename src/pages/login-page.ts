@@ -1,11 +1,12 @@
 import { type Html, html } from '../http/html'
-import { card, checkbox, field, form, hidden, linkButton, or, type Part, problem } from './elements'
+import { card, checkbox, field, form, hidden, linkButton, or, problem } from './elements'
 import type { FormState } from './form-state'
+import type { ShownProvider } from './provider-marks'
 import type { Reader } from './reader'
 
 export interface LoginView {
-  /** The ways to log in that have fields. Each way has its own form. */
-  readonly forms: readonly Html[]
+  /** The form with the address. Null: nobody logs in by address. */
+  readonly form: Html | null
   readonly links: readonly Html[]
   /** The link to the sign-up page; null if nobody can sign up. */
   readonly signUp: string | null
@@ -13,7 +14,7 @@ export interface LoginView {
   readonly current: { readonly email: string; readonly back: string } | null
 }
 
-export function loginPage(reader: Reader, state: FormState, { forms, links, signUp, current }: LoginView): Html {
+export function loginPage(reader: Reader, state: FormState, { form, links, signUp, current }: LoginView): Html {
   return card(
     html`<h1>${reader.text('login.title')}</h1>
 `,
@@ -22,9 +23,9 @@ export function loginPage(reader: Reader, state: FormState, { forms, links, sign
       html`<p class="note">${reader.text('login.switch', { email: current.email })}</p>
 <p class="below"><a href="${current.back}">${reader.text('login.back', { email: current.email })}</a></p>
 `,
-    forms.length + links.length === 0 ? html`<p class="lead">${reader.text('login.none')}</p>` : null,
-    ...separated(reader, forms),
-    forms.length > 0 && links.length > 0 ? or(reader) : null,
+    form === null && links.length === 0 ? html`<p class="lead">${reader.text('login.none')}</p>` : null,
+    form,
+    form !== null && links.length > 0 ? or(reader) : null,
     links.length === 0 ? null : html`<div class="ways">${links}</div>`,
     signUp === null
       ? null
@@ -32,83 +33,71 @@ export function loginPage(reader: Reader, state: FormState, { forms, links, sign
   )
 }
 
-function separated(reader: Reader, forms: readonly Html[]): Part[] {
-  return forms.flatMap((each, index) => (index === 0 ? [each] : [or(reader), each]))
+/** The ways to log in by the address field. */
+export interface AddressLogin {
+  readonly returnTo: string | null
+  readonly hasPasskeys: boolean
+  /** The link to the page for a forgotten password. Null: the form asks for no password. */
+  readonly forgot: string | null
+  /** What the mail of a login by email carries. Null: there is no login by email. */
+  readonly mails: 'link' | 'code' | null
+  /** True if a login by email also creates an account. */
+  readonly signsUp: boolean
 }
 
-/** Returns the form for email and password. `forgot` is null if the app cannot reset passwords. */
-export function passwordLogin(
-  reader: Reader,
-  state: FormState,
-  { returnTo, hasPasskeys, forgot }: { returnTo: string | null; hasPasskeys: boolean; forgot: string | null },
-): Html {
+/** Returns the form with the address: one field for a password and for a mail. Each way has its own button. */
+export function addressLogin(reader: Reader, state: FormState, view: AddressLogin): Html {
+  const { returnTo, hasPasskeys, forgot, mails, signsUp } = view
+  const takesPassword = forgot !== null
+  const request = mails && { action: reader.href('/email-login/request'), label: reader.text(`login.email_${mails}`) }
+  const hint = !mails
+    ? null
+    : signsUp
+      ? 'login.by_email_new'
+      : takesPassword
+        ? (`login.by_${mails === 'code' ? 'code' : 'email'}_lead` as const)
+        : null
   return form({
-    action: reader.href('/login'),
+    action: takesPassword || !request ? reader.href('/login') : request.action,
     fields: [
       hidden('return_to', returnTo),
       field(reader, state, {
         name: 'email',
         label: reader.text('field.email'),
         type: 'email',
-        autocomplete: userName(hasPasskeys),
+        // A browser offers passkeys only in a field with the value `webauthn`.
+        autocomplete: hasPasskeys ? 'username webauthn' : 'username',
         isFirst: true,
+        ...(hint && !takesPassword && { hint: reader.text(hint) }),
       }),
-      field(reader, state, { name: 'password', label: reader.text('field.password'), type: 'password', autocomplete: 'current-password' }),
-      forgot === null
-        ? null
-        : html`<p class="hint"><a href="${forgot}">${reader.text('login.forgot')}</a></p>
+      ...(takesPassword ? passwordFields(reader, state, forgot) : []),
+    ],
+    button: takesPassword || !request ? reader.text('login.button') : request.label,
+    after:
+      takesPassword && request
+        ? [
+            html`<p class="or">${reader.text('login.or')}</p>
+<button type="submit" class="second" formaction="${request.action}" formnovalidate aria-describedby="email-login-hint">${request.label}</button>
+<p class="hint" id="email-login-hint">${hint && reader.text(hint)}</p>
 `,
-      checkbox(state, { name: 'remember', label: reader.text('field.remember'), isChecked: true }),
-    ],
-    button: reader.text('login.button'),
+          ]
+        : [],
   })
 }
 
-/** Returns the `autocomplete` value of the address field. A browser offers passkeys only in a field with the value `webauthn`. */
-function userName(hasPasskeys: boolean): string {
-  return hasPasskeys ? 'username webauthn' : 'username'
-}
-
-/** Returns the form that requests a mail to log in. `mails` is the content of the mail. */
-export function emailLogin(
-  reader: Reader,
-  state: FormState,
-  {
-    returnTo,
-    mails,
-    hasPasskeys,
-    isOnly,
-    signsUp,
-  }: { returnTo: string | null; mails: 'link' | 'code'; hasPasskeys: boolean; isOnly: boolean; signsUp: boolean },
-): Html {
-  const hint = signsUp
-    ? reader.text('login.by_email_new')
-    : isOnly
-      ? null
-      : reader.text(`login.by_${mails === 'code' ? 'code' : 'email'}_lead`)
-  return form({
-    action: reader.href('/email-login/request'),
-    fields: [
-      hidden('return_to', returnTo),
-      field(reader, state, {
-        name: 'email',
-        id: isOnly ? 'email' : 'email-login',
-        label: reader.text('field.email'),
-        type: 'email',
-        autocomplete: isOnly ? userName(hasPasskeys) : 'email',
-        isFirst: isOnly,
-        ...(hint !== null && { hint }),
-      }),
-    ],
-    button: reader.text(mails === 'code' ? 'login.email_code' : 'login.email_link'),
-    ...(!isOnly && { look: 'second' as const }),
-  })
+function passwordFields(reader: Reader, state: FormState, forgot: string): Html[] {
+  return [
+    field(reader, state, { name: 'password', label: reader.text('field.password'), type: 'password', autocomplete: 'current-password' }),
+    html`<p class="hint"><a href="${forgot}">${reader.text('login.forgot')}</a></p>
+`,
+    checkbox(state, { name: 'remember', label: reader.text('field.remember'), isChecked: true }),
+  ]
 }
 
 /**
  * Returns the login with a provider as a link. A form does not work here, because `form-action` blocks its redirect to the provider's site.
  */
-export function providerLogin(reader: Reader, provider: { key: string; name: string }, returnTo: string | null): Html {
+export function providerLogin(reader: Reader, provider: ShownProvider, returnTo: string | null): Html {
   const href = reader.href(`/oauth/${provider.key}/login`, { return_to: returnTo })
-  return linkButton(href, reader.text('login.with_provider', { provider: provider.name }), 'second')
+  return linkButton(href, reader.text('login.with_provider', { provider: provider.name }), 'second', provider.mark)
 }

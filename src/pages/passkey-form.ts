@@ -13,13 +13,18 @@ export interface PasskeyForm {
   readonly look?: 'second'
   /** Whether the browser also offers passkeys in the field with the `autocomplete` value `webauthn`. */
   readonly isConditional?: boolean
+  /** The URL where the script gets new options before these expire. */
+  readonly renew?: string
 }
 
 /**
  * Returns a form that the page's script fills with a passkey. The form is hidden until the script finds that the browser supports passkeys.
  */
-export function passkeyForm(reader: Reader, { action, options, challenge, fields = [], button, look, isConditional }: PasskeyForm): Html {
-  const attributes = html` data-passkey="get" data-options="${JSON.stringify(options)}"${isConditional ? html` data-conditional` : null} hidden`
+export function passkeyForm(
+  reader: Reader,
+  { action, options, challenge, fields = [], button, look, isConditional, renew }: PasskeyForm,
+): Html {
+  const attributes = html` data-passkey="get" data-options="${JSON.stringify(options)}"${isConditional ? html` data-conditional` : null}${renew === undefined ? null : html` data-renew="${renew}"`} hidden`
   return html`${form({
     action,
     attributes,

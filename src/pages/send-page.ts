@@ -13,6 +13,8 @@ export interface PageExtras {
   challenge?: PageInput['challenge']
   items?: readonly string[]
   password?: PageInput['password']
+  /** False: the page has no link to the login page. Default true. */
+  hasLoginLink?: boolean
   /** Origins to which the form may redirect. */
   formTargets?: readonly string[]
 }
@@ -27,11 +29,11 @@ export function sendPage(
   res: Response,
   status: number,
   page: LinkPageName,
-  { problem = null, challenge = null, items = [], password = null, formTargets = [] }: PageExtras = {},
+  { problem = null, challenge = null, items = [], password = null, hasLoginLink = true, formTargets = [] }: PageExtras = {},
 ): void {
   const reader = readerOf(ctx, req)
   const styleNonce = randomBytes(16).toString('base64')
-  const { loginUrl } = ctx.settings
+  const loginUrl = hasLoginLink ? ctx.settings.loginUrl : null
   const input: PageInput = { page, locale: reader.lang, problem, items, loginUrl, challenge, password, styleNonce }
   const own = ownPage(ctx, input)
   if (own !== null) return void sendHtml(res, status, own, { styleNonce, formTargets, referrerPolicy: referrerPolicyOf(ctx) })

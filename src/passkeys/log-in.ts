@@ -11,12 +11,16 @@ import { usableAt } from '../step-up/young-credential'
 import type { PasskeyRequestOptions } from '../webauthn/ceremonies'
 import type { PasskeyOptions } from './options'
 
+const secondsInPage = 12 * 3600
+
 /**
  * Returns the options with which a browser can log in with any passkey of this site. The options reveal nothing about an account. Nothing
  * is stored.
+ * @param options.isInPage true for the sign-in page, which may wait for hours on a sleeping machine. The page renews the options in time, but
+ *   not while the machine sleeps
  */
-export function passkeyLoginOptions(ctx: AuthContext): PasskeyOptions<PasskeyRequestOptions> {
-  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'login', null)
+export function passkeyLoginOptions(ctx: AuthContext, { isInPage } = { isInPage: false }): PasskeyOptions<PasskeyRequestOptions> {
+  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'login', null, {}, isInPage ? secondsInPage : undefined)
   return { options: passkeyToolsOf(ctx).webauthn.requestOptions({ challenge, seconds }), challenge: token }
 }
 
@@ -26,7 +30,7 @@ export interface PasskeyLogin {
   /** The `challenge` of the options. */
   challenge: string
   /** The client's key for its rate limit: an IPv4 address, or the first 64 bits of an IPv6 address. Left out: no client is counted. */
-  client?: string | undefined
+  client?: string | null | undefined
   /** False: the session's cookies end when the browser closes. Default true. */
   isPersistent?: boolean | undefined
 }

@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import Joi from 'joi'
+import { clientOf } from '../client-key'
 import type { AuthContext } from '../context'
 import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../device/send-login'
 import { LoginThrottledError, PasskeyRejectedError, TooManyRequestsError } from '../errors'
@@ -16,7 +17,6 @@ import type { LoginChallenge, OpenSession } from '../session/finish-login'
 import { type AnySession, openServerSession } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
 import { originOf } from '../session/session-cookie'
-import { clientKey } from '../throttle/client-key'
 import { logInWithPasskey, passkeyLoginOptions } from './log-in'
 import { loginOptionsSchema, optionsBody } from './options'
 
@@ -98,5 +98,5 @@ function logInBy<Session extends AnySession>(
   { credential, challenge_token: challenge, remember }: LoginBody,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  return logInWithPasskey(ctx, { credential, challenge, client: clientKey(req.ip), isPersistent: remember }, open)
+  return logInWithPasskey(ctx, { credential, challenge, client: clientOf(req), isPersistent: remember }, open)
 }

@@ -2,6 +2,7 @@ import { type AuthContext, unitOfWork } from '../context'
 import { LastLoginMethodError, NotFoundError, UnauthorizedError } from '../errors'
 import { passkeyToolsOf } from '../factor/prove-passkey'
 import type { Locale } from '../http/locale'
+import { announceEnded, endSessionsOpenedBy, forgetMethod } from '../session/end-opened-by'
 import { type Finality, passkeyDigest } from '../step-up/finality'
 import { holdSession } from '../step-up/fresh-session'
 import { hasOtherLoginMethod } from '../step-up/login-methods'
@@ -36,7 +37,8 @@ export interface PasskeyRemoval {
 
 /**
  * Removes a passkey and sends the owner a notice. Locks the user's row first, because every login locks that row too. So after the commit,
- * no login with the passkey can succeed.
+ * no login with the passkey can succeed. Revokes the other sessions that a passkey opened. The rows do not say which passkey, so a session
+ * of another passkey ends too. With the last passkey, the session of the request loses the method.
  * @throws NotFoundError unless the passkey belongs to this account, UnauthorizedError, InvalidTokenError (the session has ended);
  *   LastLoginMethodError (only with `oauthKeepLastLoginMethod`)
  */
@@ -46,19 +48,23 @@ export async function removePasskey(
   id: string,
   { session, isFinal, locale }: PasskeyRemoval = {},
 ): Promise<void> {
-  await announceChange(ctx, userId, { topic: 'passkey_removed', locale }, (leaveUndoPoint) =>
+  const ended = await announceChange(ctx, userId, { topic: 'passkey_removed', locale }, (leaveUndoPoint) =>
     unitOfWork(ctx, async (ctx) => {
       const { passkeys } = passkeyToolsOf(ctx)
       const user = await ctx.store.users.lock(userId)
       if (!user?.isActive) throw new UnauthorizedError()
-      await holdSession(ctx, session)
-      const passkey = (await passkeys.listForUser(userId)).find((one) => one.id === id)
+      const held = await holdSession(ctx, session)
+      const all = await passkeys.listForUser(userId)
+      const passkey = all.find((one) => one.id === id)
       if (!passkey) throw new NotFoundError()
       const isLast = ctx.settings.oauthKeepLastLoginMethod && !(await hasOtherLoginMethod(ctx, user, 'passkey'))
       if (isLast) throw new LastLoginMethodError()
       await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(passkey), isFinal })
       await passkeys.deleteForUser(userId, id)
+      if (held && all.length === 1) await forgetMethod(ctx, held, 'passkey')
+      return endSessionsOpenedBy(ctx, userId, { amr: 'passkey' }, held)
     }),
   )
+  announceEnded(ctx, userId, ended)
   ctx.events.emit('passkey.removed', { userId, passkeyId: id })
 }

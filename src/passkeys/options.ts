@@ -10,8 +10,15 @@ export interface PasskeyOptions<Options> {
   challenge: string
 }
 
-export function descriptorOf({ credentialId: id, transports }: PasskeyRecord): CredentialDescriptor {
-  return { id, type: 'public-key', ...(transports !== '' && { transports: transports.split(' ') }) }
+/** Returns the descriptors of passkeys. A passkey whose id is stored as a hash has none, because the id itself is unknown. */
+export function descriptorsOf(passkeys: readonly PasskeyRecord[]): CredentialDescriptor[] {
+  return passkeys
+    .filter(({ credentialId }) => !credentialId.includes(':'))
+    .map(({ credentialId: id, transports }) => ({
+      id,
+      type: 'public-key',
+      ...(transports !== '' && { transports: transports.split(' ') }),
+    }))
 }
 
 /** Returns the options with the token as an additional field. Browsers ignore that field. */
@@ -45,4 +52,7 @@ const requestOptions = {
   challenge_token: string,
 }
 export const loginOptionsSchema = shape('PasskeyLoginOptions', requestOptions)
-export const requestOptionsSchema = shape('PasskeyRequestOptions', { ...requestOptions, allowCredentials: descriptors })
+export const requestOptionsSchema = {
+  ...shape('PasskeyRequestOptions', { ...requestOptions, allowCredentials: descriptors }),
+  required: Object.keys(requestOptions),
+}

@@ -9,6 +9,7 @@ import {
   spentChallenge,
 } from '../factor/passkey-challenge'
 import { passkeyToolsOf } from '../factor/prove-passkey'
+import { refusePasskey } from '../factor/refuse-passkey'
 import type { Locale } from '../http/locale'
 import { type Finality, passkeyDigest } from '../step-up/finality'
 import { findActiveUser } from '../step-up/find-active-user'
@@ -17,7 +18,8 @@ import { DuplicateRecordError, type NewPasskey, type PasskeyRecord, type Session
 import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 import { authenticatorName } from '../webauthn/authenticator-names'
 import type { PasskeyCreationOptions, RegisteredCredential } from '../webauthn/ceremonies'
-import { descriptorOf, type PasskeyOptions } from './options'
+import { Refused } from '../webauthn/refused'
+import { descriptorsOf, type PasskeyOptions } from './options'
 import { type PublicPasskey, toPublicPasskey } from './public-passkey'
 
 /** The maximum number of passkeys of an account. */
@@ -49,7 +51,7 @@ export async function passkeyRegistrationOptions(
     challenge,
     seconds,
     user: { id: handle, name: user.email, displayName: user.name ?? user.email },
-    exclude: known.map(descriptorOf),
+    exclude: descriptorsOf(known),
   })
   return { options, challenge: token }
 }
@@ -78,8 +80,16 @@ export interface PasskeyRegistration {
 export async function registerPasskey(ctx: AuthContext, registration: PasskeyRegistration): Promise<PublicPasskey> {
   const { userId, credential, challenge: token, name, locale } = registration
   const open = readPasskeyChallenge(ctx, 'register', ownerOf(registration), token)
-  const found = open && (await passkeyToolsOf(ctx).webauthn.verifyRegistration(credential, open.challenge))
-  if (!open || !found) throw new PasskeyInvalidError()
+  if (!open)
+    return refusePasskey(
+      ctx,
+      'register',
+      new Refused('the challenge has expired, or is of another account or session'),
+      PasskeyInvalidError,
+    )
+  const found = await passkeyToolsOf(ctx)
+    .webauthn.verifyRegistration(credential, open.challenge)
+    .catch((error: unknown) => refusePasskey(ctx, 'register', error, PasskeyInvalidError))
   const row = passkeyRow(ctx, userId, found, { handle: String(open.carries['handle']), name: name ?? authenticatorName(found.aaguid) })
   const passkey = await announceChange(ctx, userId, { topic: 'passkey_added', locale }, (leaveUndoPoint) =>
     againAfterRace(() => unitOfWork(ctx, (ctx) => insert(ctx, registration, { open, row, leaveUndoPoint }))),

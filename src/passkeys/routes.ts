@@ -10,6 +10,7 @@ import {
   TooManyRequestsError,
   UnauthorizedError,
 } from '../errors'
+import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { keptRefreshToken } from '../factor/factor-code'
 import { acceptFinal, type FinalFields, finalBody, finalRefusals, passkeyFields } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
@@ -22,8 +23,10 @@ import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { text } from '../http/validate'
+import { clearEndedCookies } from '../session/ended-cookies'
 import { perDelivery } from '../session/per-delivery'
 import { refuseSupersededToken } from '../session/superseded-token'
+import { codeDevice } from '../step-up/code-device'
 import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
 import { factorShown } from '../step-up/require-factor'
 import { provenAddress } from '../step-up/require-proven-address'
@@ -68,11 +71,11 @@ function registrationRoutes(ctx: AuthContext, guards: Guards): Route[] {
         answers: [{ status: 200, description: 'The options for `navigator.credentials.create()`.', schema: creationOptionsSchema }],
         refuses: [UnauthorizedError, AccountInactiveError, PasskeyLimitError, ...finalRefusals(ctx)],
       },
-      before: [...before, provenAddress(ctx), factorShown(ctx), freshSession(ctx)],
+      before: [...before, provenAddress(ctx), factorShown(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
       body: finalBody<FinalFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
-        const isFinal = await acceptFinal(ctx, { userId, session }, body)
+        const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
         const begun = await passkeyRegistrationOptions(ctx, { userId, session, isFinal })
         noteOutcome(res, begun)
         sendJson(res, 200, optionsBody(begun))
@@ -145,17 +148,18 @@ function ownPasskeyRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'DELETE',
       path: '/passkeys/:id',
       describes: {
-        summary: 'Remove a passkey from the account',
+        summary: 'Remove a passkey from the account, and revoke the other sessions that a passkey opened',
         answers: [done],
         refuses: [UnauthorizedError, NotFoundError, LastLoginMethodError, ...finalRefusals(ctx)],
       },
-      before: [...changing, freshSession(ctx)],
+      before: [...changing, aliveSession(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
       body: finalBody<FinalFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
-        const isFinal = await acceptFinal(ctx, { userId, session }, body)
+        const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
         const locale = localeOf(ctx, req)
         await removePasskey(ctx, userId, String(req.params['id']), { session, isFinal, locale })
+        await clearEndedCookies(ctx, req, res)
         sendEmpty(res)
       },
     }),

@@ -5,7 +5,7 @@ import { passkeyToolsOf } from '../factor/prove-passkey'
 import { isStillMeant, readChallenge } from '../session/challenge'
 import type { SessionRecord } from '../store/auth-store'
 import type { PasskeyRequestOptions } from '../webauthn/ceremonies'
-import { descriptorOf, type PasskeyOptions } from './options'
+import { descriptorsOf, type PasskeyOptions } from './options'
 
 /**
  * Returns the options with which a browser can finish the login of `mfaToken` with a passkey of the account. Stores nothing.
@@ -34,5 +34,8 @@ async function optionsFor(ctx: AuthContext, ceremony: Ceremony, owner: Challenge
   const known = await passkeys.listForUser(owner.userId)
   if (known.length === 0) throw new MfaNotEnrolledError()
   const { challenge, token, seconds } = issuePasskeyChallenge(ctx, ceremony, owner)
-  return { options: webauthn.requestOptions({ challenge, seconds, allow: known.map(descriptorOf) }), challenge: token }
+  const allow = descriptorsOf(known)
+  // A passkey without a descriptor may only be used if no list excludes it. The passkey is in the authenticator's own list.
+  const isWhole = allow.length === known.length
+  return { options: webauthn.requestOptions({ challenge, seconds, ...(isWhole && { allow }) }), challenge: token }
 }

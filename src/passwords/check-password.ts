@@ -1,6 +1,7 @@
 import type { Logger } from '../logger'
 import { askHost } from './ask-host'
 import { isGuessable } from './guessable'
+import { normalPassword } from './hash-password'
 import { passwordRefusal } from './password-refusal'
 import type { PasswordPolicy } from './password-types'
 
@@ -15,9 +16,10 @@ import type { PasswordPolicy } from './password-types'
  */
 export async function checkPassword(
   ctx: { passwordPolicy: PasswordPolicy; logger: Logger },
-  password: string,
+  typed: string,
   about: { email: string; name: string | null },
 ): Promise<void> {
+  const password = normalPassword(typed) // as `hashPassword` hashes it
   const { minLength = 12, maxBytes = 1_024, requireComplexity = false } = ctx.passwordPolicy
   if (!password.isWellFormed()) refuse({ rule: 'malformed' })
   if ([...password].length < minLength) refuse({ rule: 'too_short', min: minLength })

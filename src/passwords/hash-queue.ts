@@ -3,10 +3,10 @@ import { ServiceUnavailableError } from '../errors'
 import { createBoundedQueue } from './bounded-queue'
 import type { HashOptions } from './password-types'
 
-/** The default limits. As many hashes run at once as the machine has cores, but at most 4. At most 64 hashes wait. */
+/** The default limits. As many hashes run at once as the machine has cores, but at most 4. At most 64 hashes wait in each lane. */
 export const hashQueueDefaults = { concurrency: () => Math.min(4, availableParallelism()), queue: () => 64 }
 
-/** Runs the task now, or after the earlier tasks. */
+/** Runs the task now, or when its turn comes. */
 export type HashQueue = <T>(work: () => Promise<T>, options?: HashOptions) => Promise<T>
 
 /**
@@ -21,11 +21,11 @@ export function createHashQueue({
   queue?: number
 } = {}): HashQueue {
   const run = createBoundedQueue({ concurrency, queue })
-  return (work, { onBegin, signal } = {}) =>
+  return (work, { onBegin, ...turn } = {}) =>
     run(() => {
       onBegin?.()
       return orBusy(work)
-    }, signal)
+    }, turn)
 }
 
 async function orBusy<T>(work: () => Promise<T>): Promise<T> {

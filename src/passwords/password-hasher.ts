@@ -15,7 +15,7 @@ export interface Argon2idOptions {
   parallelism?: number
   /** How many hashes run at once. Default: the number of cores, at most 4. */
   concurrency?: number
-  /** How many hashes may wait. Default 64. */
+  /** How many hashes may wait: so many of known devices, and so many others. Default 64. */
   queue?: number
 }
 

@@ -29,6 +29,10 @@ export interface HashOptions {
   onBegin?(): void
   /** The signal is aborted when the client disconnects. A hasher with a queue then drops a password that still waits, and rejects. */
   readonly signal?: AbortSignal
+  /** The network of the client: an IPv4 address, or the /48 of an IPv6 address. In a hasher with a queue, networks take turns. */
+  readonly network?: string | undefined
+  /** True: the request comes from a known device of the account, or from a session. A hasher with a queue has a lane of its own for them. */
+  readonly isKnownDevice?: boolean
 }
 
 export type UnreadableHash = 'unknown_format' | 'bcrypt_not_installed'

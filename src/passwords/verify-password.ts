@@ -1,6 +1,7 @@
 import { ServiceUnavailableError } from '../errors'
 import { describeError, type Logger } from '../logger'
-import type { PasswordHasher } from './password-types'
+import { normalPassword } from './hash-password'
+import type { HashOptions, PasswordHasher } from './password-types'
 import { isUnusablePassword } from './unusable-password'
 
 export interface Verification {
@@ -19,18 +20,26 @@ interface Verifier {
  * Verifies the password against the hash. If `hash` is null, no account has the address. The function then verifies a dummy hash with
  * current parameters, so that the time reveals nothing. The function does the same for an unusable password and for an unreadable hash.
  *
+ * The function verifies the password in its normal form (NFC), and as typed if that differs, because an imported hash can be of any form. It
+ * verifies both even if the first matches, so that the time reveals nothing. A hash of the password as typed needs a rehash.
+ *
  * @throws ServiceUnavailableError when the queue is full. Other errors of the hasher are logged, and the login fails.
  */
-export async function verifyPassword(ctx: Verifier, hash: string | null, password: string): Promise<Verification> {
+export async function verifyPassword(
+  ctx: Verifier,
+  hash: string | null,
+  password: string,
+  options: HashOptions = {},
+): Promise<Verification> {
   const failed = { matches: false, needsRehash: false }
   try {
     const stored = readable(ctx, hash)
     if (stored === null) {
-      await ctx.hasher.verify(await ctx.dummyHash(), password)
+      await verifyForms(ctx, await ctx.dummyHash(), password, options)
       return failed
     }
-    const matches: unknown = await orDummy(ctx, password, () => ctx.hasher.verify(stored, password))
-    return matches === true ? { matches, needsRehash: ctx.hasher.needsRehash(stored) } : failed // a host's hasher may return any value
+    const [normal, asTyped] = await orDummy(ctx, password, options, () => verifyForms(ctx, stored, password, options))
+    return normal || asTyped ? { matches: true, needsRehash: !normal || ctx.hasher.needsRehash(stored) } : failed
   } catch (error) {
     if (error instanceof ServiceUnavailableError) throw error
     ctx.logger.error({ error: describeError(error) }, 'doorward: the password hasher failed; the login counts as failed')
@@ -42,13 +51,21 @@ export async function verifyPassword(ctx: Verifier, hash: string | null, passwor
  * Runs `verify`. After any error except ServiceUnavailableError, the function verifies the dummy hash and then throws the error. A hasher
  * fails at once if it cannot read a hash, and the time must not reveal that failure.
  */
-async function orDummy<T>(ctx: Verifier, password: string, verify: () => Promise<T>): Promise<T> {
+async function orDummy<T>(ctx: Verifier, password: string, options: HashOptions, verify: () => Promise<T>): Promise<T> {
   try {
     return await verify()
   } catch (error) {
-    if (!(error instanceof ServiceUnavailableError)) await ctx.hasher.verify(await ctx.dummyHash(), password)
+    if (!(error instanceof ServiceUnavailableError)) await verifyForms(ctx, await ctx.dummyHash(), password, options)
     throw error
   }
+}
+
+/** Verifies the password in its normal form, and as typed if that differs. */
+async function verifyForms({ hasher }: Verifier, hash: string, password: string, options: HashOptions): Promise<readonly boolean[]> {
+  const matches: boolean[] = []
+  const isMatch = (result: unknown) => result === true // a host's hasher may return any value
+  for (const form of new Set([normalPassword(password), password])) matches.push(isMatch(await hasher.verify(hash, form, options)))
+  return matches
 }
 
 /** Returns the hash if the hasher can read it. */

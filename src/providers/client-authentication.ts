@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, KeyObject, randomUUID } from 'node:crypto'
 import { ConfigurationError } from '../errors'
 import type { HttpRequest } from '../http-client'
-import { type SignatureAlgorithm, signJwt } from './jws'
+import { algorithmNamed, type SignatureAlgorithm, signJwt } from './jws'
 import { algorithmsFor } from './verification-key'
 
 /**
@@ -17,8 +17,8 @@ export interface ClientKey {
   privateKey: string | KeyObject
   /** The id of the key, if you registered several. */
   kid?: string
-  /** Default: RS256 for an RSA key, and EdDSA for an Ed25519 key. Default for an EC key, by its curve: ES256, ES384 or ES512. */
-  alg?: SignatureAlgorithm
+  /** Default: RS256 for an RSA key, and EdDSA (also named Ed25519) for an Ed25519 key. Default for an EC key, by its curve: ES256, ES384 or ES512. */
+  alg?: SignatureAlgorithm | 'Ed25519'
 }
 
 /** How this application authenticates at a provider. */
@@ -73,7 +73,8 @@ export function createAuthenticate(
 ): Authenticate {
   const { clientId, clientSecret = '', clientAuthentication = 'client_secret_post', clientKey } = credentials
   const basic = basicCredentials(clientId, clientSecret)
-  const secrets = [clientSecret, basic]
+  // A provider can decode the credentials and encode them again in its response, then without the form encoding.
+  const secrets = [clientSecret, basic, Buffer.from(`${clientId}:${clientSecret}`).toString('base64')]
   if (clientAuthentication === 'client_secret_basic')
     return (form) => ({ request: formRequest(form, { authorization: `Basic ${basic}` }), secrets })
   const key = clientAuthentication === 'private_key_jwt' ? readClientKey(owner, clientKey) : null
@@ -132,7 +133,7 @@ function readClientKey(owner: string, clientKey: ClientKey | undefined): Signing
   const key = importPrivateKey(privateKey)
   if (!key) throw wrong('clientKey.privateKey must be a private key without a passphrase, in PEM or as a KeyObject')
   const possible = algorithmsFor(createPublicKey(key))
-  const chosen = alg === undefined ? possible[0] : possible.find((candidate) => candidate === alg)
+  const chosen = alg === undefined ? possible[0] : possible.find((candidate) => candidate === algorithmNamed(alg))
   if (possible.length === 0) throw wrong('clientKey.privateKey must be RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521, or Ed25519')
   if (chosen === undefined) throw wrong(`clientKey.alg must be one that the key is for: ${possible.join(', ')}`)
   return { key, alg: chosen, kid: kid ?? null }

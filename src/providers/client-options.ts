@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../errors'
 import type { HttpClient } from '../http-client'
 import { type ClientCredentials, checkClientCredentials } from './client-authentication'
+import { algorithmNamed, type IdTokenAlgorithm, SIGNATURE_ALGORITHMS } from './jws'
 import { isPlainObject } from './provider-request'
 
 export interface OAuthClientOptions extends ClientCredentials {
@@ -29,6 +30,11 @@ export interface OAuthClientOptions extends ClientCredentials {
   prompt?: string
   /** Further parameters of the authorization URL, such as `{ hd: 'example.com' }`. You cannot set a parameter that doorward sets. */
   authorizeParams?: Readonly<Record<string, string>>
+  /**
+   * The mark on the provider's button of the built-in pages: one `<svg>` element, at most 8,192 characters. Default: a mark of ours for the
+   * built-in clients. The page shows the text as it is, so never take it from a stranger.
+   */
+  icon?: string
   /** For the built-in clients: URLs that replace the public URLs (GitHub Enterprise, tests). */
   endpoints?: ProviderEndpoints
 }
@@ -52,6 +58,11 @@ export interface KeySetClientOptions extends OAuthClientOptions {
    * with a query.
    */
   responseMode?: 'form_post'
+  /**
+   * The algorithms that the provider may sign id_tokens with. Default: the algorithms of the discovery document. `['HS256']`: the provider
+   * signs with the client secret, which then needs 32 bytes or more. HS256 must be the only algorithm.
+   */
+  idTokenAlgorithms?: readonly IdTokenAlgorithm[]
 }
 
 /** The URLs of a provider. A URL that you set replaces the public URL. */
@@ -89,9 +100,18 @@ export const COMMON_OPTIONS = [
   'reauthenticates',
   'prompt',
   'authorizeParams',
+  'icon',
 ] as const
 
-export const KEY_SET_OPTIONS = [...COMMON_OPTIONS, 'staleIfErrorSeconds', 'maxAgeSeconds', 'loginHint', 'par', 'responseMode'] as const
+export const KEY_SET_OPTIONS = [
+  ...COMMON_OPTIONS,
+  'staleIfErrorSeconds',
+  'maxAgeSeconds',
+  'loginHint',
+  'par',
+  'responseMode',
+  'idTokenAlgorithms',
+] as const
 
 /** Checks the options. @throws ConfigurationError naming the first option that is unknown or malformed; never its value */
 export function checkClientOptions(owner: string, options: OAuthClientOptions, allowed: readonly string[]): void {
@@ -102,7 +122,16 @@ export function checkClientOptions(owner: string, options: OAuthClientOptions, a
     if (!isRight(options[name])) throw new ConfigurationError(`${owner}: ${name} must be ${fix}.`)
   }
   checkClientCredentials(owner, options)
+  if (options.clientAuthentication === 'none') requirePkce(owner, options)
   if (options.redirectUri !== undefined) requireEndpoint(owner, 'redirectUri', options.redirectUri)
+}
+
+/** Without a secret, PKCE alone binds a code to this app (RFC 9700 section 2.1.1). @throws ConfigurationError */
+export function requirePkce(owner: string, { pkce = true }: Pick<OAuthClientOptions, 'pkce'>): void {
+  if (pkce) return
+  throw new ConfigurationError(
+    `${owner}: clientAuthentication: 'none' needs pkce. Remove pkce: false, or use a client secret: otherwise who has a code can use it.`,
+  )
 }
 
 /** Parameters that a login always sets, or that have their own option. */
@@ -136,8 +165,13 @@ const RULES: readonly (readonly [keyof OAuthClientOptions, (value: unknown) => b
     optional((value) => isText(value) && /^[a-z_]+(?: [a-z_]+)*$/.test(String(value))),
     "a word such as 'select_account', or several with blanks between",
   ],
+  ['icon', optional(isSvg), 'one <svg> element of at most 8192 characters'],
   ['authorizeParams', optional(isAuthorizeParams), `an object of strings, without ${OWN_PARAMETERS.join(', ')}`],
 ]
+
+function isSvg(value: unknown): boolean {
+  return isText(value) && String(value).length <= 8_192 && /^\s*<svg[\s>].*<\/svg>\s*$/s.test(String(value))
+}
 
 function isAuthorizeParams(value: unknown): boolean {
   return (
@@ -146,10 +180,9 @@ function isAuthorizeParams(value: unknown): boolean {
 }
 
 /** Checks the options of OpenID Connect. @throws ConfigurationError for an option that is malformed */
-export function checkKeySetOptions(
-  owner: string,
-  { staleIfErrorSeconds, maxAgeSeconds, loginHint, par, scopes, responseMode }: KeySetClientOptions,
-): void {
+export function checkKeySetOptions(owner: string, options: KeySetClientOptions): void {
+  const { staleIfErrorSeconds, maxAgeSeconds, loginHint, par, scopes, responseMode } = options
+  checkAlgorithms(owner, options)
   requireStaleSeconds(owner, staleIfErrorSeconds)
   if (maxAgeSeconds !== undefined && (!Number.isInteger(maxAgeSeconds) || maxAgeSeconds < 0))
     throw new ConfigurationError(`${owner}: maxAgeSeconds must be a whole number from 0.`)
@@ -160,6 +193,26 @@ export function checkKeySetOptions(
   for (const [name, value] of Object.entries({ loginHint, par })) {
     if (value !== undefined && typeof value !== 'boolean') throw new ConfigurationError(`${owner}: ${name} must be true or false.`)
   }
+}
+
+/**
+ * Checks `idTokenAlgorithms`. HS256 is never accepted beside another algorithm, because the key of HS256 is a secret and the other keys are
+ * public (RFC 8725 section 2.1).
+ */
+function checkAlgorithms(owner: string, { idTokenAlgorithms: named, clientSecret = '' }: KeySetClientOptions): void {
+  if (named === undefined) return
+  const isKnown = (name: unknown) => name === 'HS256' || SIGNATURE_ALGORITHMS.some((algorithm) => algorithm === algorithmNamed(name))
+  if (!Array.isArray(named) || named.length === 0 || !named.every(isKnown))
+    throw new ConfigurationError(`${owner}: idTokenAlgorithms must be ['HS256'], or one or more of ${SIGNATURE_ALGORITHMS.join(', ')}.`)
+  if (!named.includes('HS256')) return
+  if (named.length > 1)
+    throw new ConfigurationError(
+      `${owner}: idTokenAlgorithms must not name HS256 beside another algorithm. Name the one that the provider signs this client's id_tokens with.`,
+    )
+  if (Buffer.byteLength(clientSecret) < 32)
+    throw new ConfigurationError(
+      `${owner}: idTokenAlgorithms: ['HS256'] needs a clientSecret of at least 32 bytes. Have the provider give you a longer secret, or sign with RS256 or ES256.`,
+    )
 }
 
 /** Returns the parameters that a client adds to the authorization URL (OpenID Connect Core section 3.1.2.1). */

@@ -2,8 +2,9 @@ import { ConfigurationError, OAuthProviderUnavailableError } from '../errors'
 import { type HttpClient, HttpClientError } from '../http-client'
 import { withOwnMessage } from '../logger'
 import { seeTroubleshooting } from '../troubleshooting'
+import { CLIENT_AUTHENTICATIONS } from './client-authentication'
 import { requireEndpoint } from './client-options'
-import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
+import { algorithmNamed, SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
 import { callProvider, type ProviderAnswer, parseJsonObject } from './provider-request'
 
 /** Facts about a provider, besides its URLs. */
@@ -45,16 +46,24 @@ export interface DiscoveredEndpoints {
  * (section 4.3). Otherwise one provider could claim to be another provider.
  *
  * @param provider names the provider in errors
- * @throws ConfigurationError when the document is of another issuer or names an unusable endpoint
+ * @param needs `idTokens`: the client does not name its algorithms itself. `secretMethod`: the client has a secret, and does not name how it
+ * authenticates. What the client names counts, whatever the document says
+ * @throws ConfigurationError when the document is of another issuer, names an unusable endpoint, or requires what doorward does not support
  * @throws OAuthProviderUnavailableError when the document cannot be read
  */
-export async function readDiscovery(issuer: string, httpClient: HttpClient, provider: string): Promise<Discovery> {
+export async function readDiscovery(
+  issuer: string,
+  httpClient: HttpClient,
+  { provider, needs }: { provider: string; needs: { idTokens: boolean; secretMethod: boolean } },
+): Promise<Discovery> {
   const document = await fetchDocument(issuer, httpClient, provider)
   if (document['issuer'] !== issuer) {
     throw new ConfigurationError(
       `discover: the provider's document names another issuer (providers.${provider}); pass the issuer exactly as the provider spells it.`,
     )
   }
+  const problem = unsupported(document, needs)
+  if (problem) throw new ConfigurationError(`discover: the provider's document ${problem} (providers.${provider}).`)
   return {
     endpoints: endpointsOf(document, issuer),
     facts: {
@@ -77,6 +86,17 @@ export function requireIssuer(issuer: unknown, provider: string): void {
     )
   }
   requireEndpoint('discover', 'issuer', issuer)
+}
+
+function unsupported(document: Record<string, unknown>, needs: { idTokens: boolean; secretMethod: boolean }): string | null {
+  const methods = document['token_endpoint_auth_methods_supported']
+  if (document['dpop_bound_access_tokens'] === true)
+    return 'requires DPoP, which doorward does not support: register this client without DPoP'
+  if (needs.secretMethod && Array.isArray(methods) && !methods.some((method) => CLIENT_AUTHENTICATIONS.includes(method)))
+    return `lists no client authentication that doorward supports (client_secret_jwt is not supported): set clientAuthentication to one of ${CLIENT_AUTHENTICATIONS.join(', ')} that the provider accepts`
+  if (needs.idTokens && algorithmsOf(document['id_token_signing_alg_values_supported']).length === 0)
+    return `lists no id_token algorithm that doorward accepts: have the provider sign with one of ${SIGNATURE_ALGORITHMS.join(', ')}, or set idTokenAlgorithms: ['HS256'] if it signs with the client secret`
+  return null
 }
 
 function endpointsOf(document: Record<string, unknown>, issuer: string): DiscoveredEndpoints {
@@ -144,5 +164,6 @@ function authenticationOf(supported: unknown = ['client_secret_basic']): Discove
 
 /** Returns the listed algorithms that doorward supports. If the document has no list, returns all supported algorithms. */
 function algorithmsOf(supported: unknown): readonly SignatureAlgorithm[] {
-  return Array.isArray(supported) ? SIGNATURE_ALGORITHMS.filter((algorithm) => supported.includes(algorithm)) : SIGNATURE_ALGORITHMS
+  const listed = Array.isArray(supported) ? supported.map(algorithmNamed) : SIGNATURE_ALGORITHMS
+  return SIGNATURE_ALGORITHMS.filter((algorithm) => listed.includes(algorithm))
 }

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import { OAuthTokenAudienceMismatchError } from '../errors'
-import type { SignatureAlgorithm } from './jws'
-import type { KeySet } from './key-set'
-import { checkClaims, readHeader, refused, type TokenClaims, verifySignature } from './signed-token'
+import type { IdTokenAlgorithm } from './jws'
+import { type KeySet, verifyByKeySet } from './key-set'
+import { checkClaims, readHeader, refused, type TokenClaims } from './signed-token'
 
 export interface InHandRules {
   /** `clientId` and `extraAudiences`. */
   accepted: readonly string[]
   acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
   keySet: KeySet
-  /** The accepted signature algorithms: the algorithms that the provider lists. */
-  algorithms: readonly SignatureAlgorithm[]
+  /** The accepted signature algorithms: the algorithms that the client names, or else the algorithms that the provider lists. */
+  algorithms: readonly IdTokenAlgorithm[]
   /** The nonce that the app sent. Null: the app sent no nonce. */
   nonce: string | null
   now: Date
@@ -31,7 +31,7 @@ const oldestSeconds = 600
  */
 export async function verifyIdTokenInHand(idToken: string, rules: InHandRules): Promise<TokenClaims> {
   const header = readHeader(idToken, rules.algorithms)
-  const signed = verifySignature(idToken, (await rules.keySet.find(header)).key, header.alg)
+  const signed = await verifyByKeySet(rules.keySet, idToken, header)
   const claims = checkClaims(signed, { acceptsIssuer: rules.acceptsIssuer, required: ['aud', 'iat'], now: rules.now })
   refuseOtherThanIdTokens(header.typ, claims)
   requireParties(claims, rules.accepted)

@@ -1,8 +1,8 @@
 import { AppError } from '../errors'
-import type { SignatureAlgorithm } from './jws'
-import type { KeySet } from './key-set'
+import type { IdTokenAlgorithm } from './jws'
+import { type KeySet, verifyByKeySet } from './key-set'
 import { unusableIdentity } from './provider-refusal'
-import { checkClaims, readHeader, readUnverifiedClaims, reasonOf, refused, type TokenClaims, verifySignature } from './signed-token'
+import { checkClaims, readHeader, readUnverifiedClaims, reasonOf, refused, type TokenClaims } from './signed-token'
 
 export interface IdTokenRules {
   clientId: string
@@ -11,8 +11,8 @@ export interface IdTokenRules {
   keySet: KeySet | null
   /** The nonce of the authorization request; undefined: the request had no nonce. */
   nonce: string | undefined
-  /** The accepted signature algorithms: the algorithms that the provider lists. */
-  algorithms: readonly SignatureAlgorithm[]
+  /** The accepted signature algorithms: the algorithms that the client names, or else the algorithms that the provider lists. */
+  algorithms: readonly IdTokenAlgorithm[]
   /** True: the id_token came from our own code exchange, so an attacker cannot have made the id_token. */
   isOwnExchange: boolean
   provider: string
@@ -28,9 +28,8 @@ export interface IdTokenRules {
 export async function verifyIdToken(idToken: string, rules: IdTokenRules): Promise<TokenClaims> {
   try {
     const header = readHeader(idToken, rules.algorithms)
-    const claims = rules.keySet
-      ? verifySignature(idToken, (await rules.keySet.find(header, rules)).key, header.alg)
-      : readUnverifiedClaims(idToken)
+    const { keySet, isOwnExchange } = rules
+    const claims = keySet ? await verifyByKeySet(keySet, idToken, header, { isOwnExchange }) : readUnverifiedClaims(idToken)
     const checked = checkClaims(claims, { acceptsIssuer: rules.acceptsIssuer, required: ['aud', 'iat'], now: rules.now })
     checkAudience(checked, rules.clientId)
     if (rules.nonce !== undefined && checked['nonce'] !== rules.nonce)

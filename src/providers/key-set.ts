@@ -1,9 +1,11 @@
+import { createSecretKey } from 'node:crypto'
 import { OAuthProviderUnavailableError } from '../errors'
 import { type HttpClient, HttpClientError } from '../http-client'
 import { withOwnMessage } from '../logger'
+import type { IdTokenAlgorithm } from './jws'
 import { callProvider, isPlainObject, parseJsonObject } from './provider-request'
 import { createRetryClock } from './retry-clock'
-import { refused, type TokenHeader } from './signed-token'
+import { refused, type TokenHeader, verifySignature } from './signed-token'
 import { isSamePublicKey, readVerificationKey, type VerificationKey } from './verification-key'
 
 export interface KeySetOptions {
@@ -27,10 +29,13 @@ export interface KeySet {
    * not fetch during the cooldown after the last such fetch. For a token from our own exchange, the cooldown is only 5 seconds, because a
    * provider can change its keys right after the last fetch. The short cooldown is safe, because an attacker cannot make such a token.
    *
+   * A token without `kid` gets the key only if the set has one key (OpenID Connect Core section 10.1). `isRefused`: that key did not sign the
+   * token, so `find` treats the token like one with an unknown `kid`.
+   *
    * @throws OAuthTokenRejectedError when the set has no such key, or has it in an unusable form
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key
    */
-  find(header: KeyName, asked?: { isOwnExchange: boolean }): Promise<VerificationKey>
+  find(header: KeyName, asked?: KeyQuestion): Promise<VerificationKey>
   /**
    * Returns the key like `find`, but at once: without a promise and without a fetch. Null: call `find`. If a later fetch returns an
    * unchanged key, the key stays the same object.
@@ -41,11 +46,19 @@ export interface KeySet {
 }
 
 /** The parts of a token's header that identify its key. */
-type KeyName = Pick<TokenHeader, 'alg' | 'kid'>
+type KeyName = Pick<TokenHeader<IdTokenAlgorithm>, 'alg' | 'kid'>
+
+interface KeyQuestion {
+  isOwnExchange?: boolean
+  isRefused?: boolean
+}
 
 interface Keys {
+  /** By `kid`. A key without `kid` has the name ''. */
   usable: ReadonlyMap<string, readonly VerificationKey[]>
   unusable: ReadonlySet<string>
+  /** How many keys the set has, without the keys for encryption. */
+  count: number
 }
 
 const MAX_KEYS = 100
@@ -134,16 +147,42 @@ export function createKeySet(options: KeySetOptions): KeySet {
       const seconds = retry.secondsLeft() ?? Math.min(cooldown, minRefreshIntervalSeconds)
       return Math.max(1, Math.ceil(seconds))
     },
-    async find(header, { isOwnExchange } = { isOwnExchange: false }) {
-      if (header.kid === null) throw refused('the header names no key (kid)')
+    async find(header, { isOwnExchange = false, isRefused = false } = {}) {
       const served = servable()
       const keys = served ?? (await read())
-      if (knows(keys, header.kid)) return pick(keys, header)
+      if (header.kid === null ? !isRefused : knows(keys, header.kid)) return pick(keys, header)
       // If this call has just read the set, it does not read the set again.
       const cooldown = isOwnExchange ? OWN_EXCHANGE_COOLDOWN_SECONDS : minRefreshIntervalSeconds
       const isDone = !retry.hasFailed() && (served === null || isCoolingDown(cooldown))
       return pick(isDone ? keys : await refreshForUnknown(), header)
     },
+  }
+}
+
+/** Returns the client secret as a set of one key, for id_tokens that the provider signs with HS256. */
+export function secretKeySet(clientSecret: string): KeySet {
+  const key: VerificationKey = { key: createSecretKey(clientSecret, 'utf8'), algorithms: [] }
+  return { find: () => Promise.resolve(key), known: () => key, secondsUntilRetry: () => 1 }
+}
+
+/**
+ * Verifies the signature with a key of the set, and returns the claims. A provider can change its key, and a token without `kid` does not
+ * show that. So a failed signature of such a token is a reason to read the set again.
+ *
+ * @throws OAuthTokenRejectedError, OAuthProviderUnavailableError as `find`
+ */
+export async function verifyByKeySet(
+  keySet: KeySet,
+  token: string,
+  header: KeyName,
+  asked: KeyQuestion = {},
+): Promise<Record<string, unknown>> {
+  const { key } = await keySet.find(header, asked)
+  if (header.kid !== null || key.type === 'secret') return verifySignature(token, key, header.alg)
+  try {
+    return verifySignature(token, key, header.alg)
+  } catch {
+    return verifySignature(token, (await keySet.find(header, { ...asked, isRefused: true })).key, header.alg)
   }
 }
 
@@ -155,14 +194,16 @@ function pick(keys: Keys, header: KeyName): VerificationKey {
   const key = only(keys, header)
   if (key) return key
   if (keys.usable.size === 0 && !keys.unusable.has(header.kid ?? '')) throw unreadable('it holds no signing key')
+  if (header.kid === null)
+    throw refused(`the header names no key (kid), and the key set has ${keys.count}: have the provider name the key in its tokens`)
   throw refused('the key set has no such key, or not for this algorithm: check jwksUri')
 }
 
 /** Returns the only key with this name and algorithm. Null if two keys match, because the right key is unknown. */
-function only({ usable }: Keys, { kid, alg }: KeyName): VerificationKey | null {
+function only({ usable, count }: Keys, { kid, alg }: KeyName): VerificationKey | null {
   let found: VerificationKey | null = null
-  for (const key of usable.get(kid ?? '') ?? []) {
-    if (!key.algorithms.includes(alg)) continue
+  for (const key of (kid === null ? count === 1 && [...usable.values()].flat() : usable.get(kid)) || []) {
+    if (!key.algorithms.some((algorithm) => algorithm === alg)) continue
     if (found) return null
     found = key
   }
@@ -193,15 +234,21 @@ function unreadable(why: string): OAuthProviderUnavailableError {
 function readKeys(members: unknown[], earlier: Keys | null): Keys {
   const usable = new Map<string, VerificationKey[]>()
   const unusable = new Set<string>()
-  for (const jwk of members) {
-    const kid = isPlainObject(jwk) ? jwk['kid'] : null
-    if (typeof kid !== 'string' || kid === '') continue
+  const forTokens = members.filter((jwk) => !isForEncryption(jwk))
+  for (const jwk of forTokens) {
+    const name = isPlainObject(jwk) ? jwk['kid'] : null
+    const kid = typeof name === 'string' ? name : ''
     const read = readVerificationKey(jwk)
     const key = read && (earlier?.usable.get(kid)?.find((other) => isSameKey(other, read)) ?? read)
     if (key) usable.set(kid, [...(usable.get(kid) ?? []), key])
     else unusable.add(kid)
   }
-  return { usable, unusable }
+  return { usable, unusable, count: forTokens.length }
+}
+
+/** Such a key counts as absent, because the specification drops the keys with `use` equal to `enc`. */
+function isForEncryption(jwk: unknown): boolean {
+  return isPlainObject(jwk) && jwk['use'] === 'enc'
 }
 
 function isSameKey(one: VerificationKey, other: VerificationKey): boolean {

@@ -10,7 +10,7 @@ import { isPlainObject } from './provider-request'
  * @throws OAuthError when the profile has no usable subject
  */
 export function normalizeProfile(provider: string, profile: unknown): OAuthUser {
-  const { subject, email, emailVerified, name, picture, raw } = isPlainObject(profile) ? profile : {}
+  const { subject, email, emailVerified, name, picture, sid, raw } = isPlainObject(profile) ? profile : {}
   return {
     provider,
     subject: requireSubject(provider, subject),
@@ -18,6 +18,7 @@ export function normalizeProfile(provider: string, profile: unknown): OAuthUser 
     emailVerified: verificationOf(emailVerified),
     name: displayName(name),
     picture: pictureUrl(picture),
+    ...(isStorable(sid) && { sid }),
     raw: isPlainObject(raw) ? raw : {},
   }
 }
@@ -31,8 +32,12 @@ export function normalizeProfile(provider: string, profile: unknown): OAuthUser 
  */
 export function requireSubject(provider: string, value: unknown): string {
   const subject = Number.isSafeInteger(value) ? String(value) : value
-  if (typeof subject === 'string' && subject.length >= 1 && subject.length <= 255 && !/[\p{Cc}\p{Cs}]/u.test(subject)) return subject
+  if (isStorable(subject)) return subject
   throw unusableIdentity(provider, 'the provider gave no usable subject')
+}
+
+function isStorable(value: unknown): value is string {
+  return typeof value === 'string' && value.length >= 1 && value.length <= 255 && !/[\p{Cc}\p{Cs}]/u.test(value)
 }
 
 /**

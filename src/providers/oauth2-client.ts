@@ -30,6 +30,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
   readonly tokenUrl: string
   readonly scopes: readonly string[]
   readonly redirectUri?: string
+  readonly icon?: string
   readonly pkce: boolean
   readonly extraAudiences: readonly string[]
   readonly reauthenticates: boolean
@@ -53,6 +54,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
     this.tokenUrl = tokenUrl
     this.scopes = Object.freeze([...(options.scopes ?? defaults.scopes)])
     if (options.redirectUri !== undefined) this.redirectUri = options.redirectUri
+    if (options.icon !== undefined) this.icon = options.icon
     this.pkce = options.pkce ?? true
     this.reauthenticates = options.reauthenticates === true
     this.authorizeParams = authorizeParamsOf(options)

@@ -3,7 +3,7 @@ import { HttpClientError } from '../http-client'
 import type { Authenticate } from './client-authentication'
 import { type CallLimits, limitInFlight } from './in-flight'
 import type { CodeExchange, OAuthTokens } from './provider-client'
-import { providerRefusal, providerUnavailable, tokenRefusal } from './provider-refusal'
+import { providerRefusal, providerUnavailable, tokenRefusal, unusableTokens } from './provider-refusal'
 import { callProvider, type ProviderAnswer, parseJsonList, parseJsonObject } from './provider-request'
 
 /** The data for requests to one provider. */
@@ -31,14 +31,21 @@ export function connectTo(known: Omit<ProviderConnection, 'limits'>): ProviderCo
 /**
  * Exchanges a code for tokens (RFC 6749 section 4.1.3). Never sends the code again, because the provider accepts a code only once.
  *
+ * @param idTokenSuffices true: the response may have an id_token only, as of Azure AD B2C. The access token is then empty
  * @throws OAuthError unless the response is 2xx and a JSON object with a bearer access token and no `error`
  */
-export async function requestTokens(connection: ProviderConnection, input: CodeExchange): Promise<OAuthTokens> {
+export async function requestTokens(
+  connection: ProviderConnection,
+  input: CodeExchange,
+  { idTokenSuffices } = { idTokenSuffices: false },
+): Promise<OAuthTokens> {
   const { request, secrets } = connection.authenticate(tokenForm(input))
   const { answer, failure } = await askProvider(connection, connection.tokenUrl, { ...request, purpose: 'callback' })
-  const tokens = answer && isSuccess(answer) ? readTokens(parseJsonObject(answer.body)) : null
-  if (!tokens) throw tokenRefusal(connection.providerName, answer, [...secrets, input.code, input.codeVerifier], failure)
-  return tokens
+  const raw = answer && isSuccess(answer) ? parseJsonObject(answer.body) : null
+  const fault = raw && faultOf(raw, idTokenSuffices)
+  if (raw && !fault && !isPresent(raw['error'])) return readTokens(raw)
+  const cause = failure ?? (raw && !isPresent(raw['error']) ? unusableTokens(fault) : undefined)
+  throw tokenRefusal(connection.providerName, answer, [...secrets, input.code, input.codeVerifier], cause)
 }
 
 /**
@@ -137,18 +144,25 @@ function tokenForm({ code, redirectUri, codeVerifier }: CodeExchange): URLSearch
   return form
 }
 
-/** Reads a token response (RFC 6749 section 5.1). Returns null if the response is not valid. */
-function readTokens(raw: Record<string, unknown> | null): OAuthTokens | null {
-  if (!raw || isPresent(raw['error'])) return null
+/** Returns what is wrong with a token response (RFC 6749 section 5.1). Null: nothing. The text has no value of the response. */
+function faultOf(raw: Record<string, unknown>, idTokenSuffices: boolean): string | null {
   const { access_token: accessToken, token_type: tokenType, id_token: idToken } = raw
-  if (typeof accessToken !== 'string' || !/^[\x21-\x7e]+$/.test(accessToken)) return null
-  if (typeof tokenType !== 'string' || tokenType.toLowerCase() !== 'bearer') return null
-  if (isPresent(idToken) && typeof idToken !== 'string') return null
+  if (isPresent(idToken) && typeof idToken !== 'string') return 'id_token is not a string'
+  if (!isPresent(accessToken) && idTokenSuffices && textOrNull(idToken) !== null) return null
+  if (!isPresent(accessToken)) return 'access_token is missing: register this client for the authorization code grant'
+  if (typeof accessToken !== 'string' || !/^[\x21-\x7e]+$/.test(accessToken)) return 'access_token has characters that no header can have'
+  if (typeof tokenType !== 'string') return 'token_type is missing'
+  if (tokenType.toLowerCase() === 'bearer') return null
+  if (tokenType.toLowerCase() === 'dpop') return 'token_type is DPoP, which is not supported: register this client without DPoP'
+  return 'token_type is not Bearer, and doorward supports no other type'
+}
+
+function readTokens(raw: Record<string, unknown>): OAuthTokens {
   return {
-    accessToken,
-    tokenType,
+    accessToken: textOrNull(raw['access_token']) ?? '',
+    tokenType: textOrNull(raw['token_type']) ?? 'Bearer',
     refreshToken: textOrNull(raw['refresh_token']),
-    idToken: textOrNull(idToken),
+    idToken: textOrNull(raw['id_token']),
     expiresIn: secondsOrNull(raw['expires_in']),
     scope: textOrNull(raw['scope']),
     raw,

@@ -19,13 +19,15 @@ import {
   KEY_SET_OPTIONS,
   type KeySetClientOptions,
   requireEndpoint,
+  requirePkce,
 } from './client-options'
 import { type DiscoveredEndpoints, type ProviderFacts, readDiscovery, requireIssuer, UNKNOWN_FACTS } from './discovery'
 import { type IdTokenRules, verifyIdToken } from './id-token'
 import { verifyIdTokenInHand } from './id-token-in-hand'
 import { limitInFlight } from './in-flight'
 import { introspect, readTokeninfo } from './inspect-token'
-import { createKeySet, type KeySet } from './key-set'
+import { algorithmNamed, type IdTokenAlgorithm } from './jws'
+import { createKeySet, type KeySet, secretKeySet } from './key-set'
 import { mergeClaims } from './merge-claims'
 import { normalizeProfile, requireSubject } from './normalize-profile'
 import { connectTo, type ProviderConnection, requestTokens } from './oauth2-request'
@@ -77,6 +79,8 @@ interface KnownProvider {
   facts: ProviderFacts
   connection: ProviderConnection
   keySet: KeySet | null
+  /** The keys and algorithms of id_tokens. */
+  idTokens: { keySet: KeySet | null; algorithms: readonly IdTokenAlgorithm[] }
 }
 
 /** A client for any OpenID Connect provider. Make a subclass to read other claims (`parseUser`). */
@@ -85,6 +89,7 @@ export class OidcClient implements ProviderClient {
   readonly clientId: string
   readonly scopes: readonly string[]
   readonly redirectUri?: string
+  readonly icon?: string
   readonly pkce: boolean
   readonly issuer?: string
   readonly extraAudiences: readonly string[]
@@ -116,6 +121,7 @@ export class OidcClient implements ProviderClient {
     this.clientId = options.clientId
     this.scopes = Object.freeze([...(options.scopes ?? ['openid', 'email', 'profile'])])
     if (options.redirectUri !== undefined) this.redirectUri = options.redirectUri
+    if (options.icon !== undefined) this.icon = options.icon
     this.pkce = options.pkce ?? true
     this.reauthenticates = options.reauthenticates === true
     if (options.issuer !== undefined) this.issuer = options.issuer
@@ -212,7 +218,7 @@ export class OidcClient implements ProviderClient {
   async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
     if (this.clientId === '') throw new NotImplementedError(`${this.providerName}: clientId is empty; a code cannot be exchanged.`)
     const { connection } = await this.#known()
-    const tokens = await requestTokens(connection, input)
+    const tokens = await requestTokens(connection, input, { idTokenSuffices: true })
     const claims = tokens.idToken === null ? null : await this.#verify(tokens.idToken, { nonce: input.nonce, isOwnExchange: true })
     this.#requireRecentSignIn(claims)
     this.#verifiedClaims.set(tokens, claims)
@@ -242,13 +248,14 @@ export class OidcClient implements ProviderClient {
    */
   async verifyIdToken(idToken: string, nonce: string | null): Promise<OAuthTokens> {
     const known = await this.#known()
-    const { keySet, ...rules } = this.#rules(known)
+    const { keySet, algorithms } = known.idTokens
+    const rules = this.#rules(known)
     // If the client accepts an empty issuer, its check of the issuer is useless.
     if (!keySet || this.clientId === '' || rules.acceptsIssuer('', {})) {
       throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
     }
     const accepted = [this.clientId, ...this.extraAudiences]
-    const inHand = { ...rules, keySet, accepted, algorithms: known.facts.idTokenAlgorithms, nonce }
+    const inHand = { ...rules, keySet, accepted, algorithms, nonce }
     const claims = await this.#verifications.run('token', () => verifyIdTokenInHand(idToken, inHand))
     const none = { accessToken: '', tokenType: 'bearer', refreshToken: null, expiresIn: null, scope: null, raw: {} }
     const tokens: OAuthTokens = { ...none, idToken, proof: { claims } }
@@ -273,7 +280,7 @@ export class OidcClient implements ProviderClient {
     }
     refuseOtherSubject(tokens.proof, subject)
     const claims = proven && !this.#options.tokenVerifier ? mergeClaims(proven, profile) : profile
-    const user = normalizeProfile(this.providerName, this.parseUser(claims, tokens))
+    const user = normalizeProfile(this.providerName, { ...this.parseUser(claims, tokens), sid: proven?.['sid'] })
     return this.#options.trustEmail === false ? { ...user, emailVerified: null } : user
   }
 
@@ -315,11 +322,17 @@ export class OidcClient implements ProviderClient {
 
   /** Reads the discovery document. The host's options override the document. */
   async #discover(): Promise<KnownProvider> {
-    const { issuer = '' } = this.#options
-    const { endpoints, facts } = await readDiscovery(issuer, this.#httpClient, this.#registeredAs)
+    const { issuer = '', idTokenAlgorithms, clientAuthentication, clientSecret = '' } = this.#options
+    const needs = {
+      idTokens: this.scopes.includes('openid') && idTokenAlgorithms === undefined,
+      secretMethod: clientAuthentication === undefined && clientSecret !== '',
+    }
+    const { endpoints, facts } = await readDiscovery(issuer, this.#httpClient, { provider: this.#registeredAs, needs })
     const given = Object.fromEntries(Object.entries(this.#options).filter(([, value]) => value !== undefined))
     const { clientId } = this.#options
-    return this.#connect({ ...endpoints, ...authenticationOf(this.#options, endpoints), ...given, clientId }, facts)
+    const authentication = authenticationOf(this.#options, endpoints)
+    if (authentication.clientAuthentication === 'none') requirePkce(this.constructor.name, this)
+    return this.#connect({ ...endpoints, ...authentication, ...given, clientId }, facts)
   }
 
   #connect(endpoints: KnownProvider['endpoints'], facts: ProviderFacts): KnownProvider {
@@ -331,7 +344,10 @@ export class OidcClient implements ProviderClient {
     const connection = connectTo({ providerName: this.providerName, clientId, clientSecret, authenticate, tokenUrl, httpClient })
     const stale = staleIfErrorSeconds === undefined ? {} : { staleIfErrorSeconds }
     const keySet = jwksUri === undefined ? null : createKeySet({ jwksUri, httpClient, now, ...stale })
-    return { endpoints, facts, connection, keySet }
+    const named = this.#options.idTokenAlgorithms?.map((name) => algorithmNamed(name) as IdTokenAlgorithm)
+    const algorithms: readonly IdTokenAlgorithm[] = named ?? facts.idTokenAlgorithms
+    const idTokens = { keySet: algorithms.includes('HS256') ? secretKeySet(clientSecret) : keySet, algorithms }
+    return { endpoints, facts, connection, keySet, idTokens }
   }
 
   /**
@@ -349,8 +365,7 @@ export class OidcClient implements ProviderClient {
 
   async #verify(idToken: string, expected: Pick<IdTokenRules, 'nonce' | 'isOwnExchange'>): Promise<Claims> {
     const known = await this.#known()
-    const { idTokenAlgorithms: algorithms } = known.facts
-    return verifyIdToken(idToken, { ...this.#rules(known), ...expected, provider: this.providerName, algorithms })
+    return verifyIdToken(idToken, { ...this.#rules(known), ...known.idTokens, ...expected, provider: this.providerName })
   }
 
   #rules({ keySet }: KnownProvider) {
@@ -397,14 +412,14 @@ export class OidcClient implements ProviderClient {
   async #provenClaims(tokens: OAuthTokens): Promise<Claims | null> {
     const known = this.#verifiedClaims.get(tokens)
     if (known !== undefined || tokens.idToken === null) return known ?? null
-    const { keySet } = await this.#known()
-    if (!keySet) throw unusableIdentity(this.providerName, 'an id_token of unknown origin, and no jwksUri to check it')
+    const { idTokens } = await this.#known()
+    if (!idTokens.keySet) throw unusableIdentity(this.providerName, 'an id_token of unknown origin, and no jwksUri to check it')
     return this.#verify(tokens.idToken, { nonce: undefined, isOwnExchange: false })
   }
 
   async #profileClaims(tokens: OAuthTokens, proven: Claims | null): Promise<Claims> {
     const { tokenVerifier } = this.#options
-    if (proven && tokens.accessToken === '') return proven // an app sent an id_token, so there is no access token for userinfo
+    if (proven && tokens.accessToken === '') return proven // without an access token, userinfo cannot be read
     if (tokenVerifier) return this.#claimsOfAccessToken(tokenVerifier, tokens)
     const known = await this.#known()
     const { userinfoUrl } = known.endpoints

@@ -45,6 +45,8 @@ export interface ProviderClient {
   readonly scopes: readonly string[]
   /** The URL where the provider sends the browser back. Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
   readonly redirectUri?: string
+  /** The mark on the provider's button of the built-in pages: one `<svg>` element. Absent: a mark of ours, or none. */
+  readonly icon?: string
   /** PKCE S256; false for a provider that rejects PKCE. Default true. */
   readonly pkce?: boolean
   /** If the callback has an `iss`, it must equal this issuer (RFC 9207). Absent: doorward does not check `iss`. */

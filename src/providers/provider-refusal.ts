@@ -29,7 +29,12 @@ export function tokenRefusal(
   cause?: Error,
 ): OAuthError {
   const { details } = providerRefusal(provider, answer, secrets)
-  return new OAuthError({ details, cause: answer ? said(answer, { isCredentialStatus: answer.status === 401 }) : cause })
+  return new OAuthError({ details, cause: cause ?? (answer ? said(answer, { isCredentialStatus: answer.status === 401 }) : undefined) })
+}
+
+/** Returns the cause of a refused token response without `error`. `fault` says what is wrong, without a value of the response. */
+export function unusableTokens(fault: string | null): Error {
+  return withOwnMessage(new Error(`token response refused: ${fault}`))
 }
 
 function said({ status, body }: ProviderAnswer, { isCredentialStatus } = { isCredentialStatus: false }): ProviderSaidNo {
@@ -61,7 +66,7 @@ function readableBody(bytes: Buffer, secrets: readonly (string | undefined)[]): 
   // The last bytes that were read can be the beginning of a secret, which no mask finds. So a text as long as the longest secret is removed
   // from the end.
   const shown = bytes.length > MAX_READ_BYTES ? masked.slice(0, -(spelled[0]?.length ?? 0) || undefined) : masked
-  return cut(escapeControls(shown))
+  return cutBody(escapeControls(shown))
 }
 
 /** Masks all secrets in one pass, so that no replacement is searched again. */
@@ -71,13 +76,14 @@ function maskOf(spelled: readonly string[]): (text: string) => string {
   return (text) => maskPatterns(secret ? text.replace(secret, REMOVED) : text)
 }
 
-/** Returns the spellings of a secret in a text: plain, percent-encoded, form-encoded, in JSON, in HTML. */
+/** Returns the spellings of a secret in a text: plain, percent-encoded, form-encoded, in JSON, in HTML, in base64 without padding. */
 function spellings(secret: string | undefined): string[] {
   if (!secret) return []
   const form = new URLSearchParams({ s: secret }).toString().slice(2)
   const html = secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
   const json = JSON.stringify(secret).slice(1, -1)
-  return [...new Set([secret, encodeURIComponent(secret), form, json, json.replaceAll('/', '\\/'), html])]
+  const unpadded = secret.replace(/(?<=[^=])={1,2}$/, '')
+  return [...new Set([secret, encodeURIComponent(secret), form, json, json.replaceAll('/', '\\/'), html, unpadded])]
 }
 
 const longestFirst = (left: string, right: string) => right.length - left.length
@@ -134,7 +140,8 @@ function escapeControls(text: string): string {
   })
 }
 
-function cut(text: string): string {
+/** Returns the beginning of a text: at most 1 KiB of UTF-8, cut between characters. */
+export function cutBody(text: string): string {
   const bytes = Buffer.from(text, 'utf8')
   if (bytes.length <= MAX_BODY_BYTES) return text
   // Moves back to the first byte of a character: the other bytes are 10xxxxxx.

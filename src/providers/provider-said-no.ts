@@ -45,6 +45,8 @@ const advice: Readonly<Record<string, string>> = {
   unsupported_grant_type: 'unsupported_grant_type: allow the authorization code grant for this client at the provider',
   unsupported_response_type: 'unsupported_response_type: allow response type code for this client at the provider',
   bad_verification_code: 'bad_verification_code: the code was used or has expired',
+  invalid_dpop_proof: 'invalid_dpop_proof: doorward does not support DPoP; register this client without DPoP at the provider',
+  use_dpop_nonce: 'use_dpop_nonce: doorward does not support DPoP; register this client without DPoP at the provider',
   server_error: 'server_error: the provider fails; look at its own log, and try again',
   temporarily_unavailable: 'temporarily_unavailable: the provider fails; try again',
 }

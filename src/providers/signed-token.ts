@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { type AppError, OAuthTokenRejectedError } from '../errors'
 import { withOwnMessage } from '../logger'
-import { isSignedBy, type SignatureAlgorithm } from './jws'
+import { algorithmNamed, type IdTokenAlgorithm, isSignedBy, type SignatureAlgorithm } from './jws'
 import { isPlainObject, parseJsonObject } from './provider-request'
 
-export interface TokenHeader {
-  alg: SignatureAlgorithm
+export interface TokenHeader<Algorithm extends IdTokenAlgorithm = SignatureAlgorithm> {
+  alg: Algorithm
   kid: string | null
   typ: string | null
 }
@@ -30,14 +30,22 @@ export const CLOCK_SKEW_SECONDS = 60
  *
  * @throws OAuthTokenRejectedError
  */
-export function readHeader(token: unknown, algorithms: readonly SignatureAlgorithm[]): TokenHeader {
+export function readHeader<Algorithm extends IdTokenAlgorithm>(token: unknown, algorithms: readonly Algorithm[]): TokenHeader<Algorithm> {
   const header = segment(token, 0)
-  const alg = algorithms.find((algorithm) => algorithm === header['alg'])
-  if (alg === undefined) throw refused(`algorithm not in the list: have the provider sign with one of ${algorithms.join(', ')}`)
+  const alg = algorithms.find((algorithm) => algorithm === algorithmNamed(header['alg']))
+  if (alg === undefined) throw refused(unlisted(header['alg'], algorithms))
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64'))
     throw refused('the header has a critical extension that doorward does not know')
   const { kid, typ } = header
-  return { alg, kid: typeof kid === 'string' && kid !== '' ? kid : null, typ: typeof typ === 'string' ? typ : null }
+  if (kid !== undefined && typeof kid !== 'string') throw refused('kid is not a string')
+  return { alg, kid: kid || null, typ: typeof typ === 'string' ? typ : null }
+}
+
+function unlisted(arrived: unknown, algorithms: readonly string[]): string {
+  // Only a short plain name is repeated, because an app or an attacker may have written the header.
+  const name = typeof arrived === 'string' && /^[A-Za-z0-9-]{1,16}$/.test(arrived) ? arrived : 'not a name'
+  const orBySecret = name === 'HS256' ? ". If the provider signs id_tokens with the client secret, set idTokenAlgorithms: ['HS256']" : ''
+  return `algorithm not in the list (alg is ${name}): have the provider sign with one of ${algorithms.join(', ')}${orBySecret}`
 }
 
 /** Returns `typ` from the header of a verified token. Null: the header has no `typ`. */
@@ -52,18 +60,21 @@ export function readUnverifiedClaims(token: unknown): Record<string, unknown> {
 }
 
 /** Verifies the signature, and returns the claims. @throws OAuthTokenRejectedError when `key` did not sign this token with `alg` */
-export function verifySignature(token: string, key: KeyObject, alg: SignatureAlgorithm): Record<string, unknown> {
+export function verifySignature(token: string, key: KeyObject, alg: IdTokenAlgorithm): Record<string, unknown> {
   const claims = segment(token, 1)
-  if (!isSignedBy(token, key, alg)) throw refused('the signature is not valid: check that jwksUri belongs to this provider')
+  if (!isSignedBy(token, key, alg))
+    throw refused(`the signature is not valid: check ${alg === 'HS256' ? 'clientSecret' : 'that jwksUri belongs to this provider'}`)
   return claims
 }
 
 /** Checks the issuer, the subject, the times and the required claims. @throws OAuthTokenRejectedError */
 export function checkClaims(claims: Record<string, unknown>, rules: ClaimRules): TokenClaims {
-  const { iss, sub, exp } = claims
+  const { iss, exp } = claims
+  const sub = Number.isSafeInteger(claims['sub']) ? String(claims['sub']) : claims['sub']
   const seconds = rules.now.getTime() / 1000
   if (typeof iss !== 'string' || iss === '' || !rules.acceptsIssuer(iss, claims))
     throw refused('iss is not the issuer: set issuer exactly as the provider spells it in its tokens')
+  if (typeof sub === 'number') throw refused('sub is a number that JavaScript cannot hold exactly: have the provider send it as a string')
   if (typeof sub !== 'string' || sub === '') throw refused('sub is missing')
   if (typeof exp !== 'number' || !Number.isFinite(exp)) throw refused('exp is missing')
   if (exp <= seconds) throw refused(`expired ${Math.ceil(seconds - exp)} s ago (exp): ${clocks}`)

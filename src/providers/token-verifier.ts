@@ -2,9 +2,9 @@ import { ConfigurationError } from '../errors'
 import { createHttpClient, type HttpClient } from '../http-client'
 import { requireAccessToken } from './access-token-kind'
 import { requireEndpoint, requireStaleSeconds } from './client-options'
-import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
-import { createKeySet } from './key-set'
-import { checkClaims, readHeader, type TokenClaims, verifySignature } from './signed-token'
+import { algorithmNamed, SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
+import { createKeySet, verifyByKeySet } from './key-set'
+import { checkClaims, readHeader, type TokenClaims } from './signed-token'
 
 export interface TokenVerifier {
   /**
@@ -56,8 +56,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
   return {
     async verify(token) {
       const header = readHeader(token, algorithms)
-      const { key } = await keySet.find(header)
-      const claims = verifySignature(token, key, header.alg)
+      const claims = await verifyByKeySet(keySet, token, header)
       requireAccessToken(header.typ, claims, { mustSayType: options.typ !== undefined })
       return checkClaims(claims, { acceptsIssuer: (value) => value === issuer, required: requiredClaims, now: now() })
     },
@@ -95,8 +94,9 @@ function checkOptions(options: TokenVerifierOptions): SignatureAlgorithm[] {
   return closedList(options.algorithms)
 }
 
-function closedList(listed: readonly string[]): SignatureAlgorithm[] {
-  if (!isListOfText(listed)) throw missing('algorithms', "an array such as ['RS256']")
+function closedList(named: readonly string[]): SignatureAlgorithm[] {
+  if (!isListOfText(named)) throw missing('algorithms', "an array such as ['RS256']")
+  const listed = named.map((name) => String(algorithmNamed(name)))
   const foreign = listed.some((name) => name.toLowerCase() !== 'none' && !/^HS\d+$/.test(name) && !isSignatureAlgorithm(name))
   const algorithms = listed.filter(isSignatureAlgorithm)
   if (foreign || algorithms.length === 0) throw missing('algorithms', `one or more of ${SIGNATURE_ALGORITHMS.join(', ')}`)

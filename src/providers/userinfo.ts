@@ -1,10 +1,10 @@
 import { AppError, OAuthProviderUnavailableError } from '../errors'
 import { SIGNATURE_ALGORITHMS } from './jws'
-import type { KeySet } from './key-set'
+import { type KeySet, verifyByKeySet } from './key-set'
 import { getClaimsWithBearer, type ProviderConnection } from './oauth2-request'
 import type { OAuthTokens } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
-import { readHeader, reasonOf, refused, verifySignature } from './signed-token'
+import { readHeader, reasonOf, refused } from './signed-token'
 
 type Claims = Record<string, unknown>
 
@@ -44,8 +44,7 @@ export async function readUserinfo(
 async function verifyUserinfo(jwt: string, rules: UserinfoRules, { isOwnExchange }: { isOwnExchange: boolean }): Promise<Claims> {
   const header = readHeader(jwt, SIGNATURE_ALGORITHMS)
   if (!rules.keySet) throw refused('it is a signed JWT, and no jwksUri is set to check it')
-  const { key } = await rules.keySet.find(header, { isOwnExchange })
-  const claims = verifySignature(jwt, key, header.alg)
+  const claims = await verifyByKeySet(rules.keySet, jwt, header, { isOwnExchange })
   const { iss, aud, exp } = claims
   if (iss !== undefined && !(typeof iss === 'string' && rules.acceptsIssuer(iss, claims)))
     throw refused('iss is not the issuer: check issuer')

@@ -1,5 +1,5 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import type { SignatureAlgorithm } from './jws'
+import { algorithmNamed, type SignatureAlgorithm } from './jws'
 import { isPlainObject } from './provider-request'
 
 /** A public key for checking signatures, and the algorithms that it may check. */
@@ -17,7 +17,7 @@ export function readVerificationKey(jwk: unknown): VerificationKey | null {
   if (!isPlainObject(jwk) || !isForSignatures(jwk) || Object.hasOwn(jwk, 'd') || !isOfSaneSize(jwk)) return null
   const key = importKey(jwk)
   const possible = key ? algorithmsFor(key) : []
-  const algorithms = jwk['alg'] === undefined ? possible : possible.filter((algorithm) => algorithm === jwk['alg'])
+  const algorithms = jwk['alg'] === undefined ? possible : possible.filter((algorithm) => algorithm === algorithmNamed(jwk['alg']))
   return key && algorithms.length > 0 ? { key, algorithms } : null
 }
 

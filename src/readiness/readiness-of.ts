@@ -8,6 +8,7 @@ import { checkStoreTables } from '../store/knex/check/check-store-tables'
 import { checkedTablesOf } from '../store/knex/knex-store'
 import { createReadiness, type Readiness } from './readiness'
 import { tableNeeds } from './table-needs'
+import { UNCHECKED } from './unchecked'
 import { withoutIgnored } from './without-ignored'
 
 /** The options of the router that determine the check of the tables. */
@@ -22,7 +23,7 @@ interface Checked {
 /** Starts the check of the store's tables. Returns null if there is nothing to check. */
 export function readinessOf(options: Checked, settings: Settings, logger: Logger, now: () => Date): Readiness | null {
   const { checkTables } = options
-  if (checkTables === false) return null
+  if (checkTables === false || UNCHECKED in globalThis) return null
   const check = checkOf(options, settings, logger)
   const ignore = checkTables?.ignore ?? []
   return check && createReadiness({ check: async () => withoutIgnored(await check(), ignore), logger, now })

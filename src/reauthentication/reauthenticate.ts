@@ -24,7 +24,7 @@ import { addMethods, type KeptTokens, keepServerSession, keepStateless, keepToke
 import type { OpenedServerSession } from '../session/open-session'
 import type { TicketOwner } from '../session/tickets'
 import { findActiveUser } from '../step-up/find-active-user'
-import { holdSession } from '../step-up/fresh-session'
+import { holdSession, requireNewToken } from '../step-up/fresh-session'
 import { needsFactor, takesPassword } from '../step-up/methods'
 import { takeConfirmationTicket } from '../step-up/provider-proof'
 import { withPassword } from '../step-up/with-password'
@@ -55,7 +55,7 @@ export interface Confirming {
   readonly session: SessionRecord | null
   /** The methods of the access token. Used if the session's row has no methods. */
   readonly amr: readonly AuthMethod[]
-  /** The refresh cookie, if the call must replace it. */
+  /** The refresh token of the request. The row becomes fresh, and the token is replaced, only if this is the session's live token. */
   readonly refreshToken: string | null
   /** The known device of the request. Left out or null: no known device. */
   readonly device?: KnownDevice | null
@@ -65,14 +65,16 @@ export type Reauthenticated = KeptTokens | OpenedServerSession
 
 /**
  * Makes a session fresh after the person showed a credential. Does not extend the session. If a second factor has been active for 24 hours,
- * only its code and a passkey count.
+ * only its code and a passkey count. If the request shows the session's live token, the session gets a new token. Otherwise only the new
+ * access token is fresh, because a copy of the session's token must not become fresh.
  *
- * @throws MfaRequiredError, MfaFactorTooNewError, MfaNotEnrolledError (these three count no attempt); InvalidCredentialsError,
- *   MfaCodeInvalidError, PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError; InvalidTokenError (the
- *   session has ended meanwhile)
+ * @throws MfaRequiredError, MfaFactorTooNewError, MfaNotEnrolledError, ReauthenticationRequiredError (these four count no attempt);
+ *   InvalidCredentialsError, MfaCodeInvalidError, PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError;
+ *   InvalidTokenError (the session has ended meanwhile)
  */
 export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: ShownCredentials): Promise<Reauthenticated> {
   requireEnough(ctx, who.user, shown)
+  await requireNewToken(ctx, who)
   const { password, code, emailCode, ticket } = shown
   const { session, amr: asking, user } = who
   const passkey = await provenPasskey(ctx, who, shown)
@@ -179,7 +181,7 @@ export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket'
   sessionId?: string | undefined
   /** The methods of the session. Used if the store keeps no sessions, or if the session's row has no methods. */
   amr?: readonly AuthMethod[] | undefined
-  /** The refresh token of the client's cookie. The call replaces this token, so the old token becomes invalid. */
+  /** The live refresh token of the session. The call replaces this token. Without it, only the new access token is fresh. */
   refreshToken?: string | undefined
 }
 

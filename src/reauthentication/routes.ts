@@ -1,8 +1,9 @@
 import type { Request, RequestHandler } from 'express'
 import Joi from 'joi'
+import { clientOf } from '../client-key'
 import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
-import { findKnownDevice, shownDevice } from '../device/known-device'
+import { previousToken, shownDevice } from '../device/known-device'
 import { takeLinkRequest } from '../device/link-limits'
 import {
   EmailLinkForbiddenError,
@@ -38,9 +39,9 @@ import { type DeliveryLine, perDelivery } from '../session/per-delivery'
 import { sendKept } from '../session/send-kept'
 import { readSessionCookie } from '../session/session-cookie'
 import { ticketOwner } from '../social/bound-attempt'
+import { codeDevice } from '../step-up/code-device'
 import { aliveSession, requestSessionOf } from '../step-up/fresh-session'
 import { mailsCodes } from '../step-up/methods'
-import { clientKey } from '../throttle/client-key'
 import { requestConfirmationCode } from './confirmation-code'
 import { reauthenticate } from './reauthenticate'
 
@@ -51,7 +52,9 @@ interface ReauthenticationBody extends PasskeyFields {
   email_code?: string
   /** The ticket from the callback of `POST /oauth/:provider/reauthenticate`. */
   ticket?: string
-  /** The refresh token that identifies the session, if the access token does not. */
+  /** A refresh token of the account. The client that has it counts as a known device. */
+  previous_token?: string
+  /** The live refresh token of the session, which the answer replaces. It also identifies the session if the access token does not. */
   refresh_token?: string
 }
 
@@ -59,7 +62,7 @@ function answer({ settings }: AuthContext): Answer {
   return {
     status: 200,
     description:
-      'The session is confirmed. The response has a new access token, and `refresh_token` is null. With cookies, the session’s cookie gets a new value.',
+      'The session is confirmed. The response has a new access token. If the request shows the live refresh token of the session, the response also replaces that token. Otherwise `refresh_token` is null, and only the new access token is fresh.',
     schema: {
       oneOf: [loginSchema(settings), shape('FreshSession', { user_id: string, expires_at: instant, mfa_required: flag })],
     },
@@ -102,16 +105,19 @@ function reauthenticationRoute(ctx: AuthContext, guards: Guards, { base, deliver
       // A string of any length and with any characters counts as a wrong code, not as a malformed request.
       ...(mailsCodes(ctx) && { email_code: Joi.string().allow('').optional() }),
       ticket: text(8192).optional(),
+      ...previousToken,
       refresh_token: text(4096).optional(),
     }),
     handle: async (req, res, { password, code, email_code: emailCode, ticket, ...body }) => {
       const { user, session } = requestSessionOf(req)
-      const refreshToken = delivery === 'cookie' ? readRefreshCookie(ctx, req) : null
-      const device = code === undefined ? null : await findKnownDevice(ctx, user.email, shownDevice(ctx, req))
+      // In delivery `both`, the plain route never changes the refresh cookie. A cookie that let the request in gets cookies as the answer.
+      const isByCookie = delivery !== 'bearer' || readCredential(ctx, req)?.from !== 'header'
+      const refreshToken = !isByCookie ? (body.refresh_token ?? null) : delivery === 'cookie' ? readRefreshCookie(ctx, req) : null
+      const device = await codeDevice(ctx, req, { code, ...body })
       const who = { user, session, amr: findAuth(req)?.amr ?? [], refreshToken, device }
       const brought = ticket === undefined ? undefined : { text: ticket, owner: ticketOwner(ctx, req) }
       const shown = { password, code, passkey: shownPasskey(body) ?? undefined, emailCode, ticket: brought }
-      sendKept(ctx, res, await reauthenticate(ctx, who, shown), delivery)
+      sendKept(ctx, req, res, await reauthenticate(ctx, who, shown), delivery === 'bearer' && isByCookie ? 'cookie' : delivery)
     },
   })
 }
@@ -140,7 +146,7 @@ function emailRoute(ctx: AuthContext, guards: Guards, { base, before }: Delivery
       const { user, session } = requestSessionOf(req)
       const locale = localeOf(ctx, req)
       const shown = shownDevice(ctx, req)
-      const device = await takeLinkRequest(ctx, { name: emailName, email: user.email, client: clientKey(req.ip), shown })
+      const device = await takeLinkRequest(ctx, { name: emailName, email: user.email, client: clientOf(req), shown })
       const origin = { ip: req.ip, userAgent: req.headers['user-agent'] }
       await requestConfirmationCode(ctx, { user, session }, { locale, device, ...origin })
       sendJson(res, 202, { message: ctx.texts.say(locale, 'message.code_mailed') })

@@ -1,24 +1,29 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { sessionsOf } from '../session/find-session'
+import { type CookieOfRequest, type RenewedCookie, renewCookie } from '../session/keep-session'
 import { endOtherSessions } from '../session/log-out'
-import { holdSession } from '../step-up/fresh-session'
-import type { SessionRecord } from '../store/auth-store'
+import { type AskingSession, holdSession } from '../step-up/fresh-session'
 
 /**
  * Revokes all sessions of a person except one. Also invalidates what the revoked sessions began: changes of the address, and tickets.
- * Returns the number of revoked sessions.
  * @param session the caller's session, which stays live; if this session has ended meanwhile, nothing is revoked
+ * @param cookie the cookie of the request; its value is replaced
+ * @returns the number of revoked sessions, and the new value of the cookie
  * @throws InvalidTokenError
  */
-export async function revokeOtherSessions(ctx: AuthContext, session: Pick<SessionRecord, 'id' | 'userId'>): Promise<number> {
+export async function revokeOtherSessions(
+  ctx: AuthContext,
+  session: AskingSession,
+  cookie: CookieOfRequest | null = null,
+): Promise<{ count: number; cookie: RenewedCookie | null }> {
   const { userId } = session
-  const count = await unitOfWork(ctx, async (ctx) => {
+  const revoked = await unitOfWork(ctx, async (ctx) => {
     await ctx.store.users.lock(userId)
-    await holdSession(ctx, session)
+    const held = await holdSession(ctx, session)
     const living = await sessionsOf(ctx.store).listForUser(userId, ctx.now())
     await endOtherSessions(ctx, userId, { sessionId: session.id })
-    return living.length - 1
+    return { count: living.length - 1, cookie: await renewCookie(ctx, held, cookie) }
   })
-  ctx.events.emit('session.revoked', { userId, count })
-  return count
+  ctx.events.emit('session.revoked', { userId, count: revoked.count })
+  return revoked
 }

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { cookieOf, setRenewedCookie } from '../device/keep-browser'
 import { NotFoundError, TooManyRequestsError } from '../errors'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
@@ -13,6 +14,7 @@ import { text } from '../http/validate'
 import { clearEndedCookies } from '../session/ended-cookies'
 import type { PublicSession } from '../session/find-session'
 import { listSessions, revokeSession } from '../session/list-sessions'
+import { type DeliveryLine, perDelivery } from '../session/per-delivery'
 import { aliveSession, sessionOf } from '../step-up/fresh-session'
 import type { SessionRecord } from '../store/auth-store'
 import { revokeOtherSessions } from './revoke-other-sessions'
@@ -21,7 +23,7 @@ import { revokeOtherSessions } from './revoke-other-sessions'
 export function sessionListRoutes(ctx: AuthContext, guards: Guards): Route[] {
   if (!ctx.store.sessions) return []
   // `endOthers` comes before `endOne`, because `/sessions/:id` also matches `/sessions/revoke-others` and would answer 405.
-  return [list(ctx, guards), endOthers(ctx, guards), endOne(ctx, guards)]
+  return [list(ctx, guards), ...perDelivery(ctx, (line) => [endOthers(ctx, guards, line)]), endOne(ctx, guards)]
 }
 
 function list(ctx: AuthContext, guards: Guards): Route {
@@ -61,17 +63,18 @@ function endOne(ctx: AuthContext, guards: Guards): Route {
   }
 }
 
-function endOthers(ctx: AuthContext, guards: Guards): Route {
+function endOthers(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
-    path: '/sessions/revoke-others',
+    path: `${base}/sessions/revoke-others`,
     describes: { summary: 'Revoke all sessions of the account except this session', answers: [done], refuses: [TooManyRequestsError] },
-    before: changing(ctx, guards),
+    before: [...before, ...changing(ctx, guards)],
     // If the token has no `sid`, the refresh token identifies the session that stays live.
     body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
     handle: async (req, res) => {
-      await revokeOtherSessions(ctx, ownSession(req))
+      const { cookie } = await revokeOtherSessions(ctx, ownSession(req), cookieOf(ctx, req, delivery))
       await clearEndedCookies(ctx, req, res)
+      setRenewedCookie(ctx, res, cookie)
       sendEmpty(res)
     },
   })

@@ -1,5 +1,6 @@
 import { type AuthMethod, isAuthMethod } from '../amr'
 import { type HostClaims, hostClaimsOf } from '../claims/host-claims'
+import type { Settings } from '../config/every-setting'
 import type { AuthContext } from '../context'
 import { InvalidTokenError, TokenExpiredError, UnauthorizedError } from '../errors'
 import type { AccessKey, JwtAlgorithm } from '../keys'
@@ -75,7 +76,7 @@ export function signAccessToken(
     sub: user.id,
     typ: 'access',
   }
-  return signClaims(key, claims, profile ? 'at+jwt' : 'JWT')
+  return signClaims(key, { ...claims, typ: typeIn(ctx.settings, key) }, profile ? 'at+jwt' : 'JWT')
 }
 
 /** Returns the claim `auth_time` for a time: seconds since 1970. If the time is null, returns 0. */
@@ -97,11 +98,14 @@ function signingKey({ accessKeys: [first] }: Pick<AuthContext, 'accessKeys'>) {
  * Verifies the signature of an access token and returns its claims. Does not use the database.
  * @throws InvalidTokenError (signature, shape, key), TokenExpiredError, UnauthorizedError (a token of another kind)
  */
-export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now' | 'settings'>, token: string): AccessTokenClaims {
+export function verifyAccessToken(
+  ctx: Pick<AuthContext, 'accessKeys' | 'now'> & { readonly settings: Parameters<typeof tokenProfileOf>[0] & RealmSetting },
+  token: string,
+): AccessTokenClaims {
   const header = readTokenHeader(token)
   const key = findAccessKey(ctx.accessKeys, header)
   if (!key) throw new InvalidTokenError()
-  return verifyUnder(key, { token, header }, { now: ctx.now(), profile: tokenProfileOf(ctx.settings) })
+  return verifyUnder(key, { token, header }, { now: ctx.now(), profile: tokenProfileOf(ctx.settings), settings: ctx.settings })
 }
 
 /**
@@ -161,9 +165,9 @@ export function findAccessKey(keys: readonly AccessKey[], { kid, alg }: Pick<Acc
 export function verifyUnder(
   key: VerifyingKey,
   { token, header }: { token: string; header: AccessTokenHeader },
-  { now, profile }: { now: Date; profile: TokenProfile | null },
+  { now, profile, settings }: { now: Date; profile: TokenProfile | null; settings: RealmSetting },
 ): AccessTokenClaims {
-  const claims = readClaims(readSigned(key, token), header, profile)
+  const claims = readClaims(readSigned(key, token), header, { profile, typ: typeIn(settings, header) })
   refuseExpired(claims, now)
   return claims
 }
@@ -178,11 +182,15 @@ export function refuseExpired({ exp }: AccessTokenClaims, now: Date): void {
  * Copies the host's claims except reserved names. `__proto__` is a reserved name, so a claim with that name has no effect. Freezes the
  * claims, because many requests share them.
  */
-function readClaims(payload: unknown, header: AccessTokenHeader, profile: TokenProfile | null): AccessTokenClaims {
+function readClaims(
+  payload: unknown,
+  header: AccessTokenHeader,
+  { profile, typ: ownType }: { profile: TokenProfile | null; typ: string },
+): AccessTokenClaims {
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError({ reason: 'signature' })
   const profileClaims = readProfileClaims(profile, header.typ, payload as Record<string, unknown>)
   const { amr, auth_time: authTime, email, exp, iat, nbf, sid, sub, typ } = payload as Record<string, unknown>
-  if (typ !== 'access') throw new UnauthorizedError({ reason: 'no_access_token' })
+  if (typ !== ownType) throw new UnauthorizedError({ reason: 'no_access_token' })
   if (nbf !== undefined) throw new InvalidTokenError() // our tokens never have `nbf`, so it is not supported
   if (typeof sub !== 'string' || sub.length < 1 || sub.length > 64) throw new InvalidTokenError()
   if (sid !== undefined && (typeof sid !== 'string' || sid.length < 1 || sid.length > 64)) throw new InvalidTokenError()
@@ -199,8 +207,17 @@ function readClaims(payload: unknown, header: AccessTokenHeader, profile: TokenP
     iat: Number(iat),
     ...(sid !== undefined && { sid }),
     sub,
-    typ,
+    typ: 'access',
   })
+}
+
+type RealmSetting = Pick<Settings, 'realm'>
+
+/**
+ * Returns the claim `typ`. The realm is in every derived key. A key of `jwtKeys` is not derived, so that the claim has the realm.
+ */
+function typeIn({ realm }: RealmSetting, { kid }: { kid: string | null }): string {
+  return realm === '' || kid === null ? 'access' : `access:${realm}`
 }
 
 function isSeconds(value: unknown): value is number {

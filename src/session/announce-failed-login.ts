@@ -7,7 +7,7 @@ export interface LoginAttempt {
   userId: string | null
   /** The email address that the person typed, or that the provider returned. */
   email: string | null
-  /** The key of the client: `clientKey(req.ip)`. Null: the login was called without HTTP. */
+  /** The key of the client: `clientOf(req)`. Null: the login was called without HTTP, or the address cannot be read. */
   readonly client: string | null
 }
 

@@ -23,7 +23,7 @@ export interface Challenge extends Login {
 }
 
 export function signChallenge(ctx: AuthContext, user: UserRecord, login: Login): string {
-  const { amr, provider, isYoung = false, destination = null, isPersistent = true } = login
+  const { amr, provider, providerSid, isYoung = false, destination = null, isPersistent = true } = login
   const iat = epochSeconds(ctx.now())
   const [key] = ctx.keys.mfa
   return signPrivateToken(key, {
@@ -34,6 +34,7 @@ export function signChallenge(ctx: AuthContext, user: UserRecord, login: Login):
     iat,
     jti: randomBytes(16).toString('base64url'),
     ...(provider !== null && { prv: provider }),
+    ...(providerSid !== undefined && { psd: providerSid }),
     ...(isYoung && { yng: true }),
     sub: user.id,
     ...(!isPersistent && { tmp: true }),
@@ -48,13 +49,14 @@ export function signChallenge(ctx: AuthContext, user: UserRecord, login: Login):
 export function readChallenge(ctx: AuthContext, token: string): Challenge {
   const claims = readPrivateToken(ctx.keys.mfa, token, { typ: 'mfa', at: ctx.now() })
   if (!claims) throw new MfaTokenInvalidError()
-  const { amr, dig, dst = null, exp, jti, prv = null, sub, tmp, yng } = claims
+  const { amr, dig, dst = null, exp, jti, prv = null, psd, sub, tmp, yng } = claims
   const isText = [dig, jti, sub].every((claim) => typeof claim === 'string' && claim.length > 0)
   if (!isText || !Array.isArray(amr) || !amr.every(isAuthMethod)) throw new MfaTokenInvalidError()
   return {
     userId: String(sub),
     amr,
     provider: prv === null ? null : String(prv),
+    ...(psd !== undefined && { providerSid: String(psd) }),
     isYoung: yng === true,
     isPersistent: tmp !== true,
     idHash: hashOpaqueToken(String(jti)),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
-import { clearCookie } from '../http/cookies'
+import { type CookieScope, clearCookie } from '../http/cookies'
 import type { KeyList } from '../keys'
 import { type ProofCookieContext, placeOf, readProofCookie, setProofCookie } from './proof-cookies'
 
@@ -19,14 +19,21 @@ export interface CsrfBinding {
   read(req: Request): readonly string[]
 }
 
-export function csrfBinding(keys: KeyList, cookieSecure: boolean): CsrfBinding {
-  const [chosen, other] = [contextOf(keys, cookieSecure), contextOf(keys, !cookieSecure)]
+interface BindingOptions {
+  /** Default lax. */
+  readonly sameSite?: CookieScope['sameSite'] | undefined
+  /** Default: the system's clock. */
+  readonly now?: (() => Date) | undefined
+}
+
+export function csrfBinding(keys: KeyList, cookieSecure: boolean, { sameSite, now }: BindingOptions = {}): CsrfBinding {
+  const [chosen, other] = [contextOf(keys, cookieSecure, now), contextOf(keys, !cookieSecure, now)]
   return {
     ensure(req, res) {
       const kept = bindingIn(chosen, req)
       if (kept !== null) return kept
       const value = randomBytes(32).toString('base64url')
-      setProofCookie(chosen, res, name, value, maxAgeSeconds)
+      setProofCookie(chosen, res, name, value, maxAgeSeconds, sameSite && { sameSite })
       return textOf(chosen, value)
     },
     read: (req) => [bindingIn(chosen, req), bindingIn(other, req)].filter((binding) => binding !== null),
@@ -35,19 +42,20 @@ export function csrfBinding(keys: KeyList, cookieSecure: boolean): CsrfBinding {
 
 /**
  * Clears the cookie at a login. Earlier CSRF tokens become invalid, also a token that an attacker planted. `csrfToken()` sets a new cookie.
+ * @param sameSite of the router's cookies: in a frame of another site, browsers ignore the end of a cookie that is not `none`
  */
-export function forgetCsrfBinding(res: Response): void {
+export function forgetCsrfBinding(res: Response, sameSite: CookieScope['sameSite']): void {
   for (const cookieSecure of [true, false]) {
     const { fullName, scope } = placeOf(formOf(cookieSecure), name)
     const isThere = (res.req?.headers.cookie ?? '').split(';').some((pair) => pair.trim().startsWith(`${fullName}=`))
-    if (isThere) clearCookie(formOf(cookieSecure), res, fullName, scope)
+    if (isThere) clearCookie(formOf(cookieSecure), res, fullName, { ...scope, sameSite: cookieSecure ? sameSite : 'lax' })
   }
 }
 
 type Form = ProofCookieContext
 
-function contextOf(keys: KeyList, cookieSecure: boolean): Form {
-  return { ...formOf(cookieSecure), keys: { 'proof-cookie': keys }, now: () => new Date() }
+function contextOf(keys: KeyList, cookieSecure: boolean, now = () => new Date()): Form {
+  return { ...formOf(cookieSecure), keys: { 'proof-cookie': keys }, now }
 }
 
 /** Returns the settings of the cookie. The path is always `/`, because the guard protects the host's pages. */

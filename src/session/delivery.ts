@@ -9,7 +9,7 @@ import { locationOf } from '../http/return-to'
 import { sendJson } from '../http/send'
 import { forgetCsrfBinding } from './csrf-binding'
 import type { TokenPair } from './finish-login'
-import type { KeptTokens } from './keep-session'
+import type { KeptTokens, RenewedTokens } from './keep-session'
 import type { AnyLoginResult, SessionLoginResult } from './open-session'
 import { setSessionCookie } from './session-cookie'
 
@@ -112,7 +112,7 @@ export function sendRefreshed(ctx: AuthContext, res: Response, pair: TokenPair |
 
 export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   if (result.kind !== 'session') return
-  forgetCsrfBinding(res)
+  forgetCsrfBinding(res, ctx.settings.cookieSamesite)
   if ('sessionToken' in result) setSessionCookie(ctx, res, result)
   else setTokenCookies(ctx, res, result)
 }
@@ -121,14 +121,25 @@ export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLogi
 export function setTokenCookies(ctx: AuthContext, res: Response, result: TokenPair | KeptTokens): void {
   const { settings } = ctx
   const { accessToken, refreshToken, refreshTokenExpiresAt, isPersistent = true } = result
-  const lasting = (seconds: number) => (isPersistent ? seconds : null)
   setCookie(ctx, res, settings.accessCookieName, accessToken, {
     ...accessScope(settings),
-    maxAgeSeconds: lasting(settings.accessTokenTtlSeconds),
+    maxAgeSeconds: isPersistent ? settings.accessTokenTtlSeconds : null,
   })
-  if (refreshToken === null || refreshTokenExpiresAt === null) return
-  const refreshSeconds = Math.floor((refreshTokenExpiresAt.getTime() - ctx.now().getTime()) / 1000)
-  setCookie(ctx, res, settings.refreshCookieName, refreshToken, { ...refreshScope(ctx), maxAgeSeconds: lasting(refreshSeconds) })
+  if (refreshToken !== null && refreshTokenExpiresAt !== null)
+    setRefreshCookie(ctx, res, { refreshToken, refreshTokenExpiresAt, isPersistent })
+}
+
+export function setRefreshCookie(
+  ctx: AuthContext,
+  res: Response,
+  { refreshToken, refreshTokenExpiresAt, isPersistent }: RenewedTokens,
+): void {
+  const seconds = Math.floor((refreshTokenExpiresAt.getTime() - ctx.now().getTime()) / 1000)
+  setCookie(ctx, res, ctx.settings.refreshCookieName, refreshToken, { ...refreshScope(ctx), maxAgeSeconds: isPersistent ? seconds : null })
+}
+
+export function readAccessCookie(ctx: AuthContext, req: Request): string | null {
+  return readCookie(ctx, req, ctx.settings.accessCookieName)
 }
 
 export function clearLoginCookies(ctx: AuthContext, res: Response): void {

@@ -12,9 +12,11 @@ export interface Login {
   readonly amr: readonly AuthMethod[]
   /** The name of the provider that verified the person, as in the option `providers`. Null: the login used no provider. */
   readonly provider: string | null
+  /** `sid` of that provider's id_token. Absent: the provider sent none. */
+  readonly providerSid?: string | undefined
   /**
-   * True if a credential of this login was added to an existing account less than 24 hours ago. The credential can log in, but the session
-   * is not fresh until the person shows an older credential.
+   * True if every credential of this login is young (`youngCredentialSeconds`). Young credentials can log in, but the session is not fresh
+   * until the person shows an older credential. A password and a mailed link are never young.
    */
   readonly isYoung?: boolean
   /** The host's claims of the access token. Absent: doorward did not call the host's hook (`claims-of-login.ts`). */
@@ -35,16 +37,20 @@ export interface Login {
 
 /** A browser in which a person logged in to one account. A device does not authenticate anybody. */
 export interface Device {
+  /** Digest of the account's id. With this digest, doorward finds the session of an account in the cookie. */
+  readonly account: string
   /** Digest of the account's address. With this digest, doorward finds the device of an account in the cookie without a query. */
   readonly address: string
   /** A random id. The keys of the rate limits of this browser contain the id. */
   readonly id: string
   /** The session of the login. Null if the store keeps no sessions, or if the person logged out of the session in this browser. */
   readonly sessionId: string | null
-  /** Digest of the password hash and the address. If one of them changes, the device becomes invalid. */
+  /** Digest of the address and of the time when the password was set. If one of them changes, the device becomes invalid. */
   readonly digest: string
   /** When the device expires, in seconds since 1970. */
   readonly end: number
+  /** When the person last showed a credential in this browser, in milliseconds since 1970. */
+  readonly at: number
 }
 
 /** A login in a browser that the account does not know. */

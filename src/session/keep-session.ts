@@ -3,14 +3,13 @@ import type { HostClaims } from '../claims/host-claims'
 import type { AuthContext } from '../context'
 import { InvalidTokenError } from '../errors'
 import { hashOpaqueToken } from '../opaque-token'
-import type { SessionRecord, SessionStore, UserRecord } from '../store/auth-store'
+import type { SessionChanges, SessionRecord, UserRecord } from '../store/auth-store'
 import { signAccessToken } from './access-token'
-import { findByRefreshToken, sessionsOf } from './find-session'
+import { sessionsOf } from './find-session'
 import { lasting, type OpenedSession } from './finish-login'
 import type { OpenedServerSession } from './open-session'
 import { makeSessionToken } from './session-token'
 import { isStillTrusted, readStatelessToken, type StatelessSession, signStatelessToken } from './stateless-refresh-token'
-import { successorOf } from './successor'
 
 /**
  * A session that continues with a new access token. If the request showed the valid refresh token, the session also gets a new refresh
@@ -25,11 +24,14 @@ export interface KeptTokens extends OpenedSession {
 /** The new values of a session that continues. */
 export interface Renewal {
   readonly amr: readonly AuthMethod[]
-  /** The time for the session's row. Undefined: the row stays unchanged. */
+  /**
+   * The time for the session's row, after the person showed a credential. Undefined: the row's time stays. It also stays if the session
+   * gets no new token, because a copy of the old token must not become fresh.
+   */
   readonly authenticatedAt?: Date
   /** The time for `auth_time` of the new access token. Null: `auth_time` is 0. */
   readonly tokenAuthenticatedAt: Date | null
-  /** The refresh token of the request. `keepTokens` ignores an invalid refresh token, and a refresh token of another session. */
+  /** The refresh token of the request. Only the live token of this session counts. */
   readonly refreshToken: string | null
   /** The host's own claims for the new access token. */
   readonly claims: HostClaims
@@ -44,14 +46,14 @@ export function addMethods(
   asking: readonly AuthMethod[],
   shown: readonly AuthMethod[],
 ): readonly AuthMethod[] {
-  const known = session ? amrFromText(session.amr) : []
-  return [...new Set([...(known.length > 0 ? known : asking), ...shown])]
+  const known = session?.amr ? amrFromText(session.amr) : asking
+  return [...new Set([...known, ...shown])]
 }
 
 /**
  * Continues a session of tokens, inside a transaction that has locked the user's row and the session. Does not extend the session. Replaces
  * the refresh token only if the request shows it. So nobody can get a refresh token with an access token alone.
- * @throws InvalidTokenError when a parallel request used the refresh token
+ * @param session the locked row
  */
 export async function keepTokens(
   ctx: AuthContext,
@@ -59,9 +61,13 @@ export async function keepTokens(
   session: SessionRecord,
   { amr, authenticatedAt, tokenAuthenticatedAt, refreshToken, claims }: Renewal,
 ): Promise<KeptTokens> {
-  const sessions = sessionsOf(ctx.store)
-  await sessions.update(session.id, { amr: amrToText(amr), ...(authenticatedAt && { authenticatedAt }) })
-  const successor = refreshToken === null ? null : await rotate(ctx, sessions, session, refreshToken)
+  const renewed = isLiveToken(session, refreshToken) ? newToken(ctx, session) : null
+  const isConfirmed = authenticatedAt !== undefined
+  await updateRow(ctx, session, {
+    ...((renewed || !isConfirmed) && { amr: amrToText(amr) }),
+    ...(renewed && isConfirmed && { authenticatedAt }),
+    ...renewed?.columns,
+  })
   return {
     kind: 'session',
     userId: user.id,
@@ -73,26 +79,70 @@ export async function keepTokens(
       at: ctx.now(),
       claims,
     }),
-    refreshToken: successor,
-    refreshTokenExpiresAt: successor === null ? null : session.expiresAt,
+    refreshToken: renewed?.token ?? null,
+    refreshTokenExpiresAt: renewed ? session.expiresAt : null,
     ...lasting(session),
   }
 }
 
-async function rotate(ctx: AuthContext, sessions: SessionStore, session: SessionRecord, presented: string): Promise<string | null> {
-  const found = await findByRefreshToken({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
-  if (found?.session.id !== session.id) return null
-  const generation = session.generation + 1
-  const successor = successorOf(ctx, presented, { id: session.id, generation })
-  const rotated = await sessions.rotate({
-    tokenHash: hashOpaqueToken(presented),
-    successorHash: hashOpaqueToken(successor),
-    generation,
-    expiresAt: session.expiresAt,
-    at: ctx.now(),
-  })
-  if (rotated?.session.id !== session.id) throw new InvalidTokenError()
-  return successor
+/** Returns true if the text is the refresh token that is valid now. */
+export function isLiveToken({ kind, tokenHash }: SessionRecord, presented: string | null): presented is string {
+  return kind === 'tokens' && presented !== null && hashOpaqueToken(presented) === tokenHash
+}
+
+/**
+ * Returns a random token for a session, and its columns. The generation skips a number, so no token is the immediate predecessor. The grace
+ * period therefore never applies to the old token: its next use revokes the session.
+ */
+function newToken(ctx: AuthContext, { id, kind, generation: old }: SessionRecord) {
+  const generation = old + 2
+  const token = makeSessionToken(ctx.keys['session-token'], kind, { id, generation })
+  return { token, columns: { tokenHash: hashOpaqueToken(token), generation } }
+}
+
+async function updateRow(ctx: AuthContext, { id }: SessionRecord, changes: SessionChanges): Promise<void> {
+  if (Object.keys(changes).length > 0) await sessionsOf(ctx.store).update(id, changes)
+}
+
+/** The new value of the cookie of a session that stays live. */
+export type RenewedCookie = { readonly sessionToken: string; readonly expiresAt: Date; readonly isPersistent: boolean } | RenewedTokens
+
+export interface RenewedTokens {
+  readonly refreshToken: string
+  readonly refreshTokenExpiresAt: Date
+  readonly isPersistent: boolean
+}
+
+/** A session that stays live after a change of the account, and the account after the change. */
+export interface StayingSession {
+  readonly user: UserRecord
+  /** The new value of the session's cookie. Null: the cookie of the request stays. */
+  readonly cookie: RenewedCookie | null
+}
+
+/** Identifies the cookie of a request. Null or absent: the session did not come by a cookie, and its token stays. */
+export interface CookieOfRequest {
+  /** The refresh cookie. Null for a server-side session. */
+  readonly refreshToken: string | null
+}
+
+/**
+ * Gives a session that survives a change a new cookie value, so that a copy of the old cookie dies with the change. Call the function
+ * inside a transaction that has locked the session.
+ * @returns null if the request does not show the live cookie of the session
+ */
+export async function renewCookie(
+  ctx: AuthContext,
+  session: SessionRecord | null,
+  cookie: CookieOfRequest | null | undefined,
+): Promise<RenewedCookie | null> {
+  if (!session || !cookie || (session.kind === 'tokens' && !isLiveToken(session, cookie.refreshToken))) return null
+  const { token, columns } = newToken(ctx, session)
+  await updateRow(ctx, session, columns)
+  const { kind, expiresAt, isPersistent } = session
+  return kind === 'session'
+    ? { sessionToken: token, expiresAt, isPersistent }
+    : { refreshToken: token, refreshTokenExpiresAt: expiresAt, isPersistent }
 }
 
 /** Continues a server-side session. The cookie gets a new value, and the old value becomes invalid. */
@@ -101,14 +151,8 @@ export async function keepServerSession(
   session: SessionRecord,
   { amr, authenticatedAt }: Pick<Renewal, 'amr' | 'authenticatedAt'>,
 ): Promise<OpenedServerSession> {
-  const generation = session.generation + 1
-  const token = makeSessionToken(ctx.keys['session-token'], 'session', { id: session.id, generation })
-  await sessionsOf(ctx.store).update(session.id, {
-    amr: amrToText(amr),
-    ...(authenticatedAt && { authenticatedAt }),
-    tokenHash: hashOpaqueToken(token),
-    generation,
-  })
+  const { token, columns } = newToken(ctx, session)
+  await updateRow(ctx, session, { amr: amrToText(amr), ...(authenticatedAt && { authenticatedAt }), ...columns })
   const { userId, id: sessionId, expiresAt } = session
   return { kind: 'session', userId, amr, sessionId, sessionToken: token, expiresAt, ...lasting(session) }
 }

@@ -4,10 +4,12 @@ import type { AuthContext } from '../context'
 import { type Answer, done, shape, stringOrNull } from '../http/description'
 import { noteOutcome } from '../http/outcome'
 import { sendEmpty, sendJson } from '../http/send'
-import type { SessionKind } from '../store/auth-store'
+import { clearLoginCookies, readAccessCookie, readRefreshCookie, setsTokenCookies } from './delivery'
+import { readDevices } from './device-cookie'
 import { clearEndedCookies } from './ended-cookies'
-import { type LoggedOut, logOut, logOutByMac, logOutSession } from './log-out'
+import { endNamed, endNamedAtOnce, type LoggedOut, type LogoutTokens } from './log-out'
 import { logoutUrlOf } from './logout-url'
+import { clearSessionCookie, readSessionCookie } from './session-cookie'
 
 /** The name of the rate limit of all logout routes. */
 export const logoutLimit = 'logout'
@@ -17,24 +19,17 @@ export interface LogoutRules {
   /** Counts the request. False: the client exceeded the rate limit of the route. */
   isWithinBudget(req: Request): Promise<boolean>
   /**
-   * Ends the unfinished provider logins of this browser. If the logout revoked one session, the function removes that session from the
-   * device cookie, and the browser stays a known device.
-   * @param endedId the id of the revoked session; null if the logout revoked no session, or all sessions of the account
+   * Ends the unfinished provider logins of this browser. Removes the sessions that the logout revoked one by one from the device cookie,
+   * and the browser stays a known device.
    */
-  endOthers(req: Request, res: Response, endedId: string | null): void
-}
-
-/** The session that the request wants to log out. If `token` is null, the request has no token. */
-interface Presented {
-  readonly kind: SessionKind
-  readonly token: string | null
-  readonly allSessions: boolean
+  endOthers(req: Request, res: Response, endedIds: readonly string[]): void
 }
 
 /** The body of every logout route. */
 export interface LogoutBody {
   all_sessions: boolean
   provider_logout: boolean
+  refresh_token?: string
 }
 
 const flag = Joi.boolean().optional().default(false)
@@ -51,21 +46,39 @@ export const logoutAnswers: readonly Answer[] = [
 ]
 
 /**
- * Revokes the session of a logout, before the response is sent. If the client exceeds the rate limit, the function runs at most one
- * statement.
- * @returns the revoked session; its provider is null if the client exceeds the rate limit
+ * Revokes the sessions that the tokens name, before the response is sent. If the client exceeds the rate limit, the function runs at most
+ * one statement, and the result has no provider.
  */
 export async function logOutRequest(
   ctx: AuthContext,
   rules: LogoutRules,
   [req, res]: readonly [Request, Response],
-  presented: Presented,
+  tokens: LogoutTokens,
+  { all_sessions: allSessions }: LogoutBody,
 ): Promise<LoggedOut> {
   const isWithinBudget = await rules.isWithinBudget(req)
-  const ended = await endSession(ctx, presented, isWithinBudget)
-  rules.endOthers(req, res, ended.endedId)
+  const ended = isWithinBudget ? await endNamed(ctx, tokens, { allSessions }) : await endNamedAtOnce(ctx, tokens)
+  rules.endOthers(req, res, ended.endedIds)
   if (isWithinBudget) await clearEndedCookies(ctx, req, res)
   return ended
+}
+
+/** Returns everything in the cookies of a browser that can name its session. */
+export function tokensOfCookies(ctx: AuthContext, req: Request): LogoutTokens {
+  const isByTokens = setsTokenCookies(ctx.settings.tokenDelivery)
+  return {
+    device: readDevices(ctx, req)[0] ?? null,
+    sessionToken: readSessionCookie(ctx, req),
+    refreshToken: isByTokens ? readRefreshCookie(ctx, req) : null,
+    accessToken: isByTokens ? readAccessCookie(ctx, req) : null,
+  }
+}
+
+/** Clears the cookies of a session. The refresh cookie is cleared even if the request does not show it, because of its path. */
+export function clearSessionCookies(ctx: AuthContext, req: Request, res: Response): void {
+  const { tokenDelivery } = ctx.settings
+  if (setsTokenCookies(tokenDelivery)) clearLoginCookies(ctx, res)
+  if (tokenDelivery === 'session' || readSessionCookie(ctx, req) !== null) clearSessionCookie(ctx, res)
 }
 
 /** Sends 204, or 200 if the client asked for the provider's logout URL. */
@@ -74,10 +87,4 @@ export function sendLoggedOut(ctx: AuthContext, res: Response, { provider }: Log
   const logoutUrl = logoutUrlOf(ctx, provider)
   noteOutcome(res, { logoutUrl })
   sendJson(res, 200, { logout_url: logoutUrl })
-}
-
-async function endSession(ctx: AuthContext, { kind, token, allSessions }: Presented, isWithinBudget: boolean): Promise<LoggedOut> {
-  if (token === null) return { endedId: null, provider: null }
-  if (!isWithinBudget) return logOutByMac(ctx, kind, token)
-  return kind === 'tokens' ? logOut(ctx, token, { allSessions }) : logOutSession(ctx, token, { allSessions })
 }

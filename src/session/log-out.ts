@@ -1,78 +1,157 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidTokenError } from '../errors'
-import type { SessionKind, SessionStore, SessionWithUser } from '../store/auth-store'
+import { hashOpaqueToken } from '../opaque-token'
+import type { SessionKind, SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
+import { type AccessTokenClaims, verifyAccessToken } from './access-token'
+import { isOfUser } from './device-cookie'
 import { findByRefreshToken, findBySessionCookie, isAlive, sessionsOf } from './find-session'
-import { readSessionToken } from './session-token'
+import type { Device } from './finish-login'
+import { readQuietly } from './read-quietly'
+import { isOldSessionToken, readSessionToken } from './session-token'
 import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 
 /** The result of a logout. */
 export interface LoggedOut {
-  /** The id of the revoked session. Null: the logout revoked no session, or all sessions of the account. */
-  readonly endedId: string | null
+  /** The ids of the sessions that the logout revoked one by one. Empty: it revoked no session, or all sessions of the account. */
+  readonly endedIds: readonly string[]
   /** The name of the provider that the session was started with, as in the option `providers`. Null: no provider, or unknown. */
   readonly provider: string | null
 }
 
-const nothing: LoggedOut = Object.freeze({ endedId: null, provider: null })
+const nothing: LoggedOut = Object.freeze({ endedIds: [], provider: null })
 
 /**
  * Revokes the session of a refresh token, or every session of its user. A client can repeat the logout, and an unknown token is no error
- * (RFC 7009 section 2.2). The token of an ended session revokes nothing. A stateless token stays valid, because only stored sessions can be
- * revoked.
+ * (RFC 7009 section 2.2). The token of an ended session revokes nothing. A used token revokes only its own session, because an attacker may
+ * have it. A stateless token stays valid, because only stored sessions can be revoked.
  */
-export async function logOut(
-  ctx: AuthContext,
-  presented: string,
-  { allSessions = false }: { allSessions?: boolean } = {},
-): Promise<LoggedOut> {
-  const { sessions } = ctx.store
-  if (!sessions) return logOutStateless(ctx, presented, allSessions)
-  return endPresented(ctx, sessions, await findByAnyRefreshToken(ctx, sessions, presented), allSessions)
+export async function logOut(ctx: AuthContext, refreshToken: string, options: { allSessions?: boolean } = {}): Promise<LoggedOut> {
+  return endNamed(ctx, { refreshToken }, options)
 }
 
 /** Logs out like `logOut`, by the value of a session cookie. */
-export async function logOutSession(
-  ctx: AuthContext,
-  sessionToken: string,
-  { allSessions = false }: { allSessions?: boolean } = {},
-): Promise<LoggedOut> {
-  const sessions = sessionsOf(ctx.store)
-  const found = await findBySessionCookie({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, sessionToken)
-  return endPresented(ctx, sessions, found, allSessions)
+export async function logOutSession(ctx: AuthContext, sessionToken: string, options: { allSessions?: boolean } = {}): Promise<LoggedOut> {
+  sessionsOf(ctx.store)
+  return endNamed(ctx, { sessionToken }, options)
+}
+
+/** The tokens of a request that can name a session for a logout. */
+export interface LogoutTokens {
+  /** The newest entry of the device cookie. */
+  readonly device?: Device | null
+  readonly sessionToken?: string | null
+  readonly refreshToken?: string | null
+  readonly accessToken?: string | null
+}
+
+/** A session that a token with a good MAC or signature names. */
+interface NamedSession {
+  readonly wanted: Parameters<SessionStore['find']>[0]
+  /** Returns true if the token belongs to the session that the store found. */
+  readonly names: (session: SessionRecord) => boolean
+  /** Returns true if the token may also revoke all sessions of the account. A used refresh token and an expired access token may not. */
+  readonly mayEndAll?: (session: SessionRecord) => boolean
 }
 
 /**
- * Revokes one session by one statement, for a client that exceeds its rate limit. The function reads no row, so it emits no event with the
- * user's id. A token without a valid MAC revokes nothing.
+ * Revokes each live session that a token of the request names. `allSessions` acts for one account only: that of the first live session, in
+ * the order device, session cookie, refresh token, access token. The order begins with the device cookie, because another subdomain can
+ * plant each of the other cookies.
  */
-export async function logOutByMac(ctx: AuthContext, kind: SessionKind, presented: string): Promise<LoggedOut> {
-  const token = readSessionToken(ctx.keys['session-token'], kind, presented)
-  const isEnded = token !== null && (await ctx.store.sessions?.revoke({ id: token.id, kind }, ctx.now()))
-  return isEnded ? { endedId: token.id, provider: null } : nothing
+export async function endNamed(ctx: AuthContext, tokens: LogoutTokens, { allSessions = false } = {}): Promise<LoggedOut> {
+  const { sessions } = ctx.store
+  if (!sessions) return logOutStateless(ctx, tokens.refreshToken ?? null, allSessions)
+  const found = await findNamed(ctx, sessions, namedBy(ctx, tokens))
+  const [first] = found
+  if (!first) return nothing
+  const endsAll = allSessions && first.mayEndAll
+  if (endsAll) {
+    await unitOfWork(ctx, (ctx) => endSessions(ctx, first.session.userId))
+    ctx.events.emit('logout', { userId: first.session.userId, allSessions })
+  }
+  const endedIds: string[] = []
+  for (const { session } of found) {
+    if (endsAll && session.userId === first.session.userId) continue
+    if (!(await sessions.revoke({ id: session.id }, ctx.now()))) continue
+    endedIds.push(session.id)
+    ctx.events.emit('logout', { userId: session.userId, allSessions: false })
+  }
+  return { endedIds, provider: first.session.provider }
 }
 
-/** Finds the session of a refresh token, even if the token was used. The owner of a used token is allowed to revoke the session. */
-function findByAnyRefreshToken(ctx: AuthContext, sessions: SessionStore, presented: string): Promise<SessionWithUser | null> {
-  const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented)
-  return token ? sessions.find({ id: token.id }) : findByRefreshToken({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
+/**
+ * Revokes the named sessions by one statement, for a client that exceeds its rate limit. The function reads no row, so it emits no event
+ * with the user's id. A token without a valid MAC or signature revokes nothing.
+ */
+export async function endNamedAtOnce(ctx: AuthContext, tokens: LogoutTokens): Promise<LoggedOut> {
+  const ids = [...new Set(namedBy(ctx, tokens).flatMap(({ wanted }) => ('id' in wanted ? [wanted.id] : [])))]
+  const isEnded = ids.length > 0 && (await ctx.store.sessions?.revoke({ id: ids }, ctx.now()))
+  return isEnded ? { endedIds: ids, provider: null } : nothing
 }
 
-async function endPresented(
-  ctx: AuthContext,
-  sessions: SessionStore,
-  found: SessionWithUser | null,
-  allSessions: boolean,
-): Promise<LoggedOut> {
-  if (!found || !isAlive(found.session, ctx.now())) return nothing
-  const { id, userId, provider } = found.session
-  if (allSessions) await unitOfWork(ctx, (ctx) => endSessions(ctx, userId))
-  else if (!(await sessions.revoke({ id }, ctx.now()))) return nothing
-  ctx.events.emit('logout', { userId, allSessions })
-  return { endedId: allSessions ? null : id, provider }
+/**
+ * Returns true if one of the tokens is ours: its MAC or signature is good. Its session may have ended, its time may be over, and a logout
+ * may have emptied the device entry.
+ */
+export function isAnyOurs(ctx: AuthContext, tokens: LogoutTokens): boolean {
+  const { device = null, refreshToken = null, accessToken = null } = tokens
+  if (device !== null || namedBy(ctx, tokens).length > 0 || readSigned(ctx, accessToken) !== null) return true
+  return !ctx.store.sessions && refreshToken !== null && readQuietly(() => readStatelessToken(ctx, refreshToken, longAgo)) !== null
 }
 
-async function logOutStateless(ctx: AuthContext, presented: string, allSessions: boolean): Promise<LoggedOut> {
-  const userId = await ownerOfStateless(ctx, presented)
+/** A time at which our tokens are not expired. It is not 0, because jsonwebtoken reads 0 as the current time. */
+const longAgo = new Date(1_000)
+
+/** Returns the claims of an access token of ours, also after its end: the person may log out later. */
+function readSigned(ctx: AuthContext, token: string | null): AccessTokenClaims | null {
+  return token === null ? null : readQuietly(() => verifyAccessToken({ ...ctx, now: () => longAgo }, token))
+}
+
+function namedBy(ctx: AuthContext, { device, sessionToken = null, refreshToken = null, accessToken = null }: LogoutTokens): NamedSession[] {
+  const keys = ctx.keys['session-token']
+  const isCurrent = (token: string) => (session: SessionRecord) => session.tokenHash === hashOpaqueToken(token)
+  const byToken = (kind: SessionKind, token: string | null): (NamedSession & { isCurrent: NamedSession['names'] })[] => {
+    if (token === null) return []
+    const id = readSessionToken(keys, kind, token)?.id
+    const names = (session: SessionRecord) => session.kind === kind
+    if (id !== undefined) return [{ wanted: { id }, names, isCurrent: isCurrent(token) }]
+    return isOldSessionToken(token) ? [{ wanted: { tokenHash: hashOpaqueToken(token), kind }, names, isCurrent: isCurrent(token) }] : []
+  }
+  const claims = readSigned(ctx, accessToken)
+  // An expired token may come from an old log. It ends its own session at most.
+  const mayEndAll = () => claims !== null && ctx.now().getTime() < claims.exp * 1000
+  const ofDevice = device?.sessionId == null ? [] : [{ wanted: { id: device.sessionId }, names: isOwnerOf(ctx, device) }]
+  // An old session cookie is no cookie, but a used refresh token still names its session.
+  const ofCookie = byToken('session', sessionToken).map(({ wanted, names, isCurrent }) => ({
+    wanted,
+    names: (session: SessionRecord) => names(session) && isCurrent(session),
+  }))
+  const ofRefresh = byToken('tokens', refreshToken).map(({ isCurrent: mayEndAll, ...named }) => ({ ...named, mayEndAll }))
+  const { sid, sub } = claims ?? {}
+  const ofAccess = sid === undefined ? [] : [{ wanted: { id: sid }, names: (session: SessionRecord) => session.userId === sub, mayEndAll }]
+  return [...ofDevice, ...ofCookie, ...ofRefresh, ...ofAccess]
+}
+
+function isOwnerOf(ctx: AuthContext, device: Device) {
+  return ({ userId }: SessionRecord) => isOfUser(ctx, device, userId)
+}
+
+/** Returns the live sessions, each once. Each distinct session costs one query. */
+async function findNamed(ctx: AuthContext, sessions: SessionStore, named: readonly NamedSession[]) {
+  const rows = new Map<string, SessionWithUser | null>()
+  const found = new Map<string, { session: SessionRecord; mayEndAll: boolean }>()
+  for (const { wanted, names, mayEndAll = () => true } of named) {
+    const key = 'id' in wanted ? wanted.id : wanted.tokenHash
+    if (!rows.has(key)) rows.set(key, await sessions.find(wanted))
+    const session = rows.get(key)?.session
+    if (!session || !names(session) || !isAlive(session, ctx.now()) || found.has(session.id)) continue
+    found.set(session.id, { session, mayEndAll: mayEndAll(session) })
+  }
+  return [...found.values()]
+}
+
+async function logOutStateless(ctx: AuthContext, presented: string | null, allSessions: boolean): Promise<LoggedOut> {
+  const userId = presented === null ? null : await ownerOfStateless(ctx, presented)
   if (userId !== null) ctx.events.emit('logout', { userId, allSessions })
   return nothing
 }

@@ -1,7 +1,7 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { clearCookie, readCookie, setCookie } from '../http/cookies'
+import { type CookieScope, clearCookie, readCookie, setCookie } from '../http/cookies'
 import { findKey, type Keys } from '../keys'
 import { sameText } from '../same-text'
 
@@ -10,7 +10,10 @@ import { sameText } from '../same-text'
  * site. So each value has a MAC. The `__Host-` prefix (RFC 6265bis section 4.1.3.2) also prevents other subdomains from setting the cookie.
  * The MAC covers the cookie's name and its expiry. So a value is invalid in another cookie and after that time.
  */
-export interface ProofCookieContext extends Pick<AuthContext, 'prefix' | 'now'> {
+export interface ProofCookieContext extends ProofReadContext, Pick<AuthContext, 'prefix'> {}
+
+/** The part of the context that reads signed cookies. */
+export interface ProofReadContext extends Pick<AuthContext, 'now'> {
   readonly settings: Pick<AuthContext['settings'], 'cookieDomain' | 'cookieSecure'>
   readonly keys: Pick<Keys, 'proof-cookie'>
 }
@@ -18,6 +21,7 @@ export interface ProofCookieContext extends Pick<AuthContext, 'prefix' | 'now'> 
 /**
  * Sets the cookie `__Host-<name>` with Path=/. If `cookieSecure` is off, sets `<name>` below the prefix.
  * @param value any text; the browser can read the value, so it must not contain a server's secret
+ * @param options.path '/' for a cookie that must reach every path of the host, also if `cookieSecure` is off
  * @param options.sameSite 'none' for a cookie that must come with another site's form; browsers accept 'none' only with `cookieSecure`
  */
 export function setProofCookie(
@@ -26,22 +30,30 @@ export function setProofCookie(
   name: string,
   value: string,
   maxAgeSeconds: number,
-  { sameSite = 'lax' }: { sameSite?: 'lax' | 'none' } = {},
+  { sameSite = 'lax', ...place }: { sameSite?: CookieScope['sameSite']; path?: '/' } = {},
 ): void {
   const { fullName, scope } = placeOf(ctx, name)
   const encoded = Buffer.from(value, 'utf8').toString('base64url')
   const end = String(Math.floor(ctx.now().getTime() / 1000) + maxAgeSeconds)
   const sealed = [encoded, end, macOf(ctx.keys['proof-cookie'][0], fullName, encoded, end)].join('.')
-  setCookie(ctx, res, fullName, sealed, { ...scope, sameSite, maxAgeSeconds })
+  setCookie(ctx, res, fullName, sealed, { ...scope, ...place, sameSite, maxAgeSeconds })
 }
 
 /** Returns the value that we set. Null: the cookie is absent, not ours, expired, or was sent twice. */
-export function readProofCookie(ctx: ProofCookieContext, req: Request, name: string): string | null {
-  const { fullName } = placeOf(ctx, name)
-  const [encoded, end, mac, ...rest] = (readCookie(ctx, req, fullName) ?? '').split('.')
-  if (encoded === undefined || end === undefined || mac === undefined || rest.length > 0) return null
-  const isOurs = findKey(ctx.keys['proof-cookie'], (key) => sameText(macOf(key, fullName, encoded, end), mac)) !== -1
-  return isOurs && Number(end) * 1000 > ctx.now().getTime() ? Buffer.from(encoded, 'base64url').toString('utf8') : null
+export function readProofCookie(ctx: ProofReadContext, req: Request, name: string): string | null {
+  const fullName = fullNameOf(ctx, name)
+  const isOwnCookie = (_name: string, value: string) => isOwnProof(ctx, fullName, value)
+  const value = readCookie({ ...ctx, isOwnCookie }, req, fullName) ?? ''
+  const [encoded = '', end] = value.split('.')
+  return isOwnProof(ctx, fullName, value) && Number(end) * 1000 > ctx.now().getTime()
+    ? Buffer.from(encoded, 'base64url').toString('utf8')
+    : null
+}
+
+function isOwnProof({ keys }: ProofReadContext, fullName: string, value: string): boolean {
+  const [encoded, end, mac, ...rest] = value.split('.')
+  if (encoded === undefined || end === undefined || mac === undefined || rest.length > 0) return false
+  return findKey(keys['proof-cookie'], (key) => sameText(macOf(key, fullName, encoded, end), mac)) !== -1
 }
 
 export function clearProofCookie(ctx: ProofCookieContext, res: Response, name: string): void {
@@ -55,7 +67,11 @@ export function clearProofCookie(ctx: ProofCookieContext, res: Response, name: s
  */
 export function placeOf({ settings, prefix }: Pick<ProofCookieContext, 'settings' | 'prefix'>, name: string) {
   const path = settings.cookieSecure ? '/' : prefix
-  return { fullName: settings.cookieSecure ? `__Host-${name}` : name, scope: { path, sameSite: 'lax', hostOnly: true } as const }
+  return { fullName: fullNameOf({ settings }, name), scope: { path, sameSite: 'lax', hostOnly: true } as const }
+}
+
+function fullNameOf({ settings }: Pick<ProofReadContext, 'settings'>, name: string): string {
+  return settings.cookieSecure ? `__Host-${name}` : name
 }
 
 function macOf(key: KeyObject, fullName: string, encoded: string, end: string): string {

@@ -1,7 +1,10 @@
 import { amrFromText } from '../amr'
 import type { AuthContext } from '../context'
 import { AccountInactiveError, InvalidTokenError } from '../errors'
+import { logCounted } from '../logger'
 import { hashOpaqueToken } from '../opaque-token'
+import { reusedRefreshToken } from '../setup-notices/login-notices'
+import { lineOf } from '../setup-notices/notices'
 import type { SessionRecord, SessionStore } from '../store/auth-store'
 import { isAlive } from './find-session'
 import { after } from './instants'
@@ -60,7 +63,12 @@ async function endReusedSession(
   { id, userId }: SessionRecord,
   presented: string,
 ): Promise<never> {
-  if (!isOldSessionToken(presented) && (await sessions.revoke({ id }, ctx.now())))
+  if (!isOldSessionToken(presented) && (await sessions.revoke({ id }, ctx.now()))) {
     ctx.events.emit('refresh.reused', { userId, familyId: id })
+    const notice = reusedRefreshToken(id, ctx.settings.refreshReuseGraceSeconds)
+    ctx.notices.keep(notice)
+    // Not a notice's line: an attacker's own reuses must not use up the lines of the owner's.
+    logCounted(ctx.logger, { level: notice.level, kind: notice.entry, fields: notice.fields ?? {}, message: lineOf(notice) })
+  }
   throw new InvalidTokenError()
 }

@@ -4,7 +4,7 @@ import { AccountInactiveError, InvalidTokenError, UnauthorizedError } from '../e
 import type { Description } from '../http/description'
 import { type Route, withBody } from '../http/routes'
 import { text } from '../http/validate'
-import { clearLoginCookies, loginAnswer, readRefreshCookie, sendRefreshed } from './delivery'
+import { loginAnswer, readRefreshCookie, sendRefreshed } from './delivery'
 import { clearEndedCookies } from './ended-cookies'
 import {
   type LogoutBody,
@@ -15,7 +15,7 @@ import {
   logoutLimit,
   sendLoggedOut,
 } from './log-out-request'
-import { logoutByCookie } from './logout-by-cookie'
+import { logoutByCookies } from './logout-by-cookie'
 import { type DeliveryLine, perDelivery } from './per-delivery'
 import { refresh } from './refresh'
 
@@ -37,8 +37,9 @@ function describesRefresh(ctx: AuthContext, delivery: 'bearer' | 'cookie'): Desc
 
 export function sessionRoutes(ctx: AuthContext, rules: LogoutRules): Route[] {
   return perDelivery(ctx, (line) => {
-    if (line.delivery === 'session') return [logoutByCookie(ctx, '/logout', rules)]
-    return line.delivery === 'cookie' ? cookieRoutes(ctx, line, rules) : bodyRoutes(ctx, line, rules)
+    if (line.delivery === 'bearer') return bodyRoutes(ctx, line, rules)
+    const logout = logoutByCookies(ctx, `${line.base}/logout`, rules)
+    return line.delivery === 'session' ? [logout] : [cookieRefresh(ctx, line), logout]
   })
 }
 
@@ -60,45 +61,30 @@ function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: Log
       before,
       body: Joi.object<LogoutBody & { refresh_token: string }>({ refresh_token: token, ...logoutFields }),
       handle: async (req, res, body) => {
-        const presented = { kind: 'tokens', token: body.refresh_token, allSessions: body.all_sessions } as const
-        sendLoggedOut(ctx, res, await logOutRequest(ctx, rules, [req, res], presented), body)
+        const tokens = { refreshToken: body.refresh_token }
+        sendLoggedOut(ctx, res, await logOutRequest(ctx, rules, [req, res], tokens, body), body)
       },
     }),
   ]
 }
 
-function cookieRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: LogoutRules): Route[] {
-  return [
-    withBody({
-      method: 'POST',
-      path: `${base}/refresh`,
-      describes: { ...describesRefresh(ctx, 'cookie'), credential: 'refresh_cookie' },
-      loginShaped: true,
-      before,
-      body: Joi.object({}),
-      handle: async (req, res) => {
-        const presented = readRefreshCookie(ctx, req)
-        if (presented === null) throw new UnauthorizedError()
-        try {
-          sendRefreshed(ctx, res, await refresh(ctx, presented), 'cookie')
-        } catch (error) {
-          if (error instanceof InvalidTokenError) await clearEndedCookies(ctx, req, res) // a second use has revoked the session
-          throw error
-        }
-      },
-    }),
-    withBody({
-      method: 'POST',
-      path: `${base}/logout`,
-      describes: { ...describesLogout, credential: 'refresh_cookie' },
-      before,
-      body: Joi.object<LogoutBody>(logoutFields),
-      handle: async (req, res, body) => {
-        const presented = { kind: 'tokens', token: readRefreshCookie(ctx, req), allSessions: body.all_sessions } as const
-        const ended = await logOutRequest(ctx, rules, [req, res], presented)
-        clearLoginCookies(ctx, res)
-        sendLoggedOut(ctx, res, ended, body)
-      },
-    }),
-  ]
+function cookieRefresh(ctx: AuthContext, { base, before }: DeliveryLine): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/refresh`,
+    describes: { ...describesRefresh(ctx, 'cookie'), credential: 'refresh_cookie' },
+    loginShaped: true,
+    before,
+    body: Joi.object({}),
+    handle: async (req, res) => {
+      const presented = readRefreshCookie(ctx, req)
+      if (presented === null) throw new UnauthorizedError()
+      try {
+        sendRefreshed(ctx, res, await refresh(ctx, presented), 'cookie')
+      } catch (error) {
+        if (error instanceof InvalidTokenError) await clearEndedCookies(ctx, req, res) // a second use has revoked the session
+        throw error
+      }
+    },
+  })
 }

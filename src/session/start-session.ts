@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { amrToText } from '../amr'
+import { readAddress } from '../client-key'
 import type { AuthContext } from '../context'
 import { hashOpaqueToken } from '../opaque-token'
 import type { SessionKind, SessionRecord, SessionStore, UserRecord } from '../store/auth-store'
@@ -59,10 +60,10 @@ export async function startSession(
     amr: amrToText(login.amr),
     authenticatedAt: login.isYoung ? null : now,
     isPersistent: login.isPersistent ?? true,
-    ip: plainText(origin.ip, 45),
+    ip: plainText(readAddress(origin.ip) ?? origin.ip, 45),
     userAgent: plainText(origin.userAgent, 512),
     provider: login.provider,
-    providerSid: null,
+    providerSid: login.providerSid ?? null,
     createdAt: now,
     lastSeenAt: now,
     expiresAt: earlier(after(now, idleSeconds), endsAt),

@@ -26,9 +26,12 @@ function hostOf(protocol: string, host: string | undefined): string | null {
   return new URL(`${protocol}//${host}`).host
 }
 
-/** Warns about an untrusted origin. Returns null if the text is not an origin, for example `null` or text that no browser sends. */
-export function refusedOrigin(origin: string): Notice | null {
-  if (origin.length > 255 || !/^https?:\/\/[\w.:[\]-]+$/.test(origin)) return null
+/** Warns about a request that the cross-site rule refused. Returns null if `Origin` is a text that no browser sends. */
+export function foreignRequest({ headers: { origin, ...headers } }: Pick<SeenRequest, 'headers'>): Notice | null {
+  const site = /^[a-z-]{1,20}$/.exec(String(headers['sec-fetch-site'] ?? ''))?.[0] ?? null
+  if (origin === undefined) return { ...anotherSite, fields: { site } }
+  if (origin === 'null') return { ...hiddenOrigin, fields: { site } }
+  if (origin.length > 255 || !/^[a-z][a-z\d-]*:\/\/[\w.:[\]-]+$/.test(origin)) return null
   return {
     level: 'warn',
     entry: 'origin-not-trusted',
@@ -36,6 +39,28 @@ export function refusedOrigin(origin: string): Notice | null {
     fields: { origin },
     about: origin,
   }
+}
+
+const hiddenOrigin: Notice = {
+  level: 'warn',
+  entry: 'origin-null',
+  message:
+    "a request with Origin: null was refused (403 CSRF_VALIDATION_FAILED), because the browser did not say Sec-Fetch-Site: same-origin. If the page is yours, it hides its origin: send Referrer-Policy: strict-origin-when-cross-origin (helmet: referrerPolicy: { policy: 'strict-origin-when-cross-origin' }), serve it over https, and show it neither from a file nor in a sandboxed frame.",
+}
+
+const anotherSite: Notice = {
+  level: 'warn',
+  entry: 'another-site',
+  message:
+    'a request without Origin was refused (403 CSRF_VALIDATION_FAILED), because the browser said by Sec-Fetch-Site that a page of another site or subdomain sent it. If the page is yours, send the request with fetch from a page of publicUrl or of trustedOrigins.',
+}
+
+/** Warns about a script that began a login at a provider. Only the browser itself can follow the redirect to the provider. */
+export const loginByScript: Notice = {
+  level: 'warn',
+  entry: 'a-login-by-fetch',
+  message:
+    'a script began a login at a provider with fetch or XMLHttpRequest, and was refused (403 CSRF_VALIDATION_FAILED). A login at a provider is a navigation: use a link, or location.assign(url).',
 }
 
 /** Reports that the provider rejected this application, not the person (RFC 6749 section 5.2). */
@@ -46,6 +71,21 @@ export function clientRefused(provider: string, { code, body }: { code: string |
     message: `provider ${provider} refuses this application (${code ?? 'no error code'}): check clientSecret and clientAuthentication, and that the redirect URI is registered there.`,
     fields: { provider, error: code, body },
     about: provider,
+  }
+}
+
+/** Warns that a second use of a refresh token ended a session. An attacker causes this, and so do two tabs that refresh at once. */
+export function reusedRefreshToken(sessionId: string, graceSeconds: number): Notice {
+  const fix =
+    graceSeconds === 0
+      ? 'and set refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) to 10'
+      : `because the second use came after refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS), ${graceSeconds} seconds`
+  return {
+    level: 'warn',
+    entry: 'a-refresh-token-came-twice',
+    message: `a used refresh token came again, so its session ended (401 INVALID_TOKEN). If nobody stole the token, two tabs refreshed at once, or a response was lost: let the client refresh one at a time, ${fix}.`,
+    fields: { sessionId },
+    about: sessionId,
   }
 }
 

@@ -18,6 +18,15 @@ export interface Notice {
 
 export interface SetupNotices {
   tell(notice: Notice): void
+  /** Keeps a notice for `doctor` without a log line, because the log has its own line. Replaces the last notice about the same subject. */
+  keep(notice: Notice): void
+  /** Returns the notices that were logged or kept. `doctor` repeats them. */
+  told(): readonly Notice[]
+}
+
+/** Returns the text of the log line. */
+export function lineOf({ message, entry }: Notice): string {
+  return `doorward: ${message} ${seeTroubleshooting(entry)}`
 }
 
 /** The maximum number of subjects for each kind of notice. The number is limited, because a client can choose the subject of a notice. */
@@ -25,13 +34,20 @@ const mostOfOneKind = 10
 
 /** Returns an object that logs each notice only once (see `about`), even if many requests cause the notice. */
 export function createSetupNotices(logger: Logger): SetupNotices {
-  const told = new Map<string, Set<string>>()
+  const told: Notice[] = []
   return {
-    tell({ level, entry, message, fields = {}, about = '' }) {
-      const known = told.get(entry) ?? new Set()
-      if (known.has(about) || known.size >= mostOfOneKind) return
-      told.set(entry, known.add(about))
-      logger[level](fields, `doorward: ${message} ${seeTroubleshooting(entry)}`)
+    tell(notice) {
+      const { level, entry, fields = {}, about } = notice
+      const known = told.filter((other) => other.entry === entry)
+      if (known.length >= mostOfOneKind || known.some((other) => other.about === about)) return
+      told.push(notice)
+      logger[level](fields, lineOf(notice))
     },
+    keep(notice) {
+      const same = told.findIndex(({ entry, about }) => entry === notice.entry && about === notice.about)
+      if (same !== -1) told[same] = notice
+      else if (told.filter(({ entry }) => entry === notice.entry).length < mostOfOneKind) told.push(notice)
+    },
+    told: () => told,
   }
 }

@@ -22,6 +22,17 @@ export function untrustedProxy({ headers, app }: SeenRequest): Notice | null {
   }
 }
 
+/** Warns that rate limits do not tell a client from others. @param ip `req.ip`, which `readAddress` cannot read */
+export function unreadableClient(ip: string | undefined): Notice {
+  return {
+    level: 'warn',
+    entry: 'client-address',
+    message:
+      "the address of a client cannot be read, so the rate limits per client do not count this client. The limits per email address still count. Let your proxy write the client's IP address into X-Forwarded-For, and name your proxies. If the app listens on a Unix socket, name them by number: app.set('trust proxy', 1).",
+    fields: { address: ip !== undefined && /^[\x21-\x7e]{1,45}$/.test(ip) ? ip : null },
+  }
+}
+
 export function trustsEveryProxy({ app }: SeenRequest): Notice | null {
   if (app.get('trust proxy') !== true) return null
   return {
@@ -89,5 +100,16 @@ export function unparsedBody(req: SeenRequest): Notice | null {
     level: 'warn',
     entry: 'body-parser',
     message: `a body parser in front of the router left ${left}, so the routes respond 422. Mount the router before express.raw() or express.text(), or limit these parsers to other paths.`,
+  }
+}
+
+/** Warns about two cookies with one name. The other cookie is of another app on a parent domain, or a subdomain planted it. */
+export function doubledCookie(name: string): Notice {
+  return {
+    level: 'warn',
+    entry: 'two-cookies-with-one-name',
+    message: `a request has two cookies named ${name}. Another app on this domain or on a domain above it uses the same name, for example production above staging. Give each app its own accessCookieName, refreshCookieName and sessionCookieName. If you have no other app there, a subdomain may have planted the cookie.`,
+    fields: { cookie: name },
+    about: name,
   }
 }

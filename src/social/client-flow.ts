@@ -109,7 +109,11 @@ class ProviderStrategy extends OAuth2Strategy {
       const input = { code, redirectUri, ...(codeVerifier && { codeVerifier }), ...(nonce && { nonce }) }
       Promise.resolve()
         .then(() => client.exchangeCode(input))
-        .then((tokens) => done(null, tokens.accessToken, tokens.refreshToken, tokens))
+        // The strategy rejects an empty access token, and only `tokens` are used. A response with an id_token alone has no access token.
+        .then((tokens) => {
+          const isIdTokenAlone = tokens.accessToken === '' && typeof tokens.idToken === 'string' && tokens.idToken !== ''
+          done(null, isIdTokenAlone ? '-' : tokens.accessToken, tokens.refreshToken, tokens)
+        })
         .catch((error: unknown) => done(error))
     }
     // passport-oauth2 documents `_oauth2` as "protected", so a subclass is allowed to use it. This strategy calls no other method of

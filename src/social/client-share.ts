@@ -2,8 +2,8 @@ import { OAuthProviderUnavailableError } from '../errors'
 
 /** Limits how many logins of one client run at a provider at the same time, in this process and for one route. */
 export interface ClientShare {
-  /** Runs a login of a client (`clientKey(req.ip)`). @throws OAuthProviderUnavailableError if the client already uses its share */
-  run<Result>(provider: string, client: string, logIn: () => Promise<Result>): Promise<Result>
+  /** Runs a login of a client (`clientOf(req)`; null: no limit). @throws OAuthProviderUnavailableError if the client already uses its share */
+  run<Result>(provider: string, client: string | null, logIn: () => Promise<Result>): Promise<Result>
 }
 
 /**
@@ -36,6 +36,7 @@ export function createClientShare(): ClientShare {
 
   return {
     async run(provider, client, logIn) {
+      if (client === null) return logIn()
       const clients = clientsOf(provider)
       const own = clients.get(client) ?? 0
       if (own > 0 && sum(clients.values()) >= mostForOneClient) throw refusal(provider)

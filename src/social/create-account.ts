@@ -28,6 +28,7 @@ export async function createAccount<Session extends OpenedSession>(
     })
     const user = await ctx.store.users.insert(account, { by: 'provider', profile })
     await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
-    return { result: await finishOrPostpone(ctx, user, { amr: ['ext'], provider: profile.provider }, open), did: 'created' }
+    const login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid } as const
+    return { result: await finishOrPostpone(ctx, user, login, open), did: 'created' }
   })
 }

@@ -59,12 +59,12 @@ function inBody(settings: Settings): Answer {
 }
 
 /** Returns the descriptions of the redirects. Delivery `bearer` has no `return_to` and no success redirect. */
-function redirects({ tokenDelivery, oauthErrorRedirect, appRedirects }: Settings): Answer[] {
+function redirects({ tokenDelivery, oauthErrorRedirect, appRedirects, cookieSamesite }: Settings): Answer[] {
   const hasApps = appRedirects.length > 0
   const hasPages = tokenDelivery !== 'bearer'
   const asks: Answer = {
     status: 200,
-    description: 'If the account has a second factor: the page that asks for it.',
+    description: `If the account has a second factor: the page that asks for it.${cookieSamesite === 'strict' ? ' Else: a page that goes on to `return_to` or to the success redirect.' : ''}`,
     isPage: true,
   }
   return [

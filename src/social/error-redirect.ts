@@ -1,11 +1,14 @@
 import type { ErrorRequestHandler, Request } from 'express'
 import type { AuthContext } from '../context'
-import { TooManyRequestsError } from '../errors'
+import { OAuthProviderUnavailableError, TooManyRequestsError } from '../errors'
 import type { Answer } from '../http/description'
 import { readRefusal } from '../http/error-envelope'
+import { queryParameter } from '../http/query-parameter'
+import { longestReturnTo } from '../http/return-to'
 import { sendRedirect } from '../http/send'
+import { signInLocation } from '../http/sign-in-page'
 import { withParameter } from '../http/with-parameter'
-import { type AppDestination, isApp } from '../session/destination'
+import { type AppDestination, type Destination, isApp } from '../session/destination'
 import { findAttempt } from './attempts'
 
 /**
@@ -32,13 +35,29 @@ function redirecting(ctx: AuthContext, targetOf: (error: unknown, req: Request) 
   return (error, req, res, next) => {
     const target = res.headersSent ? null : targetOf(error, req)
     if (target === null) return next(error)
-    sendRedirect(res, withParameter(target, 'error', readRefusal(ctx.logger, req, error).code))
+    // Our own page goes on to where the person wanted to go. The host's page gets the code alone.
+    const isSignIn = target === ctx.settings.loginUrl
+    const { code, details } = readRefusal(ctx.logger, req, error)
+    const isFailure = isSignIn && ['server_error', 'temporarily_unavailable'].includes(String(details['error']))
+    const failed = withParameter(target, 'error', isFailure ? OAuthProviderUnavailableError.code : code)
+    sendRedirect(res, isSignIn ? signInLocation(ctx.settings, failed, returnToOf(ctx, req)) : failed)
   }
 }
 
 function appOfCallback(ctx: AuthContext, req: Request): AppDestination | null {
-  const destination = findAttempt(ctx, req, String(req.params['provider']))?.destination ?? null
+  const destination = destinationOf(ctx, req)
   return isApp(destination) ? destination : null
+}
+
+function destinationOf(ctx: AuthContext, req: Request): Destination | null {
+  return findAttempt(ctx, req, String(req.params['provider']))?.destination ?? null
+}
+
+/** Returns where the person wanted to go: from the attempt of a callback, or from the query of a login that has no attempt yet. */
+function returnToOf(ctx: AuthContext, req: Request): string | null {
+  const destination = destinationOf(ctx, req)
+  if (destination !== null && 'returnTo' in destination) return destination.returnTo
+  return queryParameter(req, 'return_to', longestReturnTo)
 }
 
 /** Describes the additional responses of a route with `redirectThrottled`. */

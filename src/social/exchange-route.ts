@@ -1,4 +1,5 @@
 import Joi from 'joi'
+import { clientOf } from '../client-key'
 import type { AuthContext } from '../context'
 import { openOnDevice, sendLogin } from '../device/send-login'
 import { OAuthCodeInvalidError } from '../errors'
@@ -10,7 +11,6 @@ import { newLoginAttempt } from '../session/announce-failed-login'
 import { loginAnswer } from '../session/delivery'
 import { openTokens } from '../session/open-session'
 import { originOf } from '../session/session-cookie'
-import { clientKey } from '../throttle/client-key'
 
 interface ExchangeBody {
   code: string
@@ -37,7 +37,7 @@ export function exchangeRoutes(ctx: AuthContext): Route[] {
       body: Joi.object<ExchangeBody>({ code: text(512), code_verifier: text(512) }),
       handle: async (req, res, { code, code_verifier: codeVerifier }) => {
         const open = openOnDevice(req, openTokens(originOf(ctx, req)))
-        const result = await exchangeCode(ctx, { code, codeVerifier }, open, newLoginAttempt(clientKey(req.ip)))
+        const result = await exchangeCode(ctx, { code, codeVerifier }, open, newLoginAttempt(clientOf(req)))
         sendLogin(ctx, res, result, 'bearer')
       },
     }),

@@ -2,6 +2,7 @@ import { type AuthContext, unitOfWork } from '../context'
 import { AccountInactiveError, ConfigurationError, LastLoginMethodError, OAuthAccountNotLinkedError, UnauthorizedError } from '../errors'
 import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
+import { announceEnded, endSessionsOpenedBy } from '../session/end-opened-by'
 import type { Finality } from '../step-up/finality'
 import { holdSession } from '../step-up/fresh-session'
 import { hasOtherLoginMethod } from '../step-up/login-methods'
@@ -15,7 +16,7 @@ export function listIdentities(ctx: AuthContext, userId: string): Promise<Identi
 
 /**
  * Removes the account's identity of one provider. Locks the user's row first, like every login. So no login by the removed identity can
- * open a session after the commit.
+ * open a session after the commit. Revokes the other sessions that the provider opened.
  * @throws UnauthorizedError (user gone), AccountInactiveError, OAuthAccountNotLinkedError
  * @throws LastLoginMethodError under `oauthKeepLastLoginMethod`
  */
@@ -25,16 +26,18 @@ export async function unlinkIdentity(
   provider: string,
   { locale, session, isFinal }: { locale?: Locale | undefined; session?: SessionRecord | null; isFinal?: Finality } = {},
 ): Promise<void> {
-  await announceChange(ctx, userId, { topic: 'identity_unlinked', locale, provider }, (leaveUndoPoint) =>
+  const ended = await announceChange(ctx, userId, { topic: 'identity_unlinked', locale, provider }, (leaveUndoPoint) =>
     unitOfWork(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(userId)
       if (!user) throw new UnauthorizedError()
       if (!user.isActive) throw new AccountInactiveError()
-      await holdSession(ctx, session)
+      const held = await holdSession(ctx, session)
       await leaveUndoPoint(ctx, { user, isFinal })
       if ((await remove(ctx, user, provider)) === 0) throw new OAuthAccountNotLinkedError({ details: { provider } })
+      return endSessionsOpenedBy(ctx, userId, { provider }, held)
     }),
   )
+  announceEnded(ctx, userId, ended)
   ctx.events.emit('identity.unlinked', { userId, provider })
 }
 

@@ -4,13 +4,14 @@ import { activating, lockForProof, signupOf } from '../first-proof/activate-by-p
 import { type Evidence, type WeighedEvidence, weighEvidence } from '../first-proof/evidence'
 import { isFirstProof, proveAddress } from '../first-proof/prove-address'
 import { retryingWithoutFields } from '../first-proof/retrying-without-fields'
-import type { Clearing } from '../first-proof/take-over'
+import { type Clearing, isToldOwner } from '../first-proof/take-over'
 import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
 import type { OAuthUser } from '../providers/provider-client'
 import { finishOrPostpone, withClaims } from '../session/claims-of-login'
 import type { Destination } from '../session/destination'
 import type { Login, OpenedSession, OpenSession } from '../session/finish-login'
+import { usableAt } from '../step-up/young-credential'
 import type { UserRecord } from '../store/auth-store'
 import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 import { identitiesOf, identityRecord } from './identities'
@@ -34,9 +35,10 @@ export async function linkByVerifiedEmail<Session extends OpenedSession>(
   open: OpenSession<Session>,
   { locale, evidence, destination }: { locale: Locale; evidence: () => Promise<Evidence>; destination: Destination | null },
 ): Promise<SocialLogin<Session> | null> {
-  const { provider } = profile
+  const { provider, sid: providerSid } = profile
   if (!isFirstProof(ctx, seen, !seen.isActive)) {
-    const login = await withClaims(ctx, seen, { amr: ['ext'], provider, isYoung: true, destination }, open)
+    const isYoung = usableAt(ctx, ctx.now()) !== null
+    const login = await withClaims(ctx, seen, { amr: ['ext'], provider, providerSid, isYoung, destination }, open)
     return announceChange(ctx, seen.id, { topic: 'identity_linked', locale, provider }, (leaveUndoPoint) =>
       unitOfWork(ctx, async (ctx) => {
         const user = await lockForProof(ctx, seen, profile.email)
@@ -47,7 +49,7 @@ export async function linkByVerifiedEmail<Session extends OpenedSession>(
   const weighed = await weighEvidence(ctx, seen, await evidence(), await signupOf(ctx, seen))
   const login = await retryingWithoutFields(ctx, (clearing) => proveAndLink(ctx, seen, profile, open, { weighed, clearing, destination }))
   // Sends only one mail, because the notice of a take-over also mentions the link.
-  if (login && !login.takenOver?.what.removed.length) mailNotice(ctx, seen, 'identity_linked', locale, { provider })
+  if (login && !(login.takenOver && isToldOwner(login.takenOver.what))) mailNotice(ctx, seen, 'identity_linked', locale, { provider })
   return login
 }
 
@@ -69,7 +71,8 @@ function proveAndLink<Session extends OpenedSession>(
     const activation = isActivation ? await activating(ctx, user, clearing) : {}
     const { user: proven, takenOver } = await proveAddress(ctx, user, weighed, { isActivation, ...activation })
     // After a take-over, this identity is the only credential of the account, so it does not count as new.
-    const login: Login = { amr: ['ext'], provider: profile.provider, isYoung: !takenOver, destination }
+    const isYoung = !takenOver && usableAt(ctx, ctx.now()) !== null
+    const login: Login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid, isYoung, destination }
     const linked = await link(ctx, proven, profile, { open, login })
     return linked && { ...linked, isActivated: isActivation, ...(takenOver && { takenOver: { user: proven, what: takenOver } }) }
   })

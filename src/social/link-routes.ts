@@ -9,6 +9,7 @@ import {
   OAuthStateMismatchError,
   UnauthorizedError,
 } from '../errors'
+import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
@@ -18,17 +19,19 @@ import { type Description, shape, string } from '../http/description'
 import { localeOf } from '../http/locale'
 import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
-import { sendJson, sendRedirect } from '../http/send'
+import { sendJson } from '../http/send'
 import { text } from '../http/validate'
 import type { OAuthTokens, OAuthUser } from '../providers/provider-client'
 import { isAccountDigest } from '../session/account-digest'
 import { isApp, successTarget } from '../session/destination'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
 import { refuseSupersededToken } from '../session/superseded-token'
+import { codeDevice } from '../step-up/code-device'
 import { aliveSession, freshSession, holdSession, sessionOf } from '../step-up/fresh-session'
 import { provenAddress } from '../step-up/require-proven-address'
 import { beginBoundAttempt, isInSameSession, ticketOwner } from './bound-attempt'
 import { redirectThrottled, throttledAnswers } from './error-redirect'
+import { goOn } from './go-on'
 import { handOverTokens } from './hand-over-tokens'
 import { identityBody, identitySchema } from './identity-body'
 import { linkIdentity, requireActive } from './link-identity'
@@ -77,6 +80,7 @@ export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow)
         sameSiteWhenByCookie(ctx),
         aliveSession(ctx),
         provenAddress(ctx),
+        codeBeforeFreshness(ctx),
         freshSession(ctx),
       ],
       body: finalBody<LinkBody>(ctx, {
@@ -99,7 +103,7 @@ async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res
   const user = await ctx.store.users.find(claims.sub)
   requireActive(user)
   refuseSupersededToken(ctx, { claims, session }, user)
-  const isFinal = await acceptFinal(ctx, { userId: user.id, session }, body)
+  const isFinal = await acceptFinal(ctx, { userId: user.id, session, device: await codeDevice(ctx, req, body) }, body)
   const intent = { provider: key, purpose: 'link', user, session, isFinal, destination } as const
   const attempt = beginBoundAttempt(ctx, req, res, intent)
   const authorizeUrl = await flow.authorizeUrl(attempt)
@@ -112,7 +116,7 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
   const claims = getAuth(req)
   const session = sessionOf(req)
   const given = { provider: key, accessToken: token }
-  const isFinal = await acceptFinal(ctx, { userId: claims.sub, session }, body)
+  const isFinal = await acceptFinal(ctx, { userId: claims.sub, session, device: await codeDevice(ctx, req, body) }, body)
   const { identity, isNew } = await linkWithToken(ctx, claims.sub, given, {
     locale: localeOf(ctx, req),
     isFinal,
@@ -150,7 +154,7 @@ export async function finishLink(
   await handOverTokens(ctx, attempt.userId, attempt.provider, tokens)
   const target = successTarget(ctx.settings, attempt.destination)
   if (target === null) sendJson(res, 200, identityBody(identity))
-  else sendRedirect(res, target)
+  else goOn(ctx, req, res, target, attempt.destination)
 }
 
 interface RedeemBody {

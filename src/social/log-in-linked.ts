@@ -15,13 +15,15 @@ import type { SocialLogin } from './log-in-with-identity'
 export async function logInLinked<Session extends OpenedSession>(
   ctx: AuthContext,
   seen: UserRecord,
-  { provider, subject }: OAuthUser,
+  { provider, subject, sid: providerSid }: OAuthUser,
   { open, linkedAt, destination }: { open: OpenSession<Session>; linkedAt: Date; destination: Destination | null },
 ): Promise<SocialLogin<Session> | null> {
-  const login = await withClaims(ctx, seen, { amr: ['ext'], provider, destination }, open)
+  const login = await withClaims(ctx, seen, { amr: ['ext'], provider, providerSid, destination }, open)
   return unitOfWork(ctx, async (ctx) => {
     const user = await identitiesOf(ctx).recordLogin({ userId: seen.id, provider, subject }, ctx.now())
     if (user?.id !== seen.id) return null // an adapter can return another user's row by mistake
+    // The address was verified meanwhile. If that was a take-over, the identity is young now, so the caller reads it again.
+    if (user.emailVerifiedAt?.getTime() !== seen.emailVerifiedAt?.getTime()) return null
     const isYoung = identityUsableAt(ctx, user, linkedAt) !== null
     return { result: await finishLogin(ctx, user, { ...login, isYoung }, open), did: 'logged_in' }
   })

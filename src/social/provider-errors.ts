@@ -1,4 +1,5 @@
 import type { AuthContext } from '../context'
+import { sentenceOf } from '../error-sentence'
 import { AppError, OAuthError, OAuthProviderUnavailableError } from '../errors'
 import type { CallPurpose } from '../http-client'
 import { inTime } from '../in-time'
@@ -7,6 +8,7 @@ import { type CallLimits, limitInFlight } from '../providers/in-flight'
 import { OAuth2Client } from '../providers/oauth2-client'
 import { OidcClient } from '../providers/oidc-client'
 import type { Provider } from '../providers/passport-provider'
+import { cutBody } from '../providers/provider-refusal'
 import { ProviderSaidNo } from '../providers/provider-said-no'
 import { clientRefused } from '../setup-notices/login-notices'
 
@@ -55,12 +57,18 @@ function refusal(ctx: AuthContext, provider: string, thrown: unknown): AppError 
   if (!(error instanceof OAuthError)) return error
   const said = error.cause instanceof ProviderSaidNo ? error.cause : null
   const { status, body } = told(error)
-  const details = { provider, status, body: said?.refusesClient ? null : body }
+  const details = { provider, status, body }
   ctx.events.emit('provider.failed', { provider, code: error.code, status })
   ctx.logger.warn(
     { provider, status, error: said?.code ?? null, cause: describeError(error.cause ?? error) },
     'doorward: a provider call failed',
   )
+  ctx.notices.keep({
+    level: 'warn',
+    entry: 'provider-refused',
+    message: `the last failed call of provider ${provider}: ${sentenceOf(error.cause ?? error)}`,
+    about: provider,
+  })
   if (said?.refusesClient) ctx.notices.tell(clientRefused(provider, { code: said.code, body }))
   const Refusal = error instanceof OAuthProviderUnavailableError ? OAuthProviderUnavailableError : OAuthError
   return new Refusal({ details, cause: error.cause })
@@ -68,5 +76,5 @@ function refusal(ctx: AuthContext, provider: string, thrown: unknown): AppError 
 
 /** Returns the status and the body. Cuts the body of a custom client to the limit of our own clients. */
 function told({ details: { status, body } }: OAuthError): { status: number | null; body: string | null } {
-  return { status: typeof status === 'number' ? status : null, body: typeof body === 'string' ? body.slice(0, 1024) : null }
+  return { status: typeof status === 'number' ? status : null, body: typeof body === 'string' ? cutBody(body) : null }
 }

@@ -1,6 +1,5 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
-import type { HostClaims } from '../claims/host-claims'
 import { type AuthContext, unitOfWork } from '../context'
 import {
   AccountInactiveError,
@@ -18,7 +17,7 @@ import { sameSiteWhenByCookie } from '../guards/same-site'
 import { shape, string } from '../http/description'
 import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
-import { sendJson, sendRedirect } from '../http/send'
+import { sendJson } from '../http/send'
 import { text } from '../http/validate'
 import { canProveSignIn } from '../providers/new-sign-in'
 import { isAccountDigest } from '../session/account-digest'
@@ -27,12 +26,13 @@ import { readRefreshCookie } from '../session/delivery'
 import { isApp, successTarget } from '../session/destination'
 import { addMethods, keepServerSession, keepStateless, keepTokens } from '../session/keep-session'
 import { type ContinuedSession, sendKept, setKeptCookies } from '../session/send-kept'
-import { aliveSession, requestSessionOf } from '../step-up/fresh-session'
-import { methodsOf, needsFactor } from '../step-up/methods'
+import { aliveSession, reauthenticationRequired, requestSessionOf, requireNewToken } from '../step-up/fresh-session'
+import { needsFactor } from '../step-up/methods'
 import { issueConfirmationTicket, type ProvenIdentity, requireConfirming } from '../step-up/provider-proof'
 import { identityUsableAt } from '../step-up/young-credential'
-import type { UserRecord } from '../store/auth-store'
+import type { SessionWithUser, UserRecord } from '../store/auth-store'
 import { beginBoundAttempt, isInSameSession } from './bound-attempt'
+import { goOn } from './go-on'
 import { listIdentities } from './identities'
 import { requireSession } from './link-ticket'
 import { type DestinationBody, destinationFields, destinationOfBody } from './read-destination'
@@ -82,12 +82,7 @@ async function requireMethod(ctx: AuthContext, user: UserRecord, provider: strin
   const usable = identityUsableAt(ctx, user, identity.createdAt)
   if (usable) throw new MfaFactorTooNewError({ details: { usable_at: usable.toISOString() } })
   const client = ctx.providers.get(provider)
-  if (!client || !canProveSignIn(client)) throw await required(ctx, user)
-}
-
-async function required(ctx: AuthContext, user: UserRecord): Promise<ReauthenticationRequiredError> {
-  const { freshSessionSeconds: maxAgeSeconds } = ctx.settings
-  return new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, user) }, maxAgeSeconds })
+  if (!client || !canProveSignIn(client)) throw await reauthenticationRequired(ctx, user)
 }
 
 /**
@@ -110,14 +105,14 @@ export async function finishReauthentication(
     return sendTicket(ctx, res, 'reauthentication_ticket', await issueConfirmationTicket(ctx, attempt, identity), attempt)
   const kept = await makeFresh(ctx, attempt, identity, readRefreshCookie(ctx, req))
   const target = successTarget(ctx.settings, attempt.destination)
-  if (target === null) return sendKept(ctx, res, kept, ctx.settings.tokenDelivery)
-  setKeptCookies(ctx, res, kept)
-  sendRedirect(res, target)
+  if (target === null) return sendKept(ctx, req, res, kept, ctx.settings.tokenDelivery)
+  setKeptCookies(ctx, req, res, kept)
+  goOn(ctx, req, res, target, attempt.destination)
 }
 
 async function refusal(ctx: AuthContext, { userId }: BoundAttempt): Promise<Error> {
   const user = await ctx.store.users.find(userId)
-  return user ? required(ctx, user) : new OAuthStateMismatchError()
+  return user ? reauthenticationRequired(ctx, user) : new OAuthStateMismatchError()
 }
 
 async function makeFresh(
@@ -126,7 +121,10 @@ async function makeFresh(
   identity: ProvenIdentity,
   refreshToken: string | null,
 ): Promise<ContinuedSession> {
-  const claims = await claimsOf(ctx, attempt)
+  const asking = await findAsking(ctx, attempt)
+  if (asking) await requireNewToken(ctx, { ...asking, refreshToken })
+  const session = asking?.session ?? null
+  const claims = await claimsToGoOn(ctx, { userId: attempt.userId, session, amr: addMethods(session, [], ['ext']) })
   return unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(attempt.userId)
     if (!user || !isAccountDigest(ctx.keys.state, user, attempt.digest)) throw new OAuthStateMismatchError()
@@ -140,9 +138,8 @@ async function makeFresh(
   })
 }
 
-/** Returns the host's own claims, for the new access token. */
-async function claimsOf(ctx: AuthContext, { userId, sessionId }: BoundAttempt): Promise<HostClaims> {
-  const found = ctx.accessTokenClaims && sessionId !== null ? await ctx.store.sessions?.find({ id: sessionId }) : null
-  const session = found?.session ?? null
-  return claimsToGoOn(ctx, { userId, session, amr: addMethods(session, [], ['ext']) })
+/** Returns the session that began the attempt, as it was before the transaction. Null: no step before the transaction needs it. */
+async function findAsking(ctx: AuthContext, { sessionId }: BoundAttempt): Promise<SessionWithUser | null> {
+  const isNeeded = ctx.accessTokenClaims !== null || !ctx.settings.accessTokenSessionClaims
+  return (isNeeded && sessionId !== null && (await ctx.store.sessions?.find({ id: sessionId }))) || null
 }

@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
+import { clientOf } from '../client-key'
 import type { AuthContext } from '../context'
 import { sendChallenge } from '../device/send-challenge'
 import { openFor, sendLogin, setLoginCookies } from '../device/send-login'
@@ -14,6 +15,7 @@ import {
   UnauthorizedError,
   ValidationError,
 } from '../errors'
+import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../factor/final-code'
 import { evidenceOf } from '../first-proof/evidence'
 import { getAuth } from '../guards/current-auth'
@@ -35,16 +37,18 @@ import { isPassportProvider } from '../providers/passport-provider'
 import { type LoginAttempt, newLoginAttempt } from '../session/announce-failed-login'
 import { isApp, successTarget } from '../session/destination'
 import { clearEndedCookies } from '../session/ended-cookies'
-import { otherHost } from '../setup-notices/login-notices'
-import { freshSession, sessionOf } from '../step-up/fresh-session'
-import { clientKey } from '../throttle/client-key'
+import { loginByScript, otherHost } from '../setup-notices/login-notices'
+import { codeDevice } from '../step-up/code-device'
+import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
 import { beginAttempt, takeAttempt } from './attempts'
+import { browserOf, isOfThisBrowser, markBrowser } from './browser-mark'
 import { callbackAnswer } from './callback-answer'
 import { type ClientShare, createClientShare } from './client-share'
 import { describesCallback } from './describes-callback'
 import { redirectErrors, redirectThrottled } from './error-redirect'
 import { exchangeRoutes } from './exchange-route'
 import { formPostRoutes } from './form-post-route'
+import { goOn, loadedAgain } from './go-on'
 import { handOverTokens } from './hand-over-tokens'
 import { listIdentities, unlinkIdentity } from './identities'
 import { identityBody, identitySchema } from './identity-body'
@@ -102,9 +106,11 @@ function loginRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare): R
       if (notice) ctx.notices.tell(notice)
       const destination = destinationOfQuery(ctx, req)
       const loginHint = readLoginHint(client, req)
-      const attempt = beginAttempt(ctx, req, res, key, { purpose: 'login', destination })
+      const browser = browserOf(ctx, req)
+      const attempt = beginAttempt(ctx, req, res, key, { purpose: 'login', browser, destination })
+      markBrowser(ctx, res, browser)
       // `share` also limits the start of a login, because `authorizeUrl` can call the provider (a pushed authorization request).
-      sendRedirect(res, await share.run(key, clientKey(req.ip), () => flow.authorizeUrl(attempt, { loginHint })))
+      sendRedirect(res, await share.run(key, clientOf(req), () => flow.authorizeUrl(attempt, { loginHint })))
     },
     onError: redirectThrottled(ctx),
   }
@@ -119,7 +125,7 @@ function callbackRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare)
     refusesHead: true,
     before: [routeBudget(ctx, 'oauth_callback')],
     handle: (req, res) => {
-      const [provider, client] = [String(req.params['provider']), clientKey(req.ip)]
+      const [provider, client] = [String(req.params['provider']), clientOf(req)]
       const attempt = newLoginAttempt(client)
       return share.run(provider, client, () => tellingFailures(ctx, provider, attempt, () => callback(ctx, flow, req, res, attempt)))
     },
@@ -149,11 +155,18 @@ function unlinkRoute(ctx: AuthContext, guards: Guards): Route {
     method: 'POST',
     path: '/oauth/accounts/unlink',
     describes: {
-      summary: 'Unlink a provider from the account',
+      summary: 'Unlink a provider from the account, and revoke the other sessions that it opened',
       answers: [done],
       refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError, ...finalRefusals(ctx)],
     },
-    before: [routeBudget(ctx, 'oauth_unlink'), guards.requireAuth(), sameSiteWhenByCookie(ctx), freshSession(ctx)],
+    before: [
+      routeBudget(ctx, 'oauth_unlink'),
+      guards.requireAuth(),
+      sameSiteWhenByCookie(ctx),
+      aliveSession(ctx),
+      codeBeforeFreshness(ctx),
+      freshSession(ctx),
+    ],
     body: finalBody<FinalFields & { provider: string; refresh_token?: string }>(ctx, {
       provider: text(64),
       refresh_token: text(4096).optional(),
@@ -161,8 +174,9 @@ function unlinkRoute(ctx: AuthContext, guards: Guards): Route {
     handle: async (req, res, body) => {
       const locale = localeOf(ctx, req)
       const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
-      const isFinal = await acceptFinal(ctx, { userId, session }, body)
+      const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
       await unlinkIdentity(ctx, userId, body.provider, { locale, session, isFinal })
+      await clearEndedCookies(ctx, req, res)
       sendEmpty(res)
     },
   })
@@ -172,16 +186,20 @@ function unlinkRoute(ctx: AuthContext, guards: Guards): Route {
  * Rejects requests that are not navigations. Otherwise an image or a script of another site could begin logins in a person's browser. Such
  * logins would use up the person's rate limit. The check runs before the rate limit, because it is cheap.
  */
-function navigationOnly({ settings }: AuthContext): RequestHandler {
+function navigationOnly({ settings, notices }: AuthContext): RequestHandler {
   return refusingCrossSite((req) => {
     refuseEmbedding(settings, req)
     const mode = req.headers['sec-fetch-mode']
-    if (mode !== undefined && mode !== 'navigate') throw new CsrfValidationFailedError({ details: { reason: 'site' } })
+    if (mode === undefined || mode === 'navigate') return
+    // An image or a script element of another site has the mode `no-cors`.
+    if (mode !== 'no-cors') notices.tell(loginByScript)
+    throw new CsrfValidationFailedError({ details: { reason: 'site' } })
   })
 }
 
 async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, login: LoginAttempt): Promise<void> {
   const { key, client } = registeredProvider(ctx, req)
+  if (loadedAgain(ctx, req, res, key)) return
   const attempt = await takeAttempt(ctx, req, res, key)
   const answer = callbackAnswer(ctx, req, key)
   const code = answer.value('code', 4096)
@@ -212,12 +230,14 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
     await clearEndedCookies(ctx, req, res)
     return sendToApp(ctx, req, res, destination, result)
   }
-  const result = await logInWithIdentity(ctx, profile, openFor(ctx, req), options)
+  // An attempt that another browser began logs in here too, but the device cookie then proves nothing.
+  const open = openFor(ctx, req, { namesSession: isOfThisBrowser(ctx, req, attempt) })
+  const result = await logInWithIdentity(ctx, profile, open, options)
   await handOverTokens(ctx, result.userId, key, tokens)
   await clearEndedCookies(ctx, req, res)
   const target = successTarget(ctx.settings, destination)
   if (target !== null && result.kind === 'challenge' && wantsPage(req)) return sendChallenge(ctx, req, res, { ...result, target })
   if (target === null || result.kind === 'challenge') return sendLogin(ctx, res, result, ctx.settings.tokenDelivery)
   setLoginCookies(ctx, res, result)
-  sendRedirect(res, target)
+  goOn(ctx, req, res, target, destination)
 }

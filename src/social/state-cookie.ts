@@ -31,6 +31,8 @@ interface AttemptCore {
 
 export interface LoginAttempt extends AttemptCore {
   readonly purpose: 'login'
+  /** The id of the browser that began the attempt (`browser-mark.ts`). Null without such a mark. */
+  readonly browser: string | null
 }
 
 /** An attempt that a signed-in person began. The attempt is valid only for this account and this session. */
@@ -50,7 +52,7 @@ export interface BoundAttempt extends AttemptCore {
 }
 
 /** The purpose of an attempt, with the data that the callback needs. */
-export type Intent = Pick<LoginAttempt, 'purpose'> | Omit<BoundAttempt, keyof AttemptCore>
+export type Intent = Omit<LoginAttempt, keyof AttemptCore> | Omit<BoundAttempt, keyof AttemptCore>
 
 /** The maximum number of tabs that can be at providers at the same time. */
 export const parallelAttempts = 5
@@ -68,6 +70,11 @@ export function readAttempts(ctx: AuthContext, req: Request): Attempt[] {
     .split('~', parallelAttempts)
     .map((text) => openAttempt(ctx, text))
     .filter((attempt) => attempt !== null)
+}
+
+/** Returns true if a key of ours sealed an attempt in this value. */
+export function isOwnState(ctx: Pick<AuthContext, 'settings' | 'keys'>, value: string): boolean {
+  return value.split('~', parallelAttempts).some((text) => secretOf(ctx, text.split('.')) !== -1)
 }
 
 /** Writes the attempts into the cookie. If the cookie is too long for a browser, the function removes the oldest attempts. */
@@ -88,10 +95,14 @@ function sealAttempt(ctx: AuthContext, attempt: Attempt): string {
 
 function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
   const fields = sealed.split('.')
-  const seal = fields.pop()
-  const secret = findKey(ctx.keys.state, (key) => sameText(mac(ctx, key, fields), seal ?? null))
-  const attempt = secret === -1 ? null : attemptOf(ctx, fields, secret)
+  const secret = secretOf(ctx, fields)
+  const attempt = secret === -1 ? null : attemptOf(ctx, fields.slice(0, -1), secret)
   return attempt && attempt.expiresAt > epochSeconds(ctx) ? attempt : null
+}
+
+/** Returns the position of the secret that signed the fields, the last of which is the MAC. -1: none did. */
+function secretOf(ctx: Pick<AuthContext, 'settings' | 'keys'>, fields: readonly string[]): number {
+  return findKey(ctx.keys.state, (key) => sameText(mac(ctx, key, fields.slice(0, -1)), fields.at(-1) ?? null))
 }
 
 /**
@@ -101,7 +112,8 @@ function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
 function attemptOf({ texts }: AuthContext, [purpose, provider, random, expiry, locale, ...rest]: string[], secret: number): Attempt | null {
   const [expiresAt, language] = [Number(expiry), texts.find(locale ?? '')]
   const core = { provider: provider ?? '', random: random ?? '', expiresAt, secret, locale: language }
-  if (purpose === 'login' && rest.length <= 1) return { ...core, purpose, destination: destinationOf(rest[0]) }
+  if (purpose === 'login' && (rest.length === 1 || rest.length === 2))
+    return { ...core, purpose, browser: rest[0] || null, destination: destinationOf(rest[1]) }
   const [user, digest, sessionId, startedAt, final, destination] = rest
   if ((purpose !== 'link' && purpose !== 'reauthenticate') || rest.length < 5 || rest.length > 6) return null
   const userId = decoded(user ?? '')
@@ -126,7 +138,7 @@ function fieldsOf(attempt: Attempt): string[] {
   const { purpose, provider, random, expiresAt, locale, destination } = attempt
   const core = [purpose, provider, random, String(expiresAt), locale ?? '']
   const last = destination ? [encoded(JSON.stringify(destination))] : []
-  if (attempt.purpose === 'login') return [...core, ...last]
+  if (attempt.purpose === 'login') return [...core, attempt.browser ?? '', ...last]
   const { userId, digest, sessionId, startedAt, isFinal } = attempt
   return [...core, encoded(userId), digest, sessionId ?? '', String(startedAt), writeFinality(isFinal), ...last]
 }
@@ -145,7 +157,7 @@ export function keyOf(keys: KeyList, { secret }: Attempt): KeyObject {
 }
 
 /** Returns the MAC of the cookie's name and the fields. The name is included, so that the value of another cookie is not valid here. */
-function mac(ctx: AuthContext, key: KeyObject, fields: readonly string[]): string {
+function mac(ctx: Pick<AuthContext, 'settings'>, key: KeyObject, fields: readonly string[]): string {
   const text = JSON.stringify([ctx.settings.oauthStateCookieName, ...fields])
   return createHmac('sha256', key).update(text).digest('base64url')
 }

@@ -1,4 +1,5 @@
 import Joi from 'joi'
+import { clientOf } from '../client-key'
 import type { AuthContext } from '../context'
 import { openFor, sendLogin } from '../device/send-login'
 import { OAuthProviderNotConfiguredError } from '../errors'
@@ -10,7 +11,6 @@ import { sameSite } from '../http/same-site'
 import { newLoginAttempt } from '../session/announce-failed-login'
 import { loginAnswer } from '../session/delivery'
 import { clearEndedCookies } from '../session/ended-cookies'
-import { clientKey } from '../throttle/client-key'
 import { createClientShare } from './client-share'
 import { idTokenPattern, noncePattern } from './id-token-in-hand'
 import { accountRefusals, tokenRefusals } from './refusals'
@@ -54,7 +54,7 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
         const provider = String(req.params['provider'])
         const locale = localeOf(ctx, req)
         const given = idToken === undefined ? { provider, accessToken } : { provider, idToken, nonce }
-        const client = clientKey(req.ip)
+        const client = clientOf(req)
         const attempt = newLoginAttempt(client)
         const options = { locale, evidence: () => evidenceOf(ctx, req), attempt }
         const result = await share.run(provider, client, () => logInWithToken(ctx, given, openFor(ctx, req), options))

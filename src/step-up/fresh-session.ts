@@ -2,11 +2,12 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { AuthContext } from '../context'
 import { AccountInactiveError, InvalidTokenError, ReauthenticationRequiredError, UnauthorizedError } from '../errors'
 import { findAuth, findSubject } from '../guards/current-auth'
-import { describeStep } from '../http/description'
+import { describeStep, type Refusal } from '../http/description'
 import { readJsonBody } from '../http/json-body'
 import { step } from '../http/routes'
-import type { AccessTokenClaims } from '../session/access-token'
+import { type AccessTokenClaims, authTimeOf } from '../session/access-token'
 import { isAlive, sessionsOf } from '../session/find-session'
+import { isLiveToken } from '../session/keep-session'
 import { isSuperseded } from '../session/superseded-token'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { findActiveUser } from './find-active-user'
@@ -34,12 +35,13 @@ export function aliveSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
     await requireAlive(ctx, req, res)
   })
-  return describeStep(check, { refuses: aliveRefusals, needs: 'alive_session' })
+  return describeStep(check, { refuses: aliveRefusals(ctx), needs: 'alive_session' })
 }
 
 /**
  * Returns a middleware that requires a live and fresh session. A session is fresh if the person authenticated within `freshSessionSeconds`.
- * A guard must run before this middleware. If the session is not fresh, the middleware answers 403 REAUTHENTICATION_REQUIRED.
+ * A guard must run before this middleware. If the session is not fresh, the middleware answers 403 REAUTHENTICATION_REQUIRED. With
+ * `freshSessionSeconds: 0`, every live session is fresh.
  *
  * The `auth_time` of an access token counts. So a stolen older token does not become fresh when the owner logs in again. Place other
  * middlewares that answer 403 between `aliveSession` and this middleware.
@@ -48,12 +50,13 @@ export function freshSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
     await refuseStale(ctx, await requireAlive(ctx, req, res), ctx.settings.freshSessionSeconds)
   })
-  return describeStep(check, { refuses: [...aliveRefusals, ReauthenticationRequiredError], needs: 'fresh_session' })
+  return describeStep(check, { refuses: [...aliveRefusals(ctx), ReauthenticationRequiredError], needs: 'fresh_session' })
 }
 
 /**
- * Returns a middleware for accounts whose second factor is younger than 24 hours: the person must have authenticated again since the factor
- * was added, because an attacker with a stolen access token could have added the factor. The middleware runs after `freshSession`.
+ * Returns a middleware for accounts whose second factor is young (`youngCredentialSeconds`): the person must have authenticated again since
+ * the factor was added, because an attacker with a stolen access token could have added the factor. The middleware runs after
+ * `freshSession`.
  */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   const check = step((req) => refuseStale(ctx, sinceFactor(ctx, requestSessionOf(req)), ctx.settings.freshSessionSeconds))
@@ -61,17 +64,21 @@ export function freshSinceFactor(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns the session. If the second factor is younger than 24 hours, and the person authenticated before the factor was added, its age is
+ * Returns the session. If the second factor is young, and the person authenticated before the factor was added, its age is
  * null.
  */
-export function sinceFactor(ctx: Pick<MethodContext, 'now'>, found: SessionOfRequest): SessionOfRequest {
+export function sinceFactor(ctx: Pick<MethodContext, 'now' | 'settings'>, found: SessionOfRequest): SessionOfRequest {
   const { totpEnabledAt } = found.user
   if (!totpEnabledAt || !hasYoungFactor(ctx, found.user)) return found
   const factorSeconds = Math.floor((ctx.now().getTime() - totpEnabledAt.getTime()) / 1000)
   return found.ageSeconds !== null && found.ageSeconds < factorSeconds ? found : { ...found, ageSeconds: null }
 }
 
-const aliveRefusals = [UnauthorizedError, InvalidTokenError, AccountInactiveError]
+/** Without `sid` in access tokens, a request may name no session at all (`refuseUnnamed`). */
+function aliveRefusals({ settings }: AuthContext): Refusal[] {
+  const refusals = [UnauthorizedError, InvalidTokenError, AccountInactiveError]
+  return settings.accessTokenSessionClaims ? refusals : [...refusals, ReauthenticationRequiredError]
+}
 
 /**
  * Returns the session that `aliveSession` or `freshSession` found. Returns null if the store keeps no sessions.
@@ -91,18 +98,20 @@ export function requestSessionOf(req: Request): SessionOfRequest {
   return known
 }
 
+/** The session of a request, as a guard read it. */
+export type AskingSession = Pick<SessionRecord, 'id' | 'userId'> & Partial<Pick<SessionRecord, 'kind' | 'tokenHash'>>
+
 /**
  * Locks the session again. Call the function inside a transaction that has locked the user's row. Does nothing for a caller without a
  * session.
- * @throws InvalidTokenError if the session has ended meanwhile
+ * @throws InvalidTokenError if the session has ended meanwhile, or if the session cookie of the request has been replaced: a copy of an old
+ *   cookie must not get the next value
  */
-export async function holdSession(
-  ctx: AuthContext,
-  session: Pick<SessionRecord, 'id' | 'userId'> | null | undefined,
-): Promise<SessionRecord | null> {
+export async function holdSession(ctx: AuthContext, session: AskingSession | null | undefined): Promise<SessionRecord | null> {
   if (!session) return null
   const held = await sessionsOf(ctx.store).lock(session.id, ctx.now())
-  if (held?.userId !== session.userId) throw new InvalidTokenError()
+  const isReplaced = session.kind === 'session' && session.tokenHash !== undefined && session.tokenHash !== held?.tokenHash
+  if (held?.userId !== session.userId || isReplaced) throw new InvalidTokenError()
   return held
 }
 
@@ -119,8 +128,34 @@ export async function isSessionHeld(ctx: AuthContext, session: SessionRecord | n
  * @throws ReauthenticationRequiredError, which lists the ways to make the session fresh
  */
 export async function refuseStale(ctx: MethodContext, { user, ageSeconds }: SessionOfRequest, maxAgeSeconds: number): Promise<void> {
-  if (ageSeconds !== null && ageSeconds <= maxAgeSeconds) return
-  throw new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, user) }, maxAgeSeconds })
+  if (!isFresh({ ageSeconds }, maxAgeSeconds)) throw await reauthenticationRequired(ctx, user, maxAgeSeconds)
+}
+
+/** Returns the error that lists the ways to make a session of this account fresh. */
+export async function reauthenticationRequired(
+  ctx: MethodContext,
+  user: UserRecord,
+  maxAgeSeconds = ctx.settings.freshSessionSeconds,
+): Promise<ReauthenticationRequiredError> {
+  return new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, user) }, maxAgeSeconds })
+}
+
+/**
+ * Rejects a reauthentication that could make nothing fresh. With `accessTokenSessionClaims: false` an access token has no `auth_time`, and
+ * the row of a session becomes fresh only together with a new refresh token.
+ * @throws ReauthenticationRequiredError
+ */
+export async function requireNewToken(
+  ctx: MethodContext & { readonly settings: Pick<AuthContext['settings'], 'accessTokenSessionClaims'> },
+  { user, session, refreshToken }: { user: UserRecord; session: SessionRecord | null; refreshToken: string | null },
+): Promise<void> {
+  if (ctx.settings.accessTokenSessionClaims || session?.kind !== 'tokens' || isLiveToken(session, refreshToken)) return
+  throw await reauthenticationRequired(ctx, user)
+}
+
+/** Returns true if the session is fresh. The setting `freshSessionSeconds: 0` makes every live session fresh. */
+export function isFresh({ ageSeconds }: Pick<SessionOfRequest, 'ageSeconds'>, maxAgeSeconds: number): boolean {
+  return maxAgeSeconds === 0 || (ageSeconds !== null && ageSeconds <= maxAgeSeconds)
 }
 
 /** Looks the session up once for each request. Later middlewares of the request share the result. */
@@ -137,10 +172,19 @@ async function findAlive(ctx: AuthContext, req: Request, res: Response): Promise
   // A token without `sid` does not identify its session. In that case `refresh_token` in the body can identify the session.
   const body = claims !== null && claims.sid === undefined ? await readJsonBody(req, res) : undefined
   const named = await findNamedSession({ ...ctx, sessions, sessionTokenKeys: ctx.keys['session-token'] }, req, claims, body)
-  if (!named) await findActiveUser(ctx, findSubject(req) ?? '') // throws if the account was deleted
+  if (!named) await refuseUnnamed(ctx, claims, await findActiveUser(ctx, findSubject(req) ?? '')) // throws if the account was deleted
   if (named && !named.user.isActive) throw new AccountInactiveError()
   if (!named || !isAlive(named.session, ctx.now())) throw new InvalidTokenError()
-  return { ...named, ageSeconds: ageOf(ctx.now(), claims, named.session) }
+  return { session: named.session, user: named.user, ageSeconds: ageOf(ctx.now(), claims, named) }
+}
+
+/**
+ * Rejects a request with a token without `sid`, if nothing else names its session. The answer is no 401, because a client would then
+ * refresh its tokens again and again, and the new token has no `sid` either.
+ * @throws ReauthenticationRequiredError
+ */
+export async function refuseUnnamed(ctx: MethodContext, claims: AccessTokenClaims | null, user: UserRecord): Promise<void> {
+  if (claims !== null && claims.sid === undefined) throw await reauthenticationRequired(ctx, user)
 }
 
 /** Returns the user of an access token. A stateless refresh token has no row, so the function can check only the access token. */
@@ -153,10 +197,18 @@ async function findStateless(ctx: AuthContext, claims: AccessTokenClaims | null)
 
 /**
  * Returns the age in seconds. The age comes from the token's `auth_time`, in whole seconds. For a cookie, or a token without `auth_time`,
- * the age comes from the session's row.
+ * the age comes from the session's row. A token that is older than that time has no age, because a copy of a token must not become fresh
+ * when the owner confirms the session. Where only the device cookie names the session, the token has to come with an entry of that time,
+ * because the token may be one of another session of the account.
  */
-export function ageOf(now: Date, claims: AccessTokenClaims | null, session: Pick<SessionRecord, 'authenticatedAt'> | null): number | null {
+export function ageOf(
+  now: Date,
+  claims: AccessTokenClaims | null,
+  named: { readonly session: Pick<SessionRecord, 'authenticatedAt'>; readonly confirmedAt?: number } | null,
+): number | null {
   if (claims?.auth_time !== undefined) return claims.auth_time === 0 ? null : Math.floor(now.getTime() / 1000) - claims.auth_time
-  const at = session?.authenticatedAt ?? null
-  return at === null ? null : (now.getTime() - at.getTime()) / 1000
+  const at = named?.session.authenticatedAt ?? null
+  if (at === null || (claims !== null && claims.iat < authTimeOf(at))) return null
+  if (named?.confirmedAt !== undefined && !(named.confirmedAt >= at.getTime())) return null
+  return (now.getTime() - at.getTime()) / 1000
 }

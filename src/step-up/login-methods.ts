@@ -4,7 +4,7 @@ import { hasPassword } from '../passwords/unusable-password'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * Returns true if the account can still log in after one identity or one passkey is removed (contract 16, rule 8). These other ways count
+ * Returns true if the account can still log in after one identity or one passkey is removed. These other ways count
  * if their feature is on: a password that a person has set, a verified address, another identity, another passkey. Call the function inside
  * the transaction that locks the user's row. Otherwise two removals at once could remove every way to log in.
  */

@@ -11,7 +11,10 @@ import { hasMatureFactor, identityUsableAt, usableAt } from './young-credential'
 export type ReauthenticationMethod = 'password' | 'otp' | 'passkey' | 'email' | `provider:${string}`
 
 export interface MethodContext {
-  readonly settings: Pick<Settings, 'localAccountsEnabled' | 'passwordLogin' | 'mfaEnabled' | 'passkeysEnabled'>
+  readonly settings: Pick<
+    Settings,
+    'localAccountsEnabled' | 'passwordLogin' | 'mfaEnabled' | 'passkeysEnabled' | 'freshSessionSeconds' | 'youngCredentialSeconds'
+  >
   readonly now: () => Date
   /** The router's providers by their keys in the option `providers`. Absent in guards without a router. */
   readonly providers?: ReadonlyMap<string, Provider>
@@ -28,7 +31,7 @@ export interface MethodContext {
 }
 
 /**
- * Returns the ways to make a session of this account fresh. If a second factor has been active for 24 hours, only its code and a passkey
+ * Returns the ways to make a session of this account fresh. If a second factor is active and no longer young, only its code and a passkey
  * count. If the list is empty, the person must log in again.
  */
 export async function methodsOf(ctx: MethodContext, user: UserRecord): Promise<ReauthenticationMethod[]> {
@@ -52,15 +55,15 @@ async function takesMailedCode(ctx: MethodContext, user: UserRecord): Promise<bo
   return mailsCodes(ctx) && user.emailVerifiedAt !== null && !(await refusesEmailLink(ctx, user))
 }
 
-/** Returns `passkey` if the account has a passkey that was added at least 24 hours ago. */
+/** Returns `passkey` if the account has a passkey that is no longer young. */
 async function passkeyOf(ctx: MethodContext, user: UserRecord): Promise<ReauthenticationMethod[]> {
   const passkeys = (ctx.store && (await passkeysOf({ ...ctx, store: ctx.store })?.listForUser(user.id))) ?? []
   return passkeys.some(({ createdAt }) => usableAt(ctx, createdAt) === null) ? ['passkey'] : []
 }
 
 /**
- * Returns the providers at which the person can log in again to make the session fresh. The account must have been linked to the provider
- * for 24 hours.
+ * Returns the providers at which the person can log in again to make the session fresh. The identity must
+ * not be young.
  */
 async function providersOf(ctx: MethodContext, user: UserRecord): Promise<`provider:${string}`[]> {
   const { providers, store } = ctx

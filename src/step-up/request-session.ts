@@ -6,31 +6,39 @@ import { findRequestAuth } from '../guards/current-auth'
 import { sessionRowOf } from '../guards/session-row'
 import { readCookie } from '../http/cookies'
 import type { CookieSite } from '../http/doubled-cookies'
+import { readRefreshTokenHeader } from '../http/refresh-token-header'
 import type { KeyList } from '../keys'
 import { type AccessTokenClaims, verifyAccessToken } from '../session/access-token'
 import { setsTokenCookies } from '../session/delivery'
+import { type DeviceReadContext, findSessionOfDevice, type SessionOfDevice } from '../session/device-cookie'
 import { findByRefreshToken, findBySessionCookie, isAlive } from '../session/find-session'
 import { readQuietly } from '../session/read-quietly'
 import type { SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
 
 export interface DeliverySite extends CookieSite {
-  readonly settings: CookieSite['settings'] & Pick<Settings, 'tokenDelivery' | 'refreshCookieName' | 'sessionCookieName'>
+  readonly settings: CookieSite['settings'] &
+    Pick<Settings, 'tokenDelivery' | 'refreshCookieName' | 'sessionCookieName' | 'cookieDomain' | 'cookieSecure'>
 }
 
 /** The data that the search for a request's session needs. */
-export interface RequestSessionContext extends DeliverySite {
+export interface RequestSessionContext extends DeliverySite, Pick<DeviceReadContext, 'now'> {
   readonly sessions: SessionStore
+  /** Null for guards without the secret. Such guards cannot read the device cookie. */
+  readonly keys: DeviceReadContext['keys'] | null
   /** Null for guards without the secret. Such guards query the database even for malformed tokens. */
   readonly sessionTokenKeys: KeyList | null
 }
 
+/** A session of a request. `confirmedAt` is there only if nothing but the device cookie names the session. */
+export type NamedSession = SessionWithUser & Partial<Pick<SessionOfDevice, 'confirmedAt'>>
+
 /**
  * Returns the live session of a request. The session belongs to the credential that the guard accepted: the session cookie, or the access
- * token with its `sid`. If the token has no `sid`, the refresh cookie or `refresh_token` in the body identifies the session. That session
- * must belong to the token's account.
+ * token with its `sid`. If the token has no `sid`, the first of these names the session: `refresh_token` in the body, the header
+ * `X-Refresh-Token`, the refresh cookie, and the device cookie's entry of the token's account. That session must belong to the token's
+ * account.
  *
- * If no guard ran, the first credential of the request decides. The order is: access token, session cookie, refresh cookie,
- * `refresh_token`.
+ * If no guard ran, the first credential of the request decides. The order is: access token, session cookie, refresh token.
  * @param body the parsed body, if the body may identify the session
  * @returns null if no session is live, or if the store keeps no sessions
  */
@@ -51,13 +59,19 @@ export async function findNamedSession(
   req: Request,
   claims: AccessTokenClaims | null,
   body?: unknown,
-): Promise<SessionWithUser | null> {
+): Promise<NamedSession | null> {
   const { sessions } = ctx
   if (claims === null) return findByCookie(ctx, req, body)
-  const { sid: id } = claims
-  const found =
-    id === undefined ? await findByToken(ctx, req, body) : (sessionRowOf(req, sessions, { id }) ?? (await sessions.find({ id })))
-  return found?.session.userId === claims.sub ? found : null
+  const { sid: id, sub } = claims
+  const found = id === undefined ? null : (sessionRowOf(req, sessions, { id }) ?? (await sessions.find({ id })))
+  const named = id === undefined ? await findByToken(ctx, req, body) : found
+  if (named?.session.userId === sub) return named
+  return id === undefined ? findByDevice(ctx, req, sub) : null
+}
+
+async function findByDevice(ctx: RequestSessionContext, req: Request, userId: string): Promise<SessionOfDevice | null> {
+  const { keys, sessions, settings } = ctx
+  return keys === null || settings.tokenDelivery === 'bearer' ? null : findSessionOfDevice({ ...ctx, keys }, sessions, req, userId)
 }
 
 /**
@@ -87,10 +101,14 @@ async function findByToken(ctx: RequestSessionContext, req: Request, body: unkno
   return token === null ? null : findByRefreshToken(ctx, token)
 }
 
-/** Returns the refresh token of a request: from the body, or from the cookie if `tokenDelivery` includes cookies. */
-export function shownRefreshToken(site: DeliverySite, req: Request, body: unknown): string | null {
+/**
+ * Returns the refresh token of a request: from the body, else from the header `X-Refresh-Token`, else from the cookie if `tokenDelivery`
+ * includes cookies.
+ */
+function shownRefreshToken(site: DeliverySite, req: Request, body: unknown): string | null {
   const { settings } = site
   const named: unknown = typeof body === 'object' && body !== null && 'refresh_token' in body ? body.refresh_token : null
-  if (typeof named === 'string') return named
+  const given = typeof named === 'string' ? named : readRefreshTokenHeader(req)
+  if (given !== null) return given
   return setsTokenCookies(settings.tokenDelivery) ? readCookie(site, req, settings.refreshCookieName) : null
 }

@@ -15,7 +15,7 @@ import { isAlive } from '../session/find-session'
 import { isSuperseded } from '../session/superseded-token'
 import type { UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/public-user'
-import { ageOf, refuseStale, type SessionOfRequest, sinceFactor } from './fresh-session'
+import { ageOf, refuseStale, refuseUnnamed, type SessionOfRequest, sinceFactor } from './fresh-session'
 import { findNamedSession } from './request-session'
 
 /** Adds the guards that read the session of the request. */
@@ -39,7 +39,8 @@ export function withSessionGuards(ctx: GuardContext, guards: BaseGuards): Guards
   }
 }
 
-function maxAgeOf({ settings }: GuardContext, { maxAgeSeconds = settings.freshSessionSeconds }: { maxAgeSeconds?: number } = {}): number {
+function maxAgeOf({ settings }: GuardContext, { maxAgeSeconds }: { maxAgeSeconds?: number } = {}): number {
+  if (maxAgeSeconds === undefined) return settings.freshSessionSeconds
   if (Number.isSafeInteger(maxAgeSeconds) && maxAgeSeconds >= 1) return maxAgeSeconds
   throw new ConfigurationError('requireFresh: maxAgeSeconds must be a whole number of seconds, at least 1.')
 }
@@ -99,8 +100,9 @@ async function findSessionAndUser(ctx: GuardContext, req: Request): Promise<Sess
   }
   const found = await findNamedSession({ ...ctx, sessions }, req, claims, req.body)
   if (found) requireActive(found.user)
+  else await refuseUnnamed(ctx, claims, requireActive(await users?.find(claims?.sub ?? '')))
   if (!found || !isAlive(found.session, ctx.now())) throw new InvalidTokenError({ reason: 'session_over' })
-  return { ...found, ageSeconds: ageOf(ctx.now(), claims, found.session) }
+  return { session: found.session, user: found.user, ageSeconds: ageOf(ctx.now(), claims, found) }
 }
 
 function requireActive(user: UserRecord | null | undefined): UserRecord {

@@ -22,7 +22,7 @@ export async function withPassword<T>(
   const taken = await takeUnits(ctx, user, session)
   const giveBack = () => Promise.all(taken.map((unit) => unit.giveBack()))
   try {
-    const { matches } = await verifyPassword(ctx, user.hashedPassword, password)
+    const { matches } = await verifyPassword(ctx, user.hashedPassword, password, { isKnownDevice: true })
     if (!matches) throw new InvalidCredentialsError()
     const result = await work()
     await giveBack()

@@ -48,7 +48,7 @@ export interface AuthStore {
 export interface TableFinding {
   /** The name of the fault for the option `ignore`, for example `users.email:unique`. Starts with the name of the table's option. */
   readonly key: string
-  /** `error`: operations fail or are not safe. `warning`: everything works. */
+  /** `error`: the store refuses every call. `warning`: single operations fail, or are slow or not strict. */
   readonly level: 'error' | 'warning'
   /** The table's name in the database. */
   readonly table: string
@@ -56,6 +56,8 @@ export interface TableFinding {
   readonly column: string | null
   /** What is wrong, what follows from it, and how to fix it. Contains no value of a row. */
   readonly message: string
+  /** What fails, as a sentence, for example `Sign-up without a name fails.` `auth.doctor()` shows it for a `warning`. */
+  readonly fails?: string
   /** The statement that fixes the fault. Null: no statement can fix the fault, or an option fixes it. */
   readonly sql: string | null
 }
@@ -138,6 +140,8 @@ export interface OAuthUser {
   emailVerified: boolean | null
   name: string | null
   picture: string | null
+  /** `sid` of the verified id_token. Absent: the provider sent none. */
+  sid?: string
   /** The provider's own payload. Never stored. */
   raw: Record<string, unknown>
 }
@@ -239,9 +243,9 @@ export interface UserStore {
   lockAdmins(): Promise<UserRecord[]>
   /**
    * Deletes at most `most` pending accounts (never activated, never logged in) whose last activation link expired at `before` or earlier.
-   * Each account has its own transaction, which also deletes the account's identities, tokens, recovery codes and sessions. If a foreign
-   * key refers to an account, the account stays, and a later call does not count it again. If the table has no `activatedAt`, deletes
-   * nothing. Optional: without `deleteAbandoned`, pending accounts stay.
+   * A transaction deletes an account with its identities, tokens, recovery codes and sessions. If a foreign key refers to an account, the
+   * account stays, the others are deleted, and a later call does not count it again. If the table has no `activatedAt`, deletes nothing.
+   * Optional: without `deleteAbandoned`, pending accounts stay.
    */
   deleteAbandoned?(expired: Expired): Promise<AbandonedAccounts>
 }
@@ -326,6 +330,16 @@ export interface Expired {
   before: Date
   /** The maximum number of rows in one statement. */
   most: number
+  /** The state of the run that the batch belongs to. A store may ignore it: then each batch begins with the oldest rows. */
+  run?: PurgeRun
+}
+
+/** The state of a run, which deletes the expired rows of a table in batches. Every batch gets the same object, and the store may write it. */
+export interface PurgeRun {
+  /** Where the last batch ended, in a form of the store. The next batch begins there. */
+  position?: unknown
+  /** True: no row is left. If absent, a batch that deletes fewer than `most` rows ends the run. */
+  isOver?: boolean
 }
 
 export interface UserTokenStore {
@@ -512,14 +526,24 @@ export interface Rotated {
 export type SessionChanges = Partial<Pick<SessionRecord, 'amr' | 'authenticatedAt'>> &
   (Pick<SessionRecord, 'tokenHash' | 'generation'> | { tokenHash?: never; generation?: never })
 
+/** Which sessions of a user `revokeForUser` revokes. An empty choice means all sessions. */
+export interface SessionChoice {
+  /** The session that stays. */
+  readonly exceptId?: string
+  /** Only sessions with this login method in `amr`. If the table has no `amr`, every session counts as one of them. */
+  readonly amr?: string
+  /** Only sessions with exactly this `provider`. If the table has no `provider`, the sessions with `ext` in `amr` count instead. */
+  readonly provider?: string
+}
+
 /** A session is live while `revokedAt` is null and `expiresAt` is in the future. */
 export interface SessionStore {
   /** @throws DuplicateRecordError when the token's hash is taken */
   insert(session: SessionRecord): Promise<void>
   /**
    * Inserts the session. Afterwards the user has at most `most` live sessions. Both kinds and the new session count. If there would be
-   * more, the method revokes the sessions that were unused longest (by `lastSeenAt`). Returns how many sessions it revoked. The `createdAt`
-   * of the new session counts as the current time. Optional, for fewer round trips: without `insertWithin`, doorward calls `listForUser`,
+   * more, the method revokes the sessions that were unused longest (by `lastSeenAt`), and may delete sessions of the user that ended earlier.
+   * Returns how many sessions it revoked. The `createdAt` of the new session counts as the current time. Optional, for fewer round trips: without `insertWithin`, doorward calls `listForUser`,
    * `revoke` and `insert`.
    * @throws DuplicateRecordError when the token's hash is taken
    */
@@ -546,12 +570,15 @@ export interface SessionStore {
   /** Lists the live sessions of both kinds, oldest first. */
   listForUser(userId: string, at: Date): Promise<SessionRecord[]>
   /**
-   * Revokes a session by one guarded UPDATE. Also revokes an expired session, because a request that began earlier may still treat
-   * the session as live. Returns true if the session was not revoked before, and has the given user and kind.
+   * Revokes a session, or the sessions of a list of ids, by one guarded UPDATE. Also revokes an expired session, because a request that
+   * began earlier may still treat the session as live. Returns true if a session was not revoked before, and has the given user and kind.
    */
-  revoke(wanted: { id: string; userId?: string; kind?: SessionKind }, at: Date): Promise<boolean>
-  /** Revokes all sessions of the user, of both kinds, except the session `exceptId`. Returns how many were not revoked before. */
-  revokeForUser(userId: string, at: Date, options?: { exceptId?: string }): Promise<number>
+  revoke(wanted: { id: string | readonly string[]; userId?: string; kind?: SessionKind }, at: Date): Promise<boolean>
+  /**
+   * Revokes the chosen sessions of the user, of both kinds, by one statement. Must revoke every live session, and every session that
+   * expired within the last minute, because a request that began earlier may treat it as live. Returns how many sessions it revoked.
+   */
+  revokeForUser(userId: string, at: Date, choice?: SessionChoice): Promise<number>
   /** Deletes sessions that were revoked or expired by `before`. Returns how many. */
   deleteExpired(expired: Expired): Promise<number>
 }

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../errors'
 import { consoleLogger, type Logger } from '../logger'
 import type { AuthStore, Expired, UserStore } from './auth-store'
-import { emptyInBatches } from './empty-in-batches'
+import { type BatchOptions, emptyInBatches } from './empty-in-batches'
 
 export interface PurgeOptions {
   /** Deletes rows that ended at this time or earlier. Default: now. An earlier time keeps rows longer. A future time ends live sessions. */
@@ -38,14 +38,29 @@ export async function purgeExpired(
   { before = new Date(), logger = consoleLogger, auditLog }: PurgeOptions = {},
 ): Promise<Record<string, number>> {
   if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new ConfigurationError('purgeExpired: `before` must be a Date.')
-  const { userTokens, sessions, emailLogins } = store
-  const deleted: Record<string, number> = {}
-  // The accounts are deleted first, because the rows of `userTokens` show when an account was abandoned, and those rows are deleted next.
-  if (store.users.deleteAbandoned) deleted['users'] = await deleteAbandoned(store.users, before, logger)
-  for (const [name, table] of Object.entries({ userTokens, sessions, emailLogins })) {
-    if (table) deleted[name] = await emptyInBatches(deletionOf(name, table), before)
+  return {
+    ...(await deleteExpiredRows(store, before, logger)),
+    ...(auditLog && { auditLog: await auditLog.purge() }),
   }
-  if (auditLog) deleted['auditLog'] = await auditLog.purge()
+}
+
+/** Deletes the expired rows of the store's tables. Begins with the tables whose rows take the least time. */
+export async function deleteExpiredRows(
+  store: AuthStore,
+  before: Date,
+  logger: Pick<Logger, 'warn'>,
+  options: BatchOptions = {},
+): Promise<Record<string, number>> {
+  const { users, userTokens, sessions, emailLogins } = store
+  const deleted: Record<string, number> = {}
+  const empty = async (tables: Record<string, { deleteExpired(expired: Expired): Promise<number> } | undefined>) => {
+    for (const [name, table] of Object.entries(tables))
+      if (table) deleted[name] = await emptyInBatches(deletionOf(name, table), before, options)
+  }
+  await empty({ emailLogins, sessions })
+  // Deletes the accounts before the rows of `userTokens`, because those rows show when an account was abandoned.
+  if (users.deleteAbandoned) deleted['users'] = await deleteAbandoned(users, before, logger, options)
+  if (!options.signal?.aborted) await empty({ userTokens })
   return deleted
 }
 
@@ -54,13 +69,15 @@ function deletionOf(name: string, table: { deleteExpired(expired: Expired): Prom
   throw new ConfigurationError(`purgeExpired: the store's ${name} has no deleteExpired(); storeContract() tests what it must do.`)
 }
 
-async function deleteAbandoned(users: UserStore, before: Date, logger: Pick<Logger, 'warn'>): Promise<number> {
+async function deleteAbandoned(users: UserStore, before: Date, logger: Pick<Logger, 'warn'>, options: BatchOptions): Promise<number> {
   let held = 0
-  const deleted = await emptyInBatches(async ({ most }) => {
-    const result = await users.deleteAbandoned?.({ before: new Date(before.getTime() - abandonedAfterMs), most })
+  const longAgo = new Date(before.getTime() - abandonedAfterMs)
+  const deleteBatch = async (expired: Expired) => {
+    const result = await users.deleteAbandoned?.(expired)
     held += result?.held ?? 0
     return result?.deleted ?? 0
-  }, before)
+  }
+  const deleted = await emptyInBatches(deleteBatch, longAgo, options)
   if (held > 0)
     logger.warn(
       { held },

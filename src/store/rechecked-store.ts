@@ -182,7 +182,7 @@ function sessionsOf(sessions: SessionStore, { only }: Recheck): SessionStore {
     listForUser: async (userId, at) =>
       (await sessions.listForUser(userId, at)).filter((row) => only('sessions.listForUser', row, (session) => session.userId === userId)),
     revoke: (wanted, at) => sessions.revoke(wanted, at),
-    revokeForUser: (userId, at, options) => sessions.revokeForUser(userId, at, options),
+    revokeForUser: (userId, at, choice) => sessions.revokeForUser(userId, at, choice),
     deleteExpired: (expired) => sessions.deleteExpired(expired),
   }
 }

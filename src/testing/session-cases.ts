@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type CompleteStore, DuplicateRecordError, type SessionRecord } from '../store/auth-store'
+import { type CompleteStore, DuplicateRecordError, type SessionChoice, type SessionRecord } from '../store/auth-store'
 import {
   AT,
   EMPTY_SESSION,
@@ -164,6 +164,17 @@ export const SESSION_CASES: Cases = [
     },
   ],
   [
+    'revoke takes a list of ids, and ends every session of the list',
+    async (store) => {
+      const [one, other, foreign] = [await withSession(store), await withSession(store), await withSession(store)]
+      assert.equal(await store.sessions.revoke({ id: [] }, later(1)), false)
+      assert.equal(await store.sessions.revoke({ id: [one.id, other.id, 'no-such\0session'] }, later(1)), true)
+      for (const session of [one, other]) await assertRevoked(store, session, later(1))
+      assert.equal(await store.sessions.revoke({ id: [one.id, other.id] }, later(2)), false)
+      assert.deepEqual((await store.sessions.find({ id: foreign.id }))?.session, foreign)
+    },
+  ],
+  [
     'revoke and revokeForUser end an expired session too: a request that began while it lived does not bring it back',
     async (store) => {
       for (const kind of ['tokens', 'session'] as const) {
@@ -198,6 +209,29 @@ export const SESSION_CASES: Cases = [
       assert.equal(await store.sessions.revokeForUser(id, later(9), { exceptId: 'no-such\0session' }), 1)
       assert.equal(await store.sessions.revokeForUser(id, later(9)), 0)
       assert.deepEqual((await store.sessions.find({ id: foreign.id }))?.session, foreign)
+    },
+  ],
+  [
+    'revokeForUser with a credential ends the sessions that this credential opened, and no other',
+    async (store) => {
+      const { id: userId } = await withUser(store)
+      const open = (amr: string, provider: string | null = null) => withSession(store, { userId, amr, provider })
+      const passkey = [await open('passkey'), await open('pwd passkey'), await open('passkey email')]
+      const corp = [await open('ext otp', 'corp'), await open('ext', 'corp')]
+      const kept = [await open('passkey'), await open('ext', 'corp')] as const
+      const others = [await open(''), await open('pwd otp'), await open('ext', 'Corp'), await open('ext', 'corp2'), await open('ext')]
+      const foreign = await withSession(store, { amr: 'passkey', provider: 'corp' })
+      const revoke = (openedBy: SessionChoice, exceptId: string) =>
+        store.sessions.revokeForUser(userId, later(9), { exceptId, ...openedBy })
+      assert.equal(await revoke({ amr: 'passkey' }, kept[0].id), 3)
+      for (const session of passkey) await assertRevoked(store, session, later(9))
+      for (const session of [...corp, ...others, ...kept, foreign])
+        assert.deepEqual((await store.sessions.find({ id: session.id }))?.session, session)
+      assert.equal(await revoke({ provider: 'corp' }, kept[1].id), 2)
+      for (const session of corp) await assertRevoked(store, session, later(9))
+      for (const session of [...others, ...kept, foreign])
+        assert.deepEqual((await store.sessions.find({ id: session.id }))?.session, session)
+      assert.equal(await store.sessions.revokeForUser(userId, later(9), { amr: 'passkey' }), 1)
     },
   ],
   [

@@ -29,11 +29,16 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.left.identity': '“{provider}”, conectado em {date}',
   'mail.left.passkey': 'uma chave de acesso, adicionada em {date}',
   'mail.left.factor': 'seu aplicativo autenticador, configurado em {date}, como segunda etapa',
+  'mail.left.no_recovery_codes': 'Seus códigos de recuperação não funcionam mais. Depois de entrar, crie novos códigos.',
+  'mail.left.factor_stays':
+    'A verificação em duas etapas de {date} continua ativa. Não foi você que a ativou? Use o link no nosso e-mail de {mailed}.',
   'mail.removed.password': 'a senha',
   'mail.removed.second_factor': 'a verificação em duas etapas',
   'mail.removed.sessions': 'o acesso de todos os dispositivos',
   'mail.removed.profile': 'o nome e os outros dados do perfil',
   'mail.removed.passkeys': 'todas as chaves de acesso',
+  'mail.kept_identity':
+    'mantido, porque a conta foi criada com ele: o provedor de login “{provider}”. Se não for seu, entre na conta e desconecte-o.',
   'mail.removed.identity': 'o provedor de login “{provider}”',
   'mail.look_at_once':
     'Se não foi você, primeiro certifique-se de que mais ninguém pode ler seus e-mails. Depois entre na conta, desconecte todos os outros dispositivos e remova toda forma de entrar que não seja sua.',
@@ -50,7 +55,7 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.email_verification.button': 'Confirmar endereço',
   'mail.email_verification.not_you': 'Se você não fez esse pedido, pode ignorar este e-mail. Nada será alterado.',
   'mail.email_change.subject': 'Confirme seu novo endereço de e-mail',
-  'mail.email_change.lead': 'Alguém pediu para alterar o e-mail de uma conta para este endereço. Se foi você, confirme o endereço.',
+  'mail.email_change.lead': 'Alguém pediu para alterar o e-mail de uma conta para o endereço abaixo. Se foi você, confirme-o.',
   'mail.email_change.button': 'Confirmar novo endereço',
   'mail.email_change.not_you': 'Se você não fez esse pedido, pode ignorar este e-mail. Nada será alterado.',
   'mail.account_restored.subject': 'Sua conta foi restaurada',

@@ -1,6 +1,6 @@
 /**
  * The only script of the pages. Every part of the pages except passkeys works without the script. The script shows passwords, writes times
- * in the browser's time zone, prints pages and requests passkeys from the browser. Elements that need the script are hidden until the
+ * in the browser's time zone, prints pages, copies recovery codes and requests passkeys from the browser. Elements that need the script are hidden until the
  * script runs.
  */
 export const pageScript = `'use strict'
@@ -59,8 +59,9 @@ export const pageScript = `'use strict'
 
   const sign = async (form) => {
     waiting?.abort()
+    const token = form.elements.challenge_token.value // renewed options have another token
     const credential = await navigator.credentials.get({ publicKey: readable(JSON.parse(form.dataset.options)) })
-    send(form, sendable(credential))
+    send(form, sendable(credential), token)
   }
   const make = async (form) => {
     const answer = await fetch(form.dataset.optionsUrl, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' })
@@ -73,7 +74,30 @@ export const pageScript = `'use strict'
     if (!(await window.PublicKeyCredential.isConditionalMediationAvailable?.())) return
     waiting = new AbortController()
     const publicKey = readable(JSON.parse(form.dataset.options))
-    send(form, sendable(await navigator.credentials.get({ publicKey, mediation: 'conditional', signal: waiting.signal })))
+    const token = form.elements.challenge_token.value
+    send(form, sendable(await navigator.credentials.get({ publicKey, mediation: 'conditional', signal: waiting.signal })), token)
+  }
+  const renewed = async (form) => {
+    const answer = await fetch(form.dataset.renew, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' })
+    if (!answer.ok) return
+    const { challenge_token: token, ...options } = await answer.json()
+    form.dataset.options = JSON.stringify(options)
+    form.elements.challenge_token.value = token
+    if (!waiting || waiting.signal.aborted) return
+    waiting.abort()
+    offer(form).catch(() => undefined)
+  }
+  /** Renews at three quarters of the time. A timer of a sleeping machine is late, so the page also looks when it becomes visible. */
+  const keepRenewed = (form) => {
+    const lives = JSON.parse(form.dataset.options).timeout * 0.75
+    let at = Date.now()
+    const look = () => {
+      if (document.hidden || Date.now() - at < lives) return
+      at = Date.now()
+      renewed(form).catch(() => undefined)
+    }
+    setInterval(look, Math.min(lives, 60_000))
+    document.addEventListener('visibilitychange', look)
   }
   for (const form of document.querySelectorAll('form[data-passkey]')) {
     if (!window.PublicKeyCredential) continue
@@ -87,6 +111,7 @@ export const pageScript = `'use strict'
       })
     })
     if ('conditional' in form.dataset) offer(form).catch(() => undefined)
+    if ('renew' in form.dataset) keepRenewed(form)
   }
   if (!window.PublicKeyCredential) for (const note of document.querySelectorAll('[data-unsupported]')) note.hidden = false
 
@@ -94,5 +119,16 @@ export const pageScript = `'use strict'
     button.hidden = false
     button.addEventListener('click', () => window.print())
   }
+  for (const button of document.querySelectorAll('button[data-copy]')) {
+    if (!navigator.clipboard) continue
+    button.hidden = false
+    button.setAttribute('aria-live', 'polite')
+    button.addEventListener('click', async () => {
+      const lines = [...document.querySelector(button.dataset.copy).children].map((line) => line.textContent)
+      await navigator.clipboard.writeText(lines.join('\\n') + '\\n')
+      button.textContent = button.dataset.copied
+    })
+  }
+  document.querySelector('nav.pages [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
 }
 `

@@ -73,12 +73,15 @@ button+button,.button+.button,button+.button,.button+button{margin-top:.7rem}
 .after{margin:1.4rem 0 0;padding-top:1.2rem;border-top:1px solid var(--line);color:var(--soft)}
 h2:not(:first-child){margin-top:2rem}
 .card>.hint+.button{margin-top:.6rem}
+button+.hint{margin-top:.5rem}
+.links+.button{margin-top:1rem}
 .field+.hint{margin:-.4rem 0 1rem}
 .rows+.button,.rows+form{margin-top:1.25rem}
 .below{margin:1.1rem 0 0}
 .card>:last-child,form>:last-child,main>:last-child{margin-bottom:0}
-nav.pages ul{list-style:none;margin:0;padding:0;display:flex;flex-wrap:wrap;gap:.3rem}
-nav.pages a{display:block;padding:.6rem .85rem;border-radius:.55rem;color:var(--soft);text-decoration:none;font-weight:560}
+nav.pages{min-width:0}
+nav.pages ul{list-style:none;margin:0;padding:.2rem;display:flex;gap:.3rem;overflow-x:auto;scrollbar-width:thin}
+nav.pages a{display:block;white-space:nowrap;padding:.6rem .85rem;border-radius:.55rem;color:var(--soft);text-decoration:none;font-weight:560}
 nav.pages a:hover{color:var(--ink)}
 nav.pages a[aria-current]{background:var(--paper);color:var(--ink);box-shadow:inset 0 0 0 1px var(--line)}
 table{width:100%;border-collapse:collapse;margin:1rem 0 0}
@@ -95,7 +98,12 @@ ul.rows{list-style:none;margin:1rem 0 0;padding:0}
 .row p{margin:0}
 .tag{display:inline-block;font-size:.8125rem;font-weight:600;color:var(--good);background:var(--goodground);border-radius:1rem;padding:.1rem .6rem}
 .tag.open{color:var(--bad);background:var(--badground)}
-.codes{list-style:none;margin:1rem 0;padding:1rem 1.1rem;background:var(--ground);border:1px solid var(--line);border-radius:.6rem;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(10rem,100%),1fr));gap:.45rem 1.25rem;font:.875rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
+.codes li{white-space:nowrap;overflow-wrap:normal}
+.phone{display:none}
+@media (pointer:coarse),(max-width:30rem){.phone{display:block}}
+.mark{display:inline-flex;flex:none}
+.mark svg{width:1.25rem;height:1.25rem}
+.codes{list-style:none;margin:1rem 0;padding:1rem min(1.1rem,4vw);background:var(--ground);border:1px solid var(--line);border-radius:.6rem;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(17rem,100%),1fr));gap:.45rem 1.25rem;font:min(.875rem,3.3vw)/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 .card>ul:not([class]){list-style:none;margin:1rem 0;padding:.75rem .95rem;background:var(--ground);border:1px solid var(--line);border-radius:.6rem}
 .card>.list+ul:not([class]){margin-top:0}
 h1+.notice{margin-top:1rem}
@@ -106,7 +114,7 @@ h1+.notice{margin-top:1rem}
 .foot span{color:var(--ink);font-weight:600}
 [hidden]{display:none!important}
 @media (min-width:30rem){.card{padding:2.25rem 2.25rem}.area>div>form button,.area .card>form button:not(.reveal){width:auto}.area .card>.button,.area .card>button{display:inline-flex;width:auto}}
-@media (min-width:52rem){.area{grid-template-columns:13rem minmax(0,40rem);gap:2rem;padding-top:1rem}nav.pages ul{flex-direction:column}}
+@media (min-width:52rem){.area{grid-template-columns:13rem minmax(0,40rem);gap:2rem;padding-top:1rem}nav.pages ul{flex-direction:column;overflow:visible}nav.pages a{white-space:normal}}
 @media (max-width:26rem){.who span{display:none}}
 @media (forced-colors:active){button,.button{border-color:ButtonBorder}}
 @media print{body{background:#fff}.top,.foot,nav.pages,form,button,.button,.problem,.notice{display:none!important}.card{border:0;padding:0}}

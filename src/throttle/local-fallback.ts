@@ -1,4 +1,4 @@
-import { consoleLogger, describeError, type Logger } from '../logger'
+import { consoleLogger, describeError, type Logger, safely } from '../logger'
 import type { CounterStore } from './counter-store'
 import { isInProcess, localCounters } from './memory-counters'
 
@@ -58,13 +58,14 @@ export function askShared(counters: CounterStore): AskShared | null {
 }
 
 function createGuard(shared: CounterStore, options: GuardOptions): Guard {
-  const { logger = consoleLogger, now = () => performance.now(), deadlineMs = defaultDeadlineMs } = options
+  const { now = () => performance.now(), deadlineMs = defaultDeadlineMs } = options
   const local = localCounters({ now })
   /**
    * Keys that reached their limit in the shared store. The wrapper uses these keys only while the shared store fails. The keys can be out
    * of date, because other processes may have taken attempts back.
    */
   const spentThere = localCounters({ now })
+  const logger = safely(options.logger ?? consoleLogger)
   const ask = askWhileUp({ logger, now, deadlineMs })
 
   /**

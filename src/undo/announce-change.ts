@@ -19,7 +19,7 @@ export interface ChangeNotice {
 export interface BeforeChange {
   /** The locked row, before the change. */
   readonly user: UserRecord
-  /** If not false, a factor older than a day confirmed the change, and an undo link cannot revert the change (contract 24.6). */
+  /** If not false, a factor older than a day confirmed the change, and an undo link cannot revert the change. */
   readonly isFinal?: Finality | undefined
   /** The digest of the passkey that is added or removed. */
   readonly passkey?: string | undefined
@@ -83,6 +83,12 @@ async function reserveOr(ctx: AuthContext, giveBack: () => Promise<void>) {
   }
 }
 
+/**
+ * The longest lifetime of the link that removes the factor of an account that had no factor. It is short, because in this time the mailbox
+ * alone removes the factor.
+ */
+const firstFactorUndoSeconds = 48 * 3_600
+
 interface PointOf extends Pick<BeforeChange, 'passkey'> {
   readonly topic: UndoableChange
   readonly provider?: string | null | undefined
@@ -97,7 +103,10 @@ async function leavePoint(
 ): Promise<LinkToken | null> {
   if (!canUndo(ctx) || user.emailVerifiedAt === null) return null
   const point = pointBefore(user, { change: topic, provider, passkey, isFinal }, await openPoints(ctx, user.id))
-  const link = await issueLink(ctx, user.id, 'UNDO', writePoint(point))
+  const { undoSeconds } = ctx.settings
+  const isFirstFactor = topic === 'mfa_enabled' && point.factor.totpEnabledAt === null
+  const seconds = isFirstFactor ? Math.min(undoSeconds, firstFactorUndoSeconds) : undoSeconds
+  const link = await issueLink(ctx, user.id, 'UNDO', writePoint(point), seconds)
   // A final change needs a row too, because a later undo must not revert the change. The token of that row is never sent.
   return isFinal ? null : link
 }

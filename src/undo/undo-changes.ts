@@ -12,7 +12,7 @@ import { unusablePassword } from '../passwords/unusable-password'
 import { endOtherSessions } from '../session/log-out'
 import { DuplicateRecordError, type UserRecord, type UserTokenRecord } from '../store/auth-store'
 import { planUndo, type UndoPlan } from './plan-undo'
-import { openPoints, type StoredUndoPoint } from './undo-point'
+import { openPoints, type StoredUndoPoint, sameFactorOf } from './undo-point'
 import { type MailedWay, whatIsLeft } from './what-is-left'
 
 export interface UndoInput {
@@ -44,7 +44,7 @@ interface Undone {
 }
 
 /**
- * Undoes changes of an account by the link of a notice (contract 24.6). Restores the account's address and second factor, and removes what
+ * Undoes changes of an account by the link of a notice. Restores the account's address and second factor, and removes what
  * was added later (`planUndo`). Invalidates the password, every session and every link, but not the undo links of earlier changes. So if an
  * attacker uses an undo link, the owner can still use an earlier one.
  * @throws InvalidTokenError
@@ -92,7 +92,7 @@ async function findUndo(
 async function planFor(ctx: AuthContext, user: UserRecord, point: StoredUndoPoint, open: readonly StoredUndoPoint[]): Promise<UndoPlan> {
   const identities = (await ctx.store.identities?.listForUser(user.id)) ?? []
   const passkeys = (await (await storedPasskeys(ctx))?.listForUser(user.id)) ?? []
-  const plan = planUndo({ user, identities, passkeys }, point, open)
+  const plan = planUndo({ user, identities, passkeys }, point, open, sameFactorOf(ctx, user.id))
   return ctx.settings.passkeysEnabled ? plan : { ...plan, keptPasskeys: [] } // while passkeys are off, nobody can log in with them
 }
 

@@ -23,6 +23,9 @@ export type FactorState = Pick<UserRecord, 'totpSecret' | 'totpEnabledAt' | 'tot
 
 export const noFactor: FactorState = { totpSecret: null, totpEnabledAt: null, totpLastStep: null }
 
+/** Returns true if two states have the same factor, or no factor. */
+export type SameFactor = (one: FactorState, other: FactorState) => boolean
+
 /** The state of an account just before a change. The state is the payload of an UNDO row. */
 export interface UndoPoint {
   readonly change: UndoableChange
@@ -69,6 +72,12 @@ export async function openPoints({ store, now }: Pick<AuthContext, 'store' | 'no
 
 export function factorOf({ totpSecret, totpEnabledAt, totpLastStep }: UserRecord): FactorState {
   return { totpSecret, totpEnabledAt, totpLastStep }
+}
+
+/** Compares decrypted secrets, because a later key, or the first key, may have encrypted one of them. */
+export function sameFactorOf({ isSameTotpSecret }: Pick<AuthContext, 'isSameTotpSecret'>, userId: string): SameFactor {
+  return (one, other) =>
+    one.totpEnabledAt?.getTime() === other.totpEnabledAt?.getTime() && isSameTotpSecret(userId, one.totpSecret, other.totpSecret)
 }
 
 export function writePoint(point: UndoPoint): string {

@@ -3,7 +3,8 @@ import { isAtOrBelow } from '../config/web-address'
 import { decodeCbor } from './cbor'
 import { algorithms, isWholeSignature, newEs256Key, readCoseKey } from './cose-key'
 import { loadWebAuthnPackage, type WebAuthnPackage } from './package'
-import { readAttestation, type ShownAssertion } from './read-credential'
+import { readAttestation, type ShownAssertion, storedId } from './read-credential'
+import { Refused, readOrigin, reasonOf } from './refused'
 
 /** A credential in options. */
 export interface CredentialDescriptor {
@@ -98,15 +99,17 @@ export interface WebAuthn {
   }): PasskeyCreationOptions
   requestOptions(about: { challenge: string; seconds: number; allow?: readonly CredentialDescriptor[] }): PasskeyRequestOptions
   /**
-   * Returns the new credential if it is for this site and this challenge, and the authenticator verified its user. Otherwise returns null.
+   * Returns the new credential if it is for this site and this challenge, and the authenticator verified its user.
+   * @throws Refused with the reason, which is for the log only
    */
-  verifyRegistration(credential: unknown, challenge: string): Promise<RegisteredCredential | null>
+  verifyRegistration(credential: unknown, challenge: string): Promise<RegisteredCredential>
   /**
-   * Returns the result if this credential signed this challenge for this site, and the authenticator verified its user. Otherwise returns
-   * null. The caller compares the counter.
+   * Returns the result if this credential signed this challenge for this site, and the authenticator verified its user. The caller compares
+   * the counter.
    * @param known null for an unknown credential. The function takes as long as for a known one, so that the time reveals nothing
+   * @throws Refused with the reason, which is for the log only
    */
-  verifyAssertion(shown: ShownAssertion, challenge: string, known: KnownCredential | null): Promise<AssertedCredential | null>
+  verifyAssertion(shown: ShownAssertion, challenge: string, known: KnownCredential | null): Promise<AssertedCredential>
 }
 
 /**
@@ -136,10 +139,12 @@ export function createWebAuthn(settings: Settings): WebAuthn {
       userVerification: 'required',
       ...(allow && { allowCredentials: allow }),
     }),
-    verifyRegistration: (credential, challenge) => orNull(() => verifyRegistration(site, credential, challenge)),
+    verifyRegistration: (credential, challenge) => explained(credential, () => verifyRegistration(site, credential, challenge)),
     verifyAssertion: async (shown, challenge, known) => {
-      const asserted = await orNull(() => verifyAssertion(site, shown, challenge, known ?? decoy))
-      return known && asserted
+      const asserted = explained({ response: shown }, () => verifyAssertion(site, shown, challenge, known ?? decoy))
+      if (known) return asserted
+      await asserted.catch(() => null)
+      throw new Refused('no account has this passkey. It was removed here, but not from the authenticator')
     },
   }
 }
@@ -160,25 +165,20 @@ function originsOf(settings: Settings): string[] {
   return [...new Set([publicUrl, ...trusted, ...webauthnOrigins])]
 }
 
-/**
- * Returns the result of `verify`. Returns null if the package throws. The package throws for an invalid response, and the reason must not
- * reach the client.
- */
-async function orNull<T>(verify: () => Promise<T | null>): Promise<T | null> {
+/** Returns the result of `verify`. Translates an error of the package, because its text has values of the request. */
+async function explained<T>(credential: unknown, verify: () => Promise<T>): Promise<T> {
   try {
     return await verify()
-  } catch {
-    return null
+  } catch (error) {
+    throw error instanceof Refused ? error : new Refused(reasonOf(error, readOrigin(credential)))
   }
 }
 
-async function verifyRegistration(
-  { engine, rpId, origins }: Site,
-  credential: unknown,
-  challenge: string,
-): Promise<RegisteredCredential | null> {
+async function verifyRegistration({ engine, rpId, origins }: Site, credential: unknown, challenge: string): Promise<RegisteredCredential> {
   const shown = readAttestation(credential)
-  if (!shown || isEmbedded(shown.clientDataJSON) || !isUnattested(shown.attestationObject)) return null
+  if (!shown) throw new Refused('a field of the response is missing, malformed or too long')
+  if (isEmbedded(shown.clientDataJSON)) throw new Refused('the page was in a frame of another site')
+  if (!isUnattested(shown.attestationObject)) throw new Refused('the attestation has certificates, and doorward asked for none')
   const { id, clientDataJSON, attestationObject, transports } = shown
   const { verified, registrationInfo: found } = await engine.verifyRegistrationResponse({
     response: { id, rawId: id, type: 'public-key', response: { clientDataJSON, attestationObject }, clientExtensionResults: {} },
@@ -189,11 +189,11 @@ async function verifyRegistration(
     requireUserVerification: true,
     supportedAlgorithmIDs: [...algorithms],
   })
-  if (!verified || !found || found.credential.id !== id) return null
+  if (!verified || !found || found.credential.id !== id) throw new Refused('the signature or the id of the credential is wrong')
   const publicKey = Buffer.from(found.credential.publicKey)
-  if (!readCoseKey(publicKey)) return null
+  if (!readCoseKey(publicKey)) throw new Refused('the key is not of ES256, EdDSA or RS256')
   return {
-    credentialId: id,
+    credentialId: storedId(id),
     publicKey: publicKey.toString('base64url'),
     signCount: found.credential.counter,
     transports,
@@ -208,9 +208,10 @@ async function verifyAssertion(
   { id, clientDataJSON, authenticatorData, signature }: ShownAssertion,
   challenge: string,
   known: KnownCredential,
-): Promise<AssertedCredential | null> {
+): Promise<AssertedCredential> {
   const publicKey = Buffer.from(known.publicKey, 'base64url')
-  if (isEmbedded(clientDataJSON) || !isWholeSignature(publicKey, Buffer.from(signature, 'base64url'))) return null
+  if (isEmbedded(clientDataJSON)) throw new Refused('the page was in a frame of another site')
+  if (!isWholeSignature(publicKey, Buffer.from(signature, 'base64url'))) throw new Refused('the signature is malformed')
   const { verified, authenticationInfo: found } = await engine.verifyAuthenticationResponse({
     response: { id, rawId: id, type: 'public-key', response: { clientDataJSON, authenticatorData, signature }, clientExtensionResults: {} },
     expectedChallenge: challenge,
@@ -222,7 +223,11 @@ async function verifyAssertion(
     credential: { id, publicKey, counter: -1 },
   })
   const isEligible = found.credentialDeviceType === 'multiDevice'
-  if (!verified || isEligible !== known.isBackupEligible) return null
+  if (!verified) throw new Refused('the signature is not of this passkey')
+  if (isEligible !== known.isBackupEligible)
+    throw new Refused(
+      'the passkey changed whether it may be backed up (BE flag), which must never change. The person must sign in another way, remove this passkey here and in the authenticator, and add it again',
+    )
   return { signCount: found.newCounter, isBackedUp: found.credentialBackedUp }
 }
 

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 /**
  * An assertion in the form that a browser sends (`PublicKeyCredential.toJSON()`), with only the fields that we need. Bytes are base64url.
  */
@@ -18,9 +20,20 @@ export interface ShownAttestation {
 }
 
 /**
- * Limits in characters of base64url. A credential's id has at most 512 bytes. The other limits are far above what any authenticator writes.
+ * Limits in characters of base64url. A credential's id has at most 1,023 bytes (Web Authentication Level 3, section 4). The other limits are
+ * far above what any authenticator writes.
  */
-const most = { id: 683, clientData: 4_096, authenticatorData: 2_048, signature: 2_048, userHandle: 88, attestation: 12_288 }
+const most = { id: 1_364, clientData: 4_096, authenticatorData: 2_048, signature: 2_048, userHandle: 88, attestation: 12_288 }
+
+/** The longest id that the column takes. A longer id is stored as its hash. */
+const longestStored = 700
+
+/**
+ * Returns the text that the table stores for a credential's id. A hash has a colon, so that it never equals an id.
+ */
+export function storedId(id: string): string {
+  return id.length <= longestStored ? id : `sha256:${createHash('sha256').update(id).digest('base64url')}`
+}
 
 /** The transports of Web Authentication Level 3, section 5.8.4. Unknown transports are dropped. */
 const transportNames: ReadonlySet<unknown> = new Set(['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'])
@@ -32,7 +45,9 @@ export function readAssertion(credential: unknown): ShownAssertion | null {
   const { id, clientDataJSON, response } = read
   const { authenticatorData, signature, userHandle } = response
   if (!isBytes(authenticatorData, most.authenticatorData) || !isBytes(signature, most.signature)) return null
-  if (userHandle === undefined || userHandle === null) return { id, clientDataJSON, authenticatorData, signature, userHandle: null }
+  // Some authenticators send an empty handle for a credential without a handle.
+  if (userHandle === undefined || userHandle === null || userHandle === '')
+    return { id, clientDataJSON, authenticatorData, signature, userHandle: null }
   return isBytes(userHandle, most.userHandle) ? { id, clientDataJSON, authenticatorData, signature, userHandle } : null
 }
 

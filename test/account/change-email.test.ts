@@ -75,7 +75,7 @@ for (const database of await databases()) {
       expect(subjectsTo(mails, 'bob@example.test')).toBe(before + 1)
       expect(await emailOf(mounted, person)).toBe('ana@example.test')
       const rows = await mounted.knex('auth_user_tokens').where({ purpose: 'EMAIL_CHANGE' })
-      expect(rows.map(({ payload }: { payload: string }) => payload)).toEqual(['ana@new.example.test'])
+      expect(rows.map(({ payload }: { payload: string }) => payload)).toEqual([expect.stringMatching(/^- \S+ ana@new\.example\.test$/)])
     })
 
     test('an address taken meanwhile is 409 EMAIL_TAKEN, and nothing has changed, the link included', async () => {

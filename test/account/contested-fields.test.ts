@@ -28,7 +28,7 @@ describe.each(await databases())('the words of a stranger in an account that is 
     const email = newAddress()
     const tokens = []
     for (let times = 0; times < 2; times += 1) {
-      await post(host, '/signup', { email, ...strangers }).expect(201)
+      await post(host, '/signup', { email, ...strangers, password: `${strangers.password} ${times}` }).expect(201)
       tokens.push(tokenOf(await host.mails.next({ kind: 'activation', to: email })))
     }
     const { body } = await post(host, '/activate', { token: tokens.at(-1) }).expect(200)

@@ -3,6 +3,7 @@ import { createKnexStore, getUser } from '../../src'
 import { newAddress, onLocal, password, post } from '../local/people'
 import { newPerson } from '../social/redirect-steps'
 import { signIn } from '../support/app'
+import { oldBrowser } from '../support/cookie-check'
 import { databases } from '../support/databases'
 import { linkTemplates } from '../support/mailbox'
 import { recordQueries } from '../support/record-queries'
@@ -143,7 +144,11 @@ describe.each(await databases())('fields of the host, on $name', (database) => {
     const host = await start({ settings: { autoActivate: true, tokenDelivery: 'cookie' }, options: memberOptions(knex) })
     const browser = host.browser()
     await browser.post('/auth/signup').send({ email: newAddress(), ...signup })
-    const from = (origin: string) => browser.patch('/auth/me').set('Origin', origin).send({ name: 'X' })
+    const from = (origin: string) =>
+      browser
+        .patch('/auth/me')
+        .set({ Origin: origin, ...oldBrowser })
+        .send({ name: 'X' })
     const refused = await from('https://evil.example')
     expect([refused.status, refused.body.code]).toEqual([403, 'CSRF_VALIDATION_FAILED'])
     expect((await from('https://app.example.test')).body.name).toBe('X')

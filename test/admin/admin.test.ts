@@ -5,6 +5,7 @@ import { bearerOf, isAlive, mailsTo, newAddress, password, pending, post, settle
 import { authenticator } from '../mfa/authenticator'
 import { challengeOf, enrolled, mfaSettings, onMfa, outcome, verify } from '../mfa/people'
 import { addUser, someTime } from '../social/accounts-at-hand'
+import { oldBrowser } from '../support/cookie-check'
 import { databases } from '../support/databases'
 import { recordQueries } from '../support/record-queries'
 import { act, actions, adminOn, patch, read } from './people'
@@ -295,11 +296,22 @@ describe('the admin routes', () => {
     const login = await post(host, '/login', { email: admin.email, password }, { Origin: 'https://app.example.test' })
     const cookie = ((login.headers['set-cookie'] ?? []) as string[]).map((line) => line.split(';')[0]).join('; ')
     const ask = (method: 'post' | 'patch', path: string, origin: string) =>
-      host.browser()[method](`/auth/admin/users/${member.userId}${path}`).set({ Cookie: cookie, Origin: origin }).send({})
+      host
+        .browser()
+        [method](`/auth/admin/users/${member.userId}${path}`)
+        .set({ Cookie: cookie, Origin: origin, ...oldBrowser })
+        .send({})
     for (const action of actions) expect(outcome(await ask('post', `/${action}`, 'https://evil.example'))).toBe('CSRF_VALIDATION_FAILED')
     expect(outcome(await ask('patch', '', 'https://evil.example'))).toBe('CSRF_VALIDATION_FAILED')
     expect((await ask('patch', '', 'https://app.example.test')).status).toBe(200)
-    expect((await host.browser().get('/auth/admin/users').set({ Cookie: cookie, Origin: 'https://evil.example' })).status).toBe(200)
+    expect(
+      (
+        await host
+          .browser()
+          .get('/auth/admin/users')
+          .set({ Cookie: cookie, Origin: 'https://evil.example', ...oldBrowser })
+      ).status,
+    ).toBe(200)
   })
 
   test('are not there where the users table cannot say who is an administrator', async () => {

@@ -9,7 +9,8 @@ import { createAuthTables, createKnexStore } from '../../src'
 import { createContext } from '../../src/create-context'
 import { devicesPage } from '../../src/pages/account/devices-page'
 import { emptyForm } from '../../src/pages/form-state'
-import { emailLogin, loginPage, passwordLogin, providerLogin } from '../../src/pages/login-page'
+import { addressLogin, loginPage, providerLogin } from '../../src/pages/login-page'
+import { shownProvider } from '../../src/pages/provider-marks'
 import { readerOf } from '../../src/pages/reader'
 import { type Page, showPage } from '../../src/pages/show-page'
 import { readOptions } from './lib/options.mjs'
@@ -44,11 +45,14 @@ const drawn: Readonly<Record<string, () => Page>> = {
 function signInPage(): Page {
   const reader = readerOf(ctx, request)
   const body = loginPage(reader, emptyForm, {
-    forms: [
-      passwordLogin(reader, emptyForm, { returnTo: '/orders', hasPasskeys: true, forgot: reader.href('/forgot-password') }),
-      emailLogin(reader, emptyForm, { returnTo: '/orders', mails: 'code', hasPasskeys: true, isOnly: false, signsUp: false }),
-    ],
-    links: ['google', 'github', 'apple', 'corp'].map((key) => providerLogin(reader, { key, name: key }, '/orders')),
+    form: addressLogin(reader, emptyForm, {
+      returnTo: '/orders',
+      hasPasskeys: true,
+      forgot: reader.href('/forgot-password'),
+      mails: 'code',
+      signsUp: false,
+    }),
+    links: ['google', 'github', 'apple', 'corp'].map((key) => providerLogin(reader, shownProvider(new Map(), key), '/orders')),
     signUp: reader.href('/signup'),
     current: null,
   })

@@ -9,6 +9,8 @@ import { onMfa } from '../mfa/people'
 import { member } from '../server-session/devices'
 import { cookieAttributes, cookiePair, setCookies } from '../social/redirect-steps'
 import type { Mounted } from '../support/app'
+import { oldBrowser } from '../support/cookie-check'
+import { cookiesAfter } from '../support/cookie-jar'
 import { databases } from '../support/databases'
 
 const [sqlite] = await databases()
@@ -46,7 +48,8 @@ function submit(host: LocalHost, deed: Deed, cookie = '', headers: Record<string
     .send({ email: 'what the host reads is its own affair' })
 }
 
-const cookiesOf = (response: supertest.Response, names: readonly string[]) => names.map((name) => cookiePair(response, name)).join('; ')
+/** What the person's browser sends after this answer. */
+const cookiesOf = (response: supertest.Response, path = '/form') => cookiesAfter(response, path)
 
 const deliveries = [
   { tokenDelivery: 'cookie', names: ['access_token', 'refresh_token'], path: '/auth' },
@@ -73,20 +76,22 @@ describe.each(deliveries)('auth.with(req, res) in delivery $tokenDelivery', ({ t
       'application/json; charset=utf-8',
     ])
 
-    const me = await submit(host, (bound) => bound.currentUser(), cookiesOf(login, names))
+    const me = await submit(host, (bound) => bound.currentUser(), cookiesOf(login))
     expect([me.body.outcome.id, me.body.outcome.email]).toEqual([userId, email])
-    const out = await submit(host, (bound) => bound.logOut(), cookiesOf(login, names))
+    const out = await submit(host, (bound) => bound.logOut(), cookiesOf(login))
     expect([out.status, out.body]).toEqual([203, { outcome: null }])
-    const led = await submit(host, (bound) => bound.logOut({ providerLogout: true }))
+    const led = await submit(host, (bound) => bound.logOut({ providerLogout: true }), cookiesOf(login))
     expect(led.body).toEqual({ outcome: { logoutUrl: null } })
+    const nobody = await submit(host, (bound) => bound.logOut({ providerLogout: true }))
+    expect([nobody.status, nobody.body.code]).toEqual([401, 'UNAUTHORIZED'])
     for (const name of names) expect(cookieAttributes(out, name)).toMatchObject({ expires: expect.stringContaining('1970') })
-    if (inSession) expect((await submit(host, (bound) => bound.currentUser(), cookiesOf(login, names))).body.outcome).toBeNull()
+    if (inSession) expect((await submit(host, (bound) => bound.currentUser(), cookiesOf(login))).body.outcome).toBeNull()
   })
 
   test('a second factor: the challenge sets no cookie, and its mfaToken goes to verifyMfa', async () => {
     const host = await start({ tokenDelivery })
     const { email, userId } = await member(host)
-    const begun = cookiesOf(await submit(host, (bound) => bound.logIn({ email, password })), names)
+    const begun = cookiesOf(await submit(host, (bound) => bound.logIn({ email, password })))
     const enrolment = await submit(host, (bound) => bound.enrollTotp(), begun)
     expect(Object.keys(enrolment.body.outcome).sort()).toEqual(['provisioningUri', 'qrSvg', 'recoveryCodes', 'secret'])
     const app = authenticator(enrolment.body.outcome.secret, host.clock)
@@ -111,23 +116,26 @@ describe.each(deliveries)('auth.with(req, res) in delivery $tokenDelivery', ({ t
     const refused = await submit(host, logIn, '', foreign)
     expect([refused.status, refused.body.code, setCookies(refused)]).toEqual([403, 'CSRF_VALIDATION_FAILED', []])
 
-    const cookies = cookiesOf(await submit(host, logIn), names)
+    const login = await submit(host, logIn)
+    const cookies = cookiesOf(login)
     const change: Deed = (bound) => bound.changePassword({ currentPassword: password, newPassword: otherPassword })
-    expect((await submit(host, change, cookies, foreign)).body.code).toBe('CSRF_VALIDATION_FAILED')
+    const attached = { ...foreign, ...oldBrowser }
+    expect((await submit(host, change, cookies, attached)).body.code).toBe('CSRF_VALIDATION_FAILED')
     host.clock.advance(901)
-    const again = inSession ? cookies : cookiesOf(await supertest(host.app).post(`${path}/refresh`).set('Cookie', cookies), names)
+    const refresh = `${path}/refresh`
+    const again = inSession ? cookies : cookiesOf(await supertest(host.app).post(refresh).set('Cookie', cookiesOf(login, refresh)))
     const stale = await submit(host, (bound) => bound.enrollTotp(), again)
     expect([stale.status, stale.body.code]).toEqual([403, 'REAUTHENTICATION_REQUIRED'])
     const confirmed = await submit(host, (bound) => bound.reauthenticate({ password }), again)
     expect(confirmed.body.outcome).toMatchObject({ kind: 'session', amr: ['pwd'] })
-    const asked = await submit(host, (bound) => bound.requestConfirmationCode(), cookiesOf(confirmed, names))
+    const asked = await submit(host, (bound) => bound.requestConfirmationCode(), cookiesOf(confirmed))
     expect([asked.status, asked.body]).toEqual([203, { outcome: null }])
     const { code: emailCode = '' } = await host.mails.next({ kind: 'email_login', to: email })
-    const fresh = await submit(host, (bound) => bound.reauthenticate({ emailCode }), cookiesOf(confirmed, names))
+    const fresh = await submit(host, (bound) => bound.reauthenticate({ emailCode }), cookiesOf(confirmed))
     expect(fresh.body.outcome).toMatchObject({ kind: 'session', amr: ['pwd', 'email'] })
-    expect((await submit(host, (bound) => bound.enrollTotp(), cookiesOf(fresh, names))).status).toBe(203)
+    expect((await submit(host, (bound) => bound.enrollTotp(), cookiesOf(fresh))).status).toBe(203)
     await host.auth.service.revokeSessions(fresh.body.outcome.userId)
-    expect((await submit(host, change, cookiesOf(fresh, names))).status).toBe(401)
+    expect((await submit(host, change, cookiesOf(fresh))).status).toBe(401)
   })
 
   test('a second verb of the same request sees the cookies that the first one set and cleared', async () => {
@@ -148,7 +156,7 @@ describe.each(deliveries)('auth.with(req, res) in delivery $tokenDelivery', ({ t
   test('currentUser() is null for nobody, for nonsense and for an inactive account, and never throws', async () => {
     const host = await start({ tokenDelivery })
     const { email, userId } = await member(host)
-    const cookies = cookiesOf(await submit(host, (bound) => bound.logIn({ email, password })), names)
+    const cookies = cookiesOf(await submit(host, (bound) => bound.logIn({ email, password })))
     await host.knex('auth_users').where({ id: userId }).update({ is_active: false })
     for (const cookie of ['', `${names[0]}=nonsense`, cookies]) {
       const { status, body } = await submit(host, (bound) => bound.currentUser(), cookie)
@@ -200,7 +208,7 @@ describe('auth.with(req, res)', () => {
     const link = await host.auth.service.requestPasswordReset(email)
     const reset = await submit(host, (bound) => bound.resetPassword({ token: link?.token ?? '', newPassword: otherPassword }))
     expect([reset.body.outcome.kind, cookiePair(reset, 'auth_session')]).toEqual(['session', expect.any(String)])
-    const list = await submit(host, (bound) => bound.listSessions(), cookiesOf(reset, ['auth_session']))
+    const list = await submit(host, (bound) => bound.listSessions(), cookiesOf(reset))
     expect(list.body.outcome).toMatchObject([{ kind: 'session', id: reset.body.outcome.sessionId }])
   })
 
@@ -219,7 +227,7 @@ describe('auth.with(req, res)', () => {
   test('a link of the host that changes an address is judged as the POST it stands for: another site moves nothing', async () => {
     const host = await start({ tokenDelivery: 'session' })
     const { email, userId } = await member(host)
-    const cookie = cookiesOf(await submit(host, (bound) => bound.logIn({ email, password })), ['auth_session', 'auth_device'])
+    const cookie = cookiesOf(await submit(host, (bound) => bound.logIn({ email, password })))
     const link = await host.auth.service.requestEmailChange({ userId, newEmail: 'moved@example.test' })
     host.app.get('/confirm', async (req: Request, res: Response) => {
       const said = await host.auth
@@ -234,14 +242,14 @@ describe('auth.with(req, res)', () => {
   })
 
   test('login by email: the browser of the form is the one that may type the code', async () => {
-    const host = await start({ tokenDelivery: 'session', emailLogin: 'code' })
+    const host = await start({ tokenDelivery: 'session', emailLogin: 'code', cookieSecure: true })
     const { email, userId } = await member(host)
     const asked = await submit(host, (bound) => bound.requestEmailLogin({ email }))
     expect(asked.body.outcome).toEqual({ requestToken: expect.any(String), loginUrl: null, code: null })
     const { code = '' } = await host.mails.next({ kind: 'email_login', to: email })
     const elsewhere = await submit(host, (bound) => bound.confirmEmailLogin({ code }))
     expect(elsewhere.body.code).toBe('EMAIL_LOGIN_INVALID')
-    const login = await submit(host, (bound) => bound.confirmEmailLogin({ code }), cookiesOf(asked, ['email_login']))
+    const login = await submit(host, (bound) => bound.confirmEmailLogin({ code }), cookiesOf(asked))
     expect(login.body.outcome).toMatchObject({ kind: 'session', userId, amr: ['email'] })
     expect(setCookies(login).map((line) => line.split('=')[0])).toContain('auth_session')
   })

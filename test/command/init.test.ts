@@ -131,6 +131,18 @@ test('without a terminal nothing is asked: what is missing is exit 2 with the fl
   expect(all.exitCode).toBe(0)
 })
 
+test.each([
+  ['cookie', true],
+  ['both', true],
+  ['session', false],
+  ['bearer', false],
+])('for delivery %s the file sets a grace period of 10 seconds: %s', async (delivery, isSet) => {
+  const folder = folderWith({})
+  await doorward(`init --delivery ${delivery} --client pg --providers none --pages no`, { folder })
+
+  expect(readFileSync(join(folder, 'auth.js'), 'utf8').includes('refreshReuseGraceSeconds: 10,')).toBe(isSet)
+})
+
 test('on a terminal it asks what neither the flags nor the app say, and again for what is no answer', async () => {
   const terminal = personWho('tokens', 'both', 'oracle', 'mysql2', 'google', 'perhaps', 'n')
   const folder = folderWith({})

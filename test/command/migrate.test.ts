@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type AuthRouter, createAuthRouter, createKnexStore, type HostTables, migrationSource, type UsersTableOptions } from '../../src'
+import type { LoadedAuth } from '../../src/command/auth-module'
+import { migrate } from '../../src/command/migrate'
 import { dialectOf } from '../../src/store/knex/dialect-of'
 import { freshHash, newUser } from '../../src/testing/records'
 import { testSecret } from '../support/app'
@@ -101,6 +103,23 @@ describe.each(await databases())('doorward migrate over tables that are there, o
     expect(await knex('knex_migrations').orderBy('id')).toEqual(own)
   })
 
+  test('an empty database is no error for up, also where the app awaits auth.ready() when it starts', async () => {
+    const log = logTap()
+    const folder = appFolder(async () => {
+      const auth = authOn(db, {}, log)
+      await auth.ready()
+      return auth
+    })
+    expect((await doorward('users list', { folder })).err).toContain('9 migrations are pending: run `npx doorward migrate up`')
+    const errors = () => log.entries.filter(({ level }) => level === 'error')
+    expect(errors()).toHaveLength(1)
+    log.entries.length = 0
+
+    expect(await doorward('migrate up', { folder })).toMatchObject({ exitCode: 0, err: '' })
+    expect(errors()).toEqual([])
+    expect((await doorward('users list', { folder })).exitCode).toBe(0)
+  })
+
   test('makes what is missing beside a users table of the host’s, which the others refer to', async () => {
     await db.knex.schema.createTable('people', (table) => {
       table.increments('person_id')
@@ -122,15 +141,25 @@ describe.each(await databases())('doorward migrate over tables that are there, o
   })
 })
 
+test('migrate up says that it took over the lock of another run', async () => {
+  const migrations = { up: async () => ({ done: ['doorward_0009_purge'], tookLock: true }) }
+  const loaded = { operations: { migrations } } as unknown as LoadedAuth // `migrate up` uses nothing else
+  expect(await migrate(['up'], {}, loaded)).toEqual({
+    json: { done: ['doorward_0009_purge'] },
+    text: 'doorward_0009_purge',
+    note: 'Another run left its lock in auth_migrations_lock and recorded nothing for a minute. This run took the lock over.',
+  })
+})
+
 const none = { isAdmin: false, name: false, lastLoginAt: false, activatedAt: false, passwordSetAt: false } as const
 const noFactor = { totpSecret: false, totpEnabledAt: false, totpLastStep: false } as const
 const users: UsersTableOptions = { table: 'people', ids: 'integer', columns: { id: 'person_id', ...none, ...noFactor } }
 
-function authOn({ knex }: OpenDatabase, tables: HostTables = {}): AuthRouter {
+function authOn({ knex }: OpenDatabase, tables: HostTables = {}, logger = logTap()): AuthRouter {
   return createAuthRouter({
     settings: { jwtSecret: testSecret, backendLinks: true, publicUrl: 'https://app.example.test' },
     store: createKnexStore({ knex, ...tables }),
     environment: 'test',
-    logger: logTap(),
+    logger,
   })
 }

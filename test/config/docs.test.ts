@@ -16,6 +16,7 @@ const rows = page
 const toldOtherwise: Partial<Record<keyof Settings, string>> = {
   jwtSecret: 'required',
   publicUrl: 'empty',
+  realm: 'empty',
   oauthAllowAccountCreation: 'as `signupEnabled`',
   sessionMaxSeconds: 'the greater of `2592000` and `sessionTtlSeconds`',
   openapiEnabled: '`false` in production, else `true`',
@@ -53,6 +54,7 @@ test('every option of the router is documented, and no other', () => {
     onTakeOver: true,
     onProviderTokens: true,
     checkTables: true,
+    purge: true,
     timingDefence: true,
     throttle: true,
     logger: true,

@@ -1,5 +1,5 @@
+import { cookieJar } from '../support/cookie-jar'
 import { navigate } from '../support/navigate'
-import { CookieJar } from './cookie-jar'
 
 export interface Visit {
   url: URL
@@ -11,7 +11,7 @@ export interface Visit {
 
 /** A person without a browser: keeps cookies, follows redirects by hand, submits the forms that it is shown. */
 export class Visitor {
-  readonly jar = new CookieJar()
+  readonly jar = cookieJar()
 
   async open(address: string | URL): Promise<Visit> {
     return this.#follow(new URL(address), { method: 'GET' })
@@ -42,18 +42,20 @@ export class Visitor {
       if (path.length > 20) throw new Error(`too many redirects: ${path.map((url) => url.pathname).join(' -> ')}`)
       const next = new URL(response.headers.get('location') ?? '', path.at(-1))
       path.push(next)
-      ;({ response, text } = await this.#send(next, { method: 'GET' }))
+      ;({ response, text } = await this.#send(next, { method: 'GET' }, path.at(-2)))
     }
     return { url: path.at(-1) ?? first, status: response.status, body: text, path }
   }
 
-  async #send(url: URL, request: RequestInit): Promise<{ response: Response; text: string }> {
-    const cookie = this.jar.headerFor(url)
+  /** @param from the page or redirect that leads there */
+  async #send(url: URL, request: RequestInit, from = url): Promise<{ response: Response; text: string }> {
+    const asked = { host: url.hostname, path: url.pathname, by: from.hostname === url.hostname ? 'page' : 'link' } as const
+    const cookie = this.jar.header(asked)
     const cookies = cookie ? { cookie } : {}
     const isNavigation = request.method === 'GET' && request.headers === undefined
     const headers = { ...request.headers, ...cookies }
     const response = isNavigation ? await navigate(url, cookies) : await fetch(url, { ...request, headers, redirect: 'manual' })
-    this.jar.store(url, response.headers.getSetCookie())
+    this.jar.take({ 'set-cookie': response.headers.getSetCookie() }, asked)
     return { response, text: await response.text() }
   }
 }

@@ -129,7 +129,8 @@ describe.each(await databases())('a known device on $name', (database) => {
     'a new address': async (host, { user }) => {
       const { users } = createKnexStore({ knex: host.knex })
       await users.update(user.id, { email: `moved-${user.email}` })
-      await users.update(user.id, { email: user.email, hashedPassword: await host.hasher.hash(otherPassword) })
+      const changes = { hashedPassword: await host.hasher.hash(otherPassword), passwordSetAt: host.clock.now() }
+      await users.update(user.id, { email: user.email, ...changes })
       return otherPassword
     },
     'DELETE /sessions/:id': async (host, person) => {
@@ -192,6 +193,14 @@ describe.each(await databases())('a known device on $name', (database) => {
         return refreshToken
       },
     ],
+    'an expired one, whose owner signed out everywhere since': [
+      false,
+      async (host, { refreshToken, userId }) => {
+        host.clock.advance(40 * 86_400)
+        await host.auth.service.revokeSessions(userId)
+        return refreshToken
+      },
+    ],
     'one whose session was logged out': [
       false,
       async (host, { refreshToken }) => {
@@ -233,7 +242,8 @@ describe.each(await databases())('a known device on $name', (database) => {
     host.clock.advance(40 * 86_400)
     await lockOut(host, email)
     expect(await isKnown(host, email, { previous_token: first })).toBe(true)
-    await createKnexStore({ knex: host.knex }).users.update(person.userId, { hashedPassword: await host.hasher.hash(otherPassword) })
+    const changes = { hashedPassword: await host.hasher.hash(otherPassword), passwordSetAt: host.clock.now() }
+    await createKnexStore({ knex: host.knex }).users.update(person.userId, changes)
     host.clock.advance(901)
     await logIn(host, email, wrong)
     for (const shown of [{ cookie: person.cookie }, { previous_token: first }])

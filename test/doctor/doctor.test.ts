@@ -16,7 +16,12 @@ import {
   OidcClient,
 } from '../../src'
 import { checks } from '../../src/doctor/examine'
+import { purgeStateOf } from '../../src/store/knex/purge-state'
+import { newUser } from '../../src/store/new-user'
+import { newSession } from '../../src/testing/records'
 import { memoryCounters } from '../../src/throttle/memory-counters'
+import { createPeople } from '../readiness/wrong-tables'
+import { testClock } from '../support/clock'
 import { databases, type OpenDatabase } from '../support/databases'
 import { logTap } from '../support/log-tap'
 
@@ -186,6 +191,18 @@ describe('checks of the store', () => {
     await several.close()
   })
 
+  test('tables, and says which operation a warning makes fail', async () => {
+    const [database] = await databases()
+    const opened = await database?.open()
+    if (!opened) throw new Error('no database')
+    const tables = await createPeople(opened.knex, 'sqlite', { full_name: 'varchar(200) not null' })
+    const { findings } = await examined({ store: createKnexStore({ knex: opened.knex, ...tables }), settings: { mfaEnabled: false } })
+    expect(findings).toContainEqual(
+      expect.objectContaining({ check: 'tables', what: expect.stringContaining('full_name'), why: 'Sign-up without a name fails.' }),
+    )
+    await opened.close()
+  })
+
   test('tables, with the key of each fault, and whoever asks again after mending it is told that all is well', async () => {
     const broken = await sqlite({})
     await broken.knex.schema.alterTable('auth_users', (table) => table.renameColumn('name', 'called'))
@@ -226,6 +243,46 @@ describe.each(await databases())('on $name', ({ name, open }) => {
     const { findings } = await examined({ environment: 'test', store: createKnexStore({ knex: single.knex }) })
     expect(findings.map(({ check }) => check)).toEqual(['database-pool'])
     await single.close()
+  })
+})
+
+describe.each(await databases())('accounts with a factor and an unverified address, on $name', ({ name, open }) => {
+  test('doctor counts them, says what a reset does, and its UPDATE marks those without a recent login as verified (25.4.4)', async () => {
+    const opened = await open()
+    await createAuthTables(opened.knex)
+    await opened.knex.schema.renameTable('auth_users', 'people')
+    await opened.knex.schema.alterTable('people', (table) => table.renameColumn('email_verified_at', 'proven_on'))
+    const store = createKnexStore({ knex: opened.knex, users: { table: 'people', columns: { emailVerifiedAt: 'proven_on' } } })
+    const now = new Date('2026-03-01T12:00:00.000Z')
+    const days = (count: number) => new Date(now.getTime() - count * 86_400_000)
+    const emails = ['recent', 'old', 'never', 'proven', 'plain']
+    const [recent, old, never, proven, plain] = emails.map((who) => `${who}@example.test`)
+    for (const email of [recent, old, never, proven, plain] as string[])
+      await store.users.insert({
+        ...newUser(days(90), {
+          email,
+          name: null,
+          hashedPassword: '!',
+          lastLoginAt: email === never ? null : days(email === old ? 31 : 29),
+        }),
+        totpEnabledAt: email === plain ? null : days(60),
+        emailVerifiedAt: email === proven ? days(60) : null,
+      })
+    const report = async () =>
+      (await examined({ environment: 'test', store, now: () => now })).findings.find(({ check }) => check === 'factor-unproven')
+
+    const finding = await report()
+
+    expect(finding).toMatchObject({ level: 'warning', what: '3 accounts have a second factor and an unverified address.' })
+    expect(finding?.why).toContain('it is a take-over: it removes the second factor')
+    expect(finding?.fix).toContain('It makes the mailbox the owner of these accounts: update ')
+    await opened.knex.raw(finding?.fix.split('accounts: ')[1] ?? '')
+    const marked: string[] = []
+    for (const email of [recent, old, never, proven, plain] as string[])
+      if ((await store.users.findByEmail(email))?.emailVerifiedAt?.getTime() === now.getTime()) marked.push(email)
+    expect(marked).toEqual([old])
+    expect((await report())?.what, name).toContain('2 accounts have')
+    await opened.close()
   })
 })
 
@@ -312,7 +369,40 @@ test('docs/doctor.md names every check, and no other', () => {
   expect(start).toContain(`${named.length} checks, ${checks.length} of a running app and ${named.length - checks.length} of its folder`)
 })
 
-test('every check is broken by a test of this file', () => {
+test('purge-overdue says when the last purge ended and how many rows wait, a day after it', async () => {
+  const [database] = await databases()
+  const opened = await database?.open()
+  if (!opened) throw new Error('no database')
+  try {
+    await createAuthTables(opened.knex)
+    const store = createKnexStore({ knex: opened.knex })
+    const clock = testClock(new Date('2026-03-01T12:00:00.000Z'))
+    const report = async (purge?: false) =>
+      (await examined({ environment: 'test', store, now: clock.now, ...(purge === false && { purge }) })).findings.find(
+        ({ check }) => check === 'purge-overdue',
+      )
+    expect(await report()).toBeUndefined()
+
+    const { id } = await store.users.insert(newUser(clock.now(), { email: 'ana@example.com', name: null, hashedPassword: 'none' }))
+    for (const _ of [1, 2]) await store.sessions.insert(newSession(id, { expiresAt: clock.now() }))
+    expect(await report()).toMatchObject({
+      level: 'warning',
+      what: 'There was no purge yet, and expired rows wait: 2 of sessions.',
+      fix: expect.stringContaining('Keep a process of the app running'),
+    })
+    await (await purgeStateOf(store))?.recordEnd(clock.now())
+    expect(await report()).toBeUndefined()
+    clock.advance(86_400)
+    expect(await report(false)).toMatchObject({
+      what: 'The last purge ended at 2026-03-01T12:00:00.000Z, and expired rows wait: 2 of sessions.',
+      fix: expect.stringContaining('Remove `purge: false`'),
+    })
+  } finally {
+    await opened.close()
+  }
+})
+
+test('every check is broken by a test of this file, of test/shared-realm.test.ts, or of test/wrong-setups', () => {
   const broken = [
     ...Object.keys(illnesses),
     'tables',
@@ -321,6 +411,10 @@ test('every check is broken by a test of this file', () => {
     'database-writers',
     'sessions-missing',
     'proofs-missing',
+    'factor-unproven',
+    'purge-overdue',
+    'shared-realm',
+    'seen-in-requests',
   ]
   expect(checks.length).toBeGreaterThanOrEqual(30)
   expect(broken.sort()).toEqual(checks.map(({ name }) => name).sort())

@@ -32,7 +32,7 @@ describe('attacks on login by email', () => {
       const planted = await confirm(host, { token: (await ask(host, attacker.email)).token })
       const cookie = `auth_session=${setCookieOf(planted, 'auth_session')?.value}`
       const browser = host.browser()
-      browser.jar.setCookie(cookie, '127.0.0.1', '/')
+      browser.cookies.take({ 'set-cookie': [`${cookie}; Path=/`] }, { host: 'app.example.test', path: '/' })
       expect(await whoIs(browser)).toBe(attacker.id)
       const mail = await ask(host, owner.email, { browser })
       const login = await confirm(host, { [by]: mail[by] }, browser)

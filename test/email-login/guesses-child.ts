@@ -4,9 +4,10 @@ import { once } from 'node:events'
 import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
-import supertest from 'supertest'
+import type supertest from 'supertest'
 import { createAuthRouter, createKnexStore } from '../../src'
 import { mailbox } from '../../src/testing/mailbox'
+import { browserOf } from '../support/browser'
 import { serveTasks } from '../support/two-processes'
 import { openCounters, patient, type SharedStore } from '../throttle/open-counters'
 
@@ -48,7 +49,7 @@ async function guess(
   }
   await Promise.all(
     Array.from({ length: clients }, async (_, index) => {
-      const browser = supertest.agent(`http://127.0.0.1:${port}`)
+      const browser = browserOf(`http://127.0.0.1:${port}`)
       const ask = (path: string, body: object) =>
         browser
           .post(`/auth${path}`)

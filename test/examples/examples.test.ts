@@ -17,6 +17,7 @@ import * as serverRendered from '../../examples/server-rendered'
 import * as spaBearer from '../../examples/spa-bearer'
 import { signIn } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
+import { browserOf } from '../support/browser'
 import { mailbox } from '../support/mailbox'
 import { makeKey } from '../support/signing-keys'
 
@@ -87,7 +88,7 @@ test('existing tables: a person and a team together, or neither', async () => {
 test('cookies and CSRF: no token in a body, and no change without the header', async () => {
   const url = await serving(await cookiesCsrf.start(0, memory))
   await signUp(url, 'ana@example.com')
-  const browser = supertest.agent(url)
+  const browser = browserOf(url)
   expect((await browser.get('/')).text).toContain('<form method="post">')
   expect((await browser.post('/auth/login').send({ email: 'ana@example.com', password })).body.access_token).toBeNull()
   const { headers } = await browser.get('/api/notes')
@@ -100,7 +101,7 @@ test('cookies and CSRF: no token in a body, and no change without the header', a
 test('server-rendered: the private page leads to sign up and sign in, and knows who came', async () => {
   const mails = mailbox()
   const url = await serving(await serverRendered.start(0, { filename: memory, mailer: mails }))
-  const browser = supertest.agent(url)
+  const browser = browserOf(url)
   const send = (path: string, fields: object) =>
     browser.post(path).set({ Origin: 'http://localhost:3000', 'Sec-Fetch-Site': 'same-origin' }).type('form').send(fields)
   expect((await browser.get('/')).text).toContain('<a href="/boats">')
@@ -182,7 +183,7 @@ test('captcha: nobody signs up, logs in or asks for a link without an answer tha
 test('passwordless: a mailed code signs up and in, in the browser that asked, and no page or route takes a password', async () => {
   const mails = mailbox()
   const url = await serving(await passwordless.start(0, memory, mails))
-  const [browser, other] = [supertest.agent(url), supertest.agent(url)]
+  const [browser, other] = [browserOf(url), browserOf(url)]
   expect((await browser.get('/')).text).toContain('autocomplete="one-time-code"')
   const asked = await browser.post('/auth/email-login/request').send({ email: 'ana@example.com' })
   expect([asked.status, asked.body.code]).toEqual([202, null])
@@ -214,7 +215,7 @@ test('custom provider: a person comes back from it and is signed in', async () =
   const { issuer, clientId, clientSecret } = provider
   const chat = customProvider.chatClient({ url: issuer, id: clientId, secret: clientSecret })
   const url = await serving(await customProvider.start(0, memory, chat))
-  const browser = supertest.agent(url)
+  const browser = browserOf(url)
   const { headers } = await browser.get('/auth/oauth/chat/login')
   const { callbackQuery } = provider.authorize(String(headers['location']))
 

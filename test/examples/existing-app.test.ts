@@ -5,6 +5,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest
 import * as after from '../../examples/existing-app/after'
 import * as before from '../../examples/existing-app/before'
 import { move } from '../../examples/existing-app/move'
+import { browserOf } from '../support/browser'
 import { databases, type OpenDatabase } from '../support/databases'
 
 const origin = 'http://localhost:3000'
@@ -39,7 +40,7 @@ describe.each(await databases())('the shop before and after the move, on $name',
   }
 
   test('before: Passport logs a person in, pages and API know them, others are turned away', async () => {
-    const browser = supertest.agent(old)
+    const browser = browserOf(old)
     expect((await browser.get('/')).headers.location).toBe('/login')
     expect((await browser.post('/login').type('form').send(ada)).headers.location).toBe('/')
     expect((await browser.get('/')).text).toMatch(/Hello, Ada[\s\S]*A loom/)
@@ -142,5 +143,5 @@ describe.each(await databases())('the shop before and after the move, on $name',
 
 /** A browser, which asks for pages. */
 function agentOf(app: Express) {
-  return Object.assign(supertest.agent(app).set('Accept', 'text/html'), { app })
+  return Object.assign(browserOf(app).set('Accept', 'text/html'), { app })
 }

@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import { type AuthRouter, createAuthRouter, createKnexStore, type Logger, type Mailer, OidcClient } from '../../src'
 import { baseUrl, testSecret } from '../support/app'
 import { testClock } from '../support/clock'
+import { checkCookies } from '../support/cookie-check'
 import { fastHasher } from '../support/fast-hasher'
 import { linkTemplates } from '../support/mailbox'
 
@@ -46,7 +47,7 @@ export function faultyApp({ knex, clients, mailer, logger }: FaultyAppOptions): 
     logger,
     now: testClock().now,
   })
-  const app = express()
+  const app = express().use(checkCookies())
   app.use('/auth', auth)
   return { app, auth }
 }

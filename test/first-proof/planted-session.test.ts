@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { createKnexStore } from '../../src'
 import { type LocalHost, newAddress, onLocal, otherPassword, password, post, userOf } from '../local/people'
 import { cookiePair, type HttpResponse, newPerson } from '../social/redirect-steps'
+import { oldBrowser } from '../support/cookie-check'
 import { databases } from '../support/databases'
+import { tokenOf } from '../support/mailbox'
 
 const settings = {
   autoActivate: true,
@@ -42,10 +45,6 @@ describe.each(await databases())('a session cookie at the first proof of an addr
       const owner = await post(host, '/signup', { email: newAddress(), password })
       return [held.access, held.refresh, held.session, cookiePair(owner, device)].join('; ')
     },
-    'a session cookie, and a device cookie of another session': async (host, held) => {
-      const other = await post(host, '/session/login', { email: held.email, password })
-      return [held.session, cookiePair(other, device)].join('; ')
-    },
     'a device cookie under the name of other settings': async (_host, held) =>
       [held.access, held.device.replace(device, 'auth_device')].join('; '),
     'an access cookie, behind a proxy that asks for Basic credentials': async (_host, { access }) => access,
@@ -79,20 +78,76 @@ describe.each(await databases())('a session cookie at the first proof of an addr
   })
 
   const own: Record<string, (held: Squatter) => string> = {
-    'the access cookie': ({ access, device }) => [access, device].join('; '),
-    'the refresh cookie': ({ refresh, device }) => [refresh, device].join('; '),
-    'the session cookie': ({ session, deviceOfSession }) => [session, deviceOfSession].join('; '),
+    'the device cookie beside the session cookie': ({ session, deviceOfSession }) => [session, deviceOfSession].join('; '),
+    'the device cookie alone': ({ device }) => device,
   }
 
-  test.each(Object.keys(own))('%s and the device cookie of its own login: the owner stays in', async (name) => {
+  test.each(Object.keys(own))(
+    '%s, whose session is live, is evidence at the first verification: the owner stays in (25.1.6)',
+    async (name) => {
+      const host = await open()
+      const owner = await squatter(host)
+      const link = await host.auth.service.requestEmailVerification((await userOf(host, owner.email)).id)
+
+      const answer = await post(host, '/email-verify/confirm', { token: link?.token }, { Cookie: own[name]?.(owner) ?? '' })
+
+      expect([answer.status, answer.body.password_required]).toEqual([200, undefined])
+      expect((await post(host, '/login', { email: owner.email, password })).status).toBe(200)
+    },
+  )
+
+  test('a planted cookie confirms no change of the address that the attacker began in his own account (25.3.1)', async () => {
     const host = await open()
-    const owner = await squatter(host)
-    const link = await host.auth.service.requestEmailVerification((await userOf(host, owner.email)).id)
+    for (const name of ['access_token', 'refresh_token']) {
+      const attacker = await squatter(host)
+      const { id } = await userOf(host, attacker.email)
+      await createKnexStore({ knex: host.knex }).users.update(id, { emailVerifiedAt: host.clock.now() })
+      host.clock.advance(2)
+      const login = await post(host, '/login', { email: attacker.email, password }).expect(200)
+      const pair = (cookie: string) => cookiePair(login, cookie) ?? 'missing=1'
+      const planted = pair(name)
+      const asking = [pair('access_token'), pair('refresh_token'), pair(device)].join('; ')
+      const victim = newAddress()
+      await post(host, '/email-change/request', { new_email: victim }, { Cookie: asking }).expect(202)
+      const token = tokenOf(await host.mails.next({ kind: 'email_change', to: victim }))
+      const page = await host.browser().get(`/auth/email-change/${token}`).set('Cookie', planted)
+      expect([page.status, /type="password"/.test(page.text)]).toEqual([200, true])
+      const answer = await post(host, '/email-change/confirm', { token }, { Cookie: planted })
+      expect([answer.status, answer.body.code]).toEqual([401, 'UNAUTHORIZED'])
+      expect((await post(host, '/email-change/confirm', { token }, { Cookie: asking })).status).toBe(200)
+    }
+  })
 
-    const answer = await post(host, '/email-verify/confirm', { token: link?.token }, { Cookie: own[name]?.(owner) ?? '' })
+  test('the device cookie is no evidence in a request of another site, after the end of its session, or for another account (25.1.6)', async () => {
+    const host = await open()
+    const foreign = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site', ...oldBrowser }
+    for (const [headers, isEnded, isOther] of [
+      [foreign, false, false],
+      [{}, true, false],
+      [{}, false, true],
+    ] as const) {
+      const owner = await squatter(host)
+      const { id } = await userOf(host, owner.email)
+      const link = await host.auth.service.requestEmailVerification(id)
+      if (isEnded) await host.auth.service.revokeSessions(id)
+      const cookie = isOther ? (await squatter(host)).device : owner.device
+      const answer = await post(host, '/email-verify/confirm', { token: link?.token }, { Cookie: cookie, ...headers })
+      expect([answer.status, answer.body.password_required]).toEqual([200, true])
+    }
+  })
 
-    expect([answer.status, answer.body.password_required]).toEqual([200, undefined])
-    expect((await post(host, '/login', { email: owner.email, password })).status).toBe(200)
+  test('the owner verifies her address after the end of the access cookie, without a take-over, in the deliveries cookie and both (25.1.6)', async () => {
+    for (const tokenDelivery of ['cookie', 'both'] as const) {
+      const host = await start({ settings: { ...settings, tokenDelivery } })
+      const browser = host.browser()
+      const email = newAddress()
+      const base = tokenDelivery === 'both' ? '/cookie' : ''
+      expect((await browser.post(`/auth${base}/signup`).send({ email, password })).status).toBe(201)
+      host.clock.advance(901)
+      const link = await host.auth.service.requestEmailVerification((await userOf(host, email)).id)
+      const { status, body } = await browser.post('/auth/email-verify/confirm').send({ token: link?.token })
+      expect([tokenDelivery, status, body.password_required]).toEqual([tokenDelivery, 200, undefined])
+    }
   })
 
   test('a refresh token in the body needs no device cookie, whatever cookies were planted beside it', async () => {

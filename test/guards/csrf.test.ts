@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, type CsrfGuardOptions, createGuards, csrfGuard, csrfToken } from '../../src'
 import { deriveKeys, secretAccessKey } from '../../src/keys'
 import { signAccessToken } from '../../src/session/access-token'
@@ -480,3 +480,51 @@ async function withServer(
     await new Promise((resolve) => server.close(resolve))
   }
 }
+
+describe('a page that hides its origin, as with the defaults of helmet', () => {
+  const hidden = { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' }
+  const guards = createGuards({ settings: { jwtSecret: secret }, logger: { info() {}, warn() {}, error() {} } })
+
+  test.each([
+    ['csrfGuard({ secret })', () => csrfGuard({ secret })],
+    ['guards.csrf({ secret })', () => guards.csrf({ secret })],
+  ])('%s lets its form through, and refuses the form of a sandboxed frame', async (_name, guard) => {
+    const app = express()
+    app.use(guard(), (_req, res) => void res.json({}))
+    const signed = pair(await tokenFor({ secret }))
+    const statusOf = async (headers: RawRequest['headers']) =>
+      (await sendRaw(app, { path: '/orders', headers: { Host: host, ...signed, ...headers } })).status
+
+    expect(await statusOf(hidden)).toBe(200)
+    for (const site of ['cross-site', 'same-site', 'none', 'same-origin, same-origin'])
+      expect(await statusOf({ ...hidden, 'Sec-Fetch-Site': site }), site).toBe(403)
+    expect(await statusOf({ Origin: 'null' })).toBe(403)
+  })
+
+  test('csrfGuard() without a router tells a refused origin once on the console, with the fix', async () => {
+    const told = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    const app = hostWith({})
+    for (let time = 0; time < 2; time++) await sendRaw(app, { path: '/orders', headers: { Host: host, ...pair(token), Origin: 'null' } })
+
+    expect(told.mock.calls).toEqual([[expect.stringMatching(/Referrer-Policy.*#origin-null$/), { site: null }]])
+    told.mockRestore()
+  })
+})
+
+test('the sentence of a refusal speaks of another site only where the request came from one', async () => {
+  const detailOf = async (headers: RawRequest['headers'], options: CsrfGuardOptions = {}) =>
+    String((await post(options, headers)).body['detail'])
+  const [foreign, site, ...others] = [
+    await detailOf({ ...pair(token), Origin: 'https://evil.example' }),
+    await detailOf({ ...pair(token), 'Sec-Fetch-Site': 'cross-site' }),
+    await detailOf({}),
+    await detailOf({ Cookie: `csrf_token=${token}` }),
+    await detailOf({ Cookie: `csrf_token=${token}`, 'X-CSRF-Token': 'another' }),
+    await detailOf(pair(token), { secret }),
+  ]
+
+  expect([foreign, site]).toEqual(Array(2).fill('The request came from another site.'))
+  expect(new Set(others).size).toBe(4)
+  for (const detail of others) expect(detail).not.toMatch(/site/)
+  expect((await post({}, { 'Accept-Language': 'pt-BR' })).body['detail']).toMatch(/^O navegador não enviou/)
+})

@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { type AuthStore, ConfigurationError, createAuthRouter, createGuards, createKnexStore, findAuth, getAuth, getUser } from '../../src'
 import { type Mounted, setCookieOf, signIn, testSecret } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
+import { oldBrowser } from '../support/cookie-check'
 import { logTap } from '../support/log-tap'
 import { linkTemplates } from '../support/mailbox'
 import { type RawRequest, sendRaw } from '../support/send-raw'
@@ -207,9 +208,10 @@ describe('R-103 where a token is read', () => {
       )
     const [cookie, crossSite] = [{ Cookie: `access_token=${token}` }, { Origin: 'https://evil.example' }]
 
-    expect((await unlink({ ...cookie, ...crossSite })).body['code']).toBe('CSRF_VALIDATION_FAILED')
+    const attached = { ...cookie, ...oldBrowser }
+    expect((await unlink({ ...attached, ...crossSite })).body['code']).toBe('CSRF_VALIDATION_FAILED')
     expect((await unlink({ ...cookie, 'Sec-Fetch-Site': 'same-site' })).body['code']).toBe('CSRF_VALIDATION_FAILED')
-    expect((await unlink({ Authorization: `Bearer ${token}`, ...cookie, ...crossSite })).status).toBe(204)
+    expect((await unlink({ Authorization: `Bearer ${token}`, ...attached, ...crossSite })).status).toBe(204)
     expect((await unlink(cookie)).body['code']).toBe('OAUTH_ACCOUNT_NOT_LINKED')
   })
 })

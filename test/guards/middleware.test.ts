@@ -66,7 +66,7 @@ test('X20 a token and a binding that were planted before the login are good for 
   const [victim, attacker] = [mounted.browser(), mounted.browser()]
   const page = await attacker.get('/api/page')
   const binding = String(setCookieOf(page, 'csrf_binding')?.value)
-  victim.jar.setCookie(`csrf_binding=${binding}; Path=/`, '127.0.0.1')
+  victim.cookies.take({ 'set-cookie': [`csrf_binding=${binding}; Path=/`] }, { host: 'app.example.test', path: '/' })
   const kept = await victim.get('/api/page')
   expect(setCookieOf(kept, 'csrf_binding')).toBeNull() // planted, and taken for the browser's own
   const login = await signIn(mounted, victim)

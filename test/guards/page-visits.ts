@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import { type AuthRouterOptions, getAuth } from '../../src'
 import { password } from '../local/people'
 import type { Mounted, MountOptions } from '../support/app'
-import { type CookieJar, cookieJar } from '../support/planted-cookies'
+import { type CookieJar, cookieJar } from '../support/cookie-jar'
 import { type RawAnswer, type RawRequest, sendRaw } from '../support/send-raw'
 
 export const site = 'app.example.test'

@@ -13,7 +13,13 @@ import { claimsAt, makeKey, tokenUnder } from '../support/signing-keys'
 
 const key = makeKey('k', 'ES256')
 
-const withoutProfile = { accessTokenIssuer: null, accessTokenAudience: null, accessTokenClientId: null, acceptLegacyAccessTokens: false }
+const withoutProfile = {
+  accessTokenIssuer: null,
+  accessTokenAudience: null,
+  accessTokenClientId: null,
+  acceptLegacyAccessTokens: false,
+  realm: '',
+}
 
 /** A guard's verifier that tells how often a token got past its memory. */
 function watched({ remember = 10_000, isCurrent = () => true }: { remember?: number; isCurrent?: TokenKeys['isCurrent'] } = {}) {
@@ -25,7 +31,11 @@ function watched({ remember = 10_000, isCurrent = () => true }: { remember?: num
     return own.find(header)
   }
   const verify = verifyOnce(
-    { settings: { ...withoutProfile, rememberedTokens: remember }, now: clock.now, notices: { tell: () => undefined } },
+    {
+      settings: { ...withoutProfile, rememberedTokens: remember },
+      now: clock.now,
+      notices: { tell: () => undefined, keep: () => undefined, told: () => [] },
+    },
     { find, isCurrent },
   )
   return { clock, verify, verified: () => verified, token: (changes: object = {}) => tokenUnder(key, claimsAt(clock.now(), changes)) }

@@ -6,6 +6,7 @@ import { type AuthStore, ConfigurationError, createGuards, createKnexStore, find
 import { onLocal, sha256, signedIn } from '../local/people'
 import { by, device, member, rowsOf } from '../server-session/devices'
 import { type Mounted, testSecret } from '../support/app'
+import { checkCookies } from '../support/cookie-check'
 import { databases } from '../support/databases'
 import { logTap } from '../support/log-tap'
 
@@ -127,7 +128,9 @@ describe('requireSession', () => {
     for (const [what, find] of Object.entries(answers)) {
       const store = { ...rest, sessions: { ...sessions, find } }
       const guards = createGuards({ settings: { jwtSecret: testSecret }, store, logger: logTap(), now: host.clock.now })
-      const app = express().get('/api', guards.requireSession(), (req, res) => void res.json(getSession(req)))
+      const app = express()
+        .use(checkCookies())
+        .get('/api', guards.requireSession(), (req, res) => void res.json(getSession(req)))
       const { status, body, text } = await get(app, '/api', by(ana))
       expect(text).not.toContain('canary')
       seen.push([what, status, body.code])
@@ -147,7 +150,9 @@ describe('requireSession', () => {
     const login = await host.auth.service.logInToSession({ ...(await member(host)), password: 'a quiet harbour in winter' })
     const token = login.kind === 'session' ? login.sessionToken : ''
     const guards = createGuards({ settings: { jwtSecret: testSecret, ...settings }, store, now: host.clock.now })
-    const app = express().get('/api', guards.requireSession(), (req, res) => void res.json(getUser(req).id))
+    const app = express()
+      .use(checkCookies())
+      .get('/api', guards.requireSession(), (req, res) => void res.json(getUser(req).id))
     host.clock.advance(60)
     const { body, headers } = await get(app, '/api', { Cookie: `sid=${token}` })
     expect([body, headers['set-cookie']]).toEqual([
@@ -170,7 +175,9 @@ describe('requireSession', () => {
     for (const [settings, queries] of [[{ jwtSecret: testSecret }, 0] as const, [{ jwksUri }, 1] as const]) {
       const find = vi.fn(sessions.find)
       const guards = createGuards({ settings, store: { ...rest, sessions: { ...sessions, find } }, now: host.clock.now })
-      const app = express().get('/api', guards.requireSession(), (req, res) => void res.json(getUser(req).id))
+      const app = express()
+        .use(checkCookies())
+        .get('/api', guards.requireSession(), (req, res) => void res.json(getUser(req).id))
       for (const value of ['x', 'a'.repeat(111), 'a'.repeat(112)])
         expect((await get(app, '/api', { Cookie: `auth_session=${value}` })).status).toBe(401)
       expect(find).toHaveBeenCalledTimes(queries)

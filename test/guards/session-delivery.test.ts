@@ -19,6 +19,7 @@ import { mfaSettings, onMfa } from '../mfa/people'
 import { attributesOf, by, type Device, device, idOf, member, rowsOf, sessionCookie } from '../server-session/devices'
 import { cookieAttributes, cookiePair } from '../social/redirect-steps'
 import { type Mounted, testSecret } from '../support/app'
+import { oldBrowser } from '../support/cookie-check'
 import { databases } from '../support/databases'
 import { logTap } from '../support/log-tap'
 import { recordQueries } from '../support/record-queries'
@@ -285,24 +286,27 @@ describe('the routes of the account and of administration, by the session cookie
       ['session', false],
       ['session', true],
     ])
-    await post(host, '/sessions/revoke-others', {}, by(desk)).expect(204)
+    const others = await post(host, '/sessions/revoke-others', {}, by(desk)).expect(204)
     expect((await get(host, '/auth/me', by(again))).status).toBe(401)
     expect((await get(host, '/auth/me', by(phone))).status).toBe(200)
-    const id = await idOf(host, desk)
-    const ended = await supertest(host.app).delete(`/auth/sessions/${id}`).set(by(desk)).expect(204)
+    const kept = { ...desk, ...sessionCookie(others) }
+    const id = await idOf(host, kept)
+    const ended = await supertest(host.app).delete(`/auth/sessions/${id}`).set(by(kept)).expect(204)
     expect(ended.headers['set-cookie']).toContainEqual(cleared)
-    expect((await get(host, '/auth/me', by(desk))).status).toBe(401)
+    expect((await get(host, '/auth/me', by(kept))).status).toBe(401)
   })
 
-  test('a password change keeps this session alone; a confirmation gives its cookie a new value', async () => {
+  test('a password change keeps this session alone; a change and a confirmation give its cookie a new value', async () => {
     const host = await start()
     const desk = await signIn(host)
     const phone = await signIn(host, desk)
-    await post(host, '/password-change', { current_password: password, new_password: otherPassword }, by(desk)).expect(204)
-    expect([(await get(host, '/auth/me', by(desk))).status, (await get(host, '/auth/me', by(phone))).status]).toEqual([200, 401])
-    const fresh = await post(host, '/reauthenticate', { password: otherPassword }, by(desk)).expect(200)
+    const change = await post(host, '/password-change', { current_password: password, new_password: otherPassword }, by(desk)).expect(204)
+    const kept = sessionCookie(change)
+    const statuses = await Promise.all([desk, kept, phone].map(async (device) => (await get(host, '/auth/me', by(device))).status))
+    expect(statuses).toEqual([401, 200, 401])
+    const fresh = await post(host, '/reauthenticate', { password: otherPassword }, by(kept)).expect(200)
     expect(fresh.body).toEqual({ user_id: desk.userId, expires_at: expect.any(String), mfa_required: false })
-    expect((await get(host, '/auth/me', by(desk))).status).toBe(401)
+    expect((await get(host, '/auth/me', by(kept))).status).toBe(401)
     expect((await get(host, '/auth/me', by(sessionCookie(fresh)))).status).toBe(200)
   })
 
@@ -339,7 +343,8 @@ describe('the routes of the account and of administration, by the session cookie
   test('another site writes nothing by the cookie, at our own routes', async () => {
     const host = await start()
     const ana = await signIn(host)
-    const foreign = { ...by(ana), Origin: 'https://elsewhere.example', 'Sec-Fetch-Site': 'cross-site' }
+    const attached = { ...by(ana), ...oldBrowser }
+    const foreign = { ...attached, Origin: 'https://elsewhere.example', 'Sec-Fetch-Site': 'cross-site' }
     for (const path of ['/password-change', '/logout', '/reauthenticate', '/mfa/enroll', '/sessions/revoke-others', '/login'])
       expect([path, (await post(host, path, {}, foreign)).body.code]).toEqual([path, 'CSRF_VALIDATION_FAILED'])
     expect((await get(host, '/auth/me', by(ana))).status).toBe(200)

@@ -151,6 +151,7 @@ for (const name of Object.keys(requests)) {
 
     test.each(verbs)('R-140 is answered with 500 or 503 in the envelope when %s fails, whatever it throws', async (verb) => {
       const mounted = await start()
+      let lines = 0
       for (const [how, fault] of Object.entries(failures)) {
         const send = await prepare(name, mounted)
         mounted.faulty.break(verb, fault)
@@ -171,8 +172,11 @@ for (const name of Object.keys(requests)) {
         for (const name of ['access_token', 'auth_session'])
           expect(setCookieOf({ headers: answer.headers as Record<string, unknown> }, name), name).toBeNull()
         expect(answer.text + mounted.logs.text()).not.toContain('canary')
-        expect(mounted.logs.entries.filter((entry) => entry.level === 'error')).toHaveLength(1)
+        const told = mounted.logs.entries.filter((entry) => entry.level === 'error')
+        expect(told.length).toBeLessThanOrEqual(1)
+        lines += told.length
       }
+      expect(lines).toBeGreaterThan(0) // many answers of one kind share a line (25.8.7)
     })
 
     test.each(verbs)('R-140 is answered, and a refusal is the envelope, when %s answers nonsense', async (verb) => {

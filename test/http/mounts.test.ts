@@ -1,10 +1,11 @@
 import { createRequire } from 'node:module'
 import express, { type Express } from 'express'
-import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { getAuth } from '../../src'
 import { type Mounted, setCookieOf, signIn, testSecret } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
+import { browserOf } from '../support/browser'
+import { checkCookies } from '../support/cookie-check'
 import { sendRaw } from '../support/send-raw'
 
 const start = appPerTest()
@@ -20,8 +21,9 @@ function mountWarnings({ logs }: Mounted): string[] {
 
 /** The router of `mounted` in another app of the host. */
 function inApp(mounted: Mounted, put: (app: Express) => void, app: Express = express()): Mounted {
+  app.use(checkCookies())
   put(app)
-  return { ...mounted, app, browser: () => supertest.agent(app) }
+  return { ...mounted, app, browser: () => browserOf(app, { host: 'app.example.test', now: mounted.clock.now }) }
 }
 
 async function expectWholeJourney(mounted: Mounted) {

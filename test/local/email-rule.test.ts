@@ -18,9 +18,6 @@ const refused: [what: string, email: unknown][] = [
   ['a semicolon list', 'ana@example.test;mallory@example.test'],
   ['a list with a blank', 'ana@example.test mallory@example.test'],
   ['CRLF and a header', 'ana@example.test\r\nBcc: mallory@example.test'],
-  ['a line feed at the end', 'ana@example.test\n'],
-  ['a blank at the end', 'ana@example.test '],
-  ['a blank before it', ' ana@example.test'],
   ['NUL', 'ana\0@example.test'],
   ['a dot at the end', 'ana@example.test.'],
   ['a quoted local part', '"ana"@example.test'],
@@ -34,13 +31,20 @@ const refused: [what: string, email: unknown][] = [
   ['321 characters', `${'a'.repeat(63)}@${'b'.repeat(60)}.${'c'.repeat(60)}.${'d'.repeat(60)}.${'e'.repeat(60)}.${'f'.repeat(8)}.test`],
 ]
 
-const isText = (email: unknown) => typeof email === 'string' && email.length <= 320
+/** What sign-up refuses and a table of the host's own may hold. */
+const possible: readonly string[] = [
+  'a dot at the end',
+  'a quoted local part',
+  'a dotted capital I',
+  'a Kelvin sign',
+  'an umlaut in the domain',
+  'one domain segment',
+]
 
-test.each(refused)('R-079 (d) an address that is %s is 422 at signup, and nothing is asked or written', async (_what, email) => {
+test.each(refused)('R-079 (d) an address that is %s is 422 at signup, and nothing is asked or written', async (what, email) => {
   const mails = mailbox()
   const host = await start({ settings: linkTemplates, options: { mailer: mails } })
-  // Logins and requests take any text: what is no address is an account nobody has.
-  const paths = isText(email) ? ['/signup'] : ['/signup', '/login', '/activation/request', '/password-reset/request']
+  const paths = possible.includes(what) ? ['/signup'] : ['/signup', '/login', '/activation/request', '/password-reset/request']
 
   for (const path of paths) {
     const { status, body } = await post(host, path, { email, password })
@@ -51,7 +55,7 @@ test.each(refused)('R-079 (d) an address that is %s is 422 at signup, and nothin
   expect(mails.mails).toEqual([])
 })
 
-test.each(refused.filter(([, email]) => isText(email)))(
+test.each(refused.filter(([what]) => possible.includes(what)))(
   'an address that is %s is a failed login and an ordinary request for a link, like any that nobody has',
   async (_what, email) => {
     const mails = mailbox()
@@ -67,7 +71,7 @@ test.each(refused.filter(([, email]) => isText(email)))(
   },
 )
 
-test.each(['ana@localhost', 'ANA@exämple.test', 'ana..b@example.test', 'ana@example.test '])(
+test.each(['ana@localhost', 'ANA@exämple.test', 'ana..b@example.test'])(
   'a row that a host brought with the address %j logs in by it, and gets its reset link',
   async (typed) => {
     const mails = mailbox()

@@ -48,7 +48,7 @@ describe.each(await databases())('a mailbox proof through the routes, on $name',
     expect(await isAlive(host, signup.body.refresh_token)).toBe(false)
   })
 
-  test('R-060 an identity that arrived with the victim’s address unverified goes with the victim’s reset; what it opened is closed', async () => {
+  test('an account keeps the identity it was created with, also if its provider did not verify the address; the owner’s reset ends its sessions, and the mail names it (25.9.1)', async () => {
     const host = await start({ providers })
     const told = unlinked(host)
     const trojan = newPerson({ email_verified: false })
@@ -58,11 +58,29 @@ describe.each(await databases())('a mailbox proof through the routes, on $name',
     const token = await resetLink(host, trojan.email)
     expect((await post(host, '/password-reset/confirm', { token, new_password: otherPassword })).status).toBe(200)
 
-    expect(await providersOf(host, attacker.body.user_id)).toEqual([])
-    expect(told).toEqual([{ userId: attacker.body.user_id, provider: 'attic' }])
+    expect(await providersOf(host, attacker.body.user_id)).toEqual(['attic'])
+    expect(told).toEqual([])
     const back = await signIn(host, host.browser(), { key: 'attic', profile: trojan })
-    expect([back.status, back.body.code]).toEqual([409, 'OAUTH_EMAIL_TAKEN'])
+    expect([back.status, back.body.user_id]).toEqual([200, attacker.body.user_id])
     expect(await isAlive(host, attacker.body.refresh_token)).toBe(false)
+    const mail = await host.mails.next({ kind: 'notice', to: trojan.email })
+    expect(mail.subject).toBe('Your account was secured')
+    expect(mail.text).toContain('kept, because the account was created with it: the sign-in provider “attic”')
+  })
+
+  test('an identity that was linked to a social account later goes with the first proof, and the first identity stays (25.9.1)', async () => {
+    const host = await start({ providers })
+    const told = unlinked(host)
+    const person = newPerson({ email_verified: false })
+    const { body } = await signIn(host, host.browser(), { key: 'attic', profile: person })
+    host.clock.advance(1)
+    const later = { provider: 'corp', email: 'mallory@example.test', emailVerified: true, createdAt: host.clock.now() }
+    await addIdentity(host.knex, body.user_id, later)
+
+    const token = await resetLink(host, person.email)
+    expect((await post(host, '/password-reset/confirm', { token, new_password: otherPassword })).status).toBe(200)
+    expect(await providersOf(host, body.user_id)).toEqual(['attic'])
+    expect(told).toEqual([{ userId: body.user_id, provider: 'corp' }])
   })
 
   test('an activation without evidence removes what was linked while the account waited; an identity of the same address, verified, stays', async () => {

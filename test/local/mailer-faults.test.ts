@@ -45,7 +45,10 @@ async function answers(send: Mailer['send']): Promise<{ answers: unknown[]; aske
   let current: Mailer['send'] = (mail) => good.send(mail)
   const asked = new Set<AuthMail>() // a mail that is tried again is the same one
   const mailer: Mailer = { send: (mail) => current(mail) }
-  const mounted = await start({ settings: linkTemplates, options: { mailer, throttle: { links: false, mail: false } } })
+  const mounted = await start({
+    settings: { ...linkTemplates, mailConcurrency: 20 },
+    options: { mailer, throttle: { links: false, mail: false } },
+  })
   const browser = mounted.browser()
   for (const email of [pending, active]) await browser.post('/auth/signup').send({ email, password })
   await browser.post('/auth/activate').send({ token: tokenOf(await good.next({ to: active })) })

@@ -50,8 +50,7 @@ for (const database of await databases()) {
       ])
         await post(host, '/password-reset/request', { email })
       await post(host, '/signup', { email: 'Ana@example.test', password })
-      await mails.next({ kind: 'password_reset' })
-      await mails.next({ kind: 'password_reset' })
+      for (let mail = 1; mail <= 3; mail++) await mails.next({ kind: 'password_reset' })
       await mails.next({ kind: 'notice' })
       await settled()
 
@@ -63,7 +62,7 @@ for (const database of await databases()) {
         ]),
       )
       expect(mails.mails.filter(({ to }) => to !== 'ana@example.test')).toEqual([])
-      expect(mails.mails).toHaveLength(4)
+      expect(mails.mails).toHaveLength(5)
     })
   })
 }

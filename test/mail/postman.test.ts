@@ -20,36 +20,43 @@ const mail: AuthMail = {
 // The postman's pauses and deadline are minutes.
 vi.mock('node:timers/promises', async (original) => ({
   ...(await original<typeof import('node:timers/promises')>()),
-  setTimeout: (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
+  setTimeout: (milliseconds: number, _value?: unknown, { signal }: { signal?: AbortSignal } = {}) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      if (milliseconds === 0) return setImmediate(resolve)
+      const abort = () => reject(signal?.reason)
+      signal?.addEventListener('abort', abort)
+      setTimeout(() => {
+        signal?.removeEventListener('abort', abort)
+        resolve(undefined)
+      }, milliseconds)
+    }),
 }))
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
 })
 afterEach(() => {
   vi.useRealTimers()
 })
 
-function office(send: (mail: AuthMail) => unknown) {
+function office(send: (mail: AuthMail) => unknown, concurrency = 5_000) {
   const logs = logTap()
   const events = createEvents(logs)
   const failures: unknown[] = []
   events.on('mail.failed', (payload) => failures.push(payload))
   const asked: number[] = []
-  let elapsed = 0
+  const begunAt = Date.now()
   const mailer = {
     send(mail: AuthMail) {
-      asked.push(elapsed)
+      asked.push(Math.floor((Date.now() - begunAt) / 1_000))
       return send(mail)
     },
   } as Mailer
-  const postman = createPostman({ mailer, events, logger: logs })
+  const postman = createPostman({ mailer, events, logger: logs, concurrency })
   /** Seconds go by, one after the other. */
   async function wait(seconds: number): Promise<void> {
-    for (let second = 0; second < seconds; second++) {
-      await vi.advanceTimersByTimeAsync(1_000)
-      elapsed += 1
-    }
+    for (let second = 0; second < seconds; second++) await vi.advanceTimersByTimeAsync(1_000)
   }
   return { postman, logs, failures, asked, wait }
 }
@@ -77,13 +84,19 @@ describe('the postman', () => {
       },
     ],
     ['throws what is no error', () => Promise.reject(undefined)],
-  ])('a mailer that %s is asked three times, 1 and 10 seconds later; then mail.failed says refused, and whose', async (_what, send) => {
+  ])('a mailer that %s is asked again for an hour with growing pauses; then mail.failed says refused, and whose', async (_what, send) => {
     const { postman, wait, asked, failures, logs } = office(send)
     postman.post(mail, 'user-1')
+    await wait(3_599)
+    expect(failures).toEqual([])
     await wait(300)
-    expect(asked).toEqual([0, 1, 11])
+    const pauses = asked.map((at, index) => at - (asked[index - 1] ?? 0)).slice(1)
+    expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, ...Array(10).fill(300), 89])
     expect(failures).toEqual([{ kind: 'activation', userId: 'user-1', reason: 'refused' }])
-    expect(logs.entries).toHaveLength(1)
+    expect(logs.entries.map(({ level, fields }) => [level, Object(fields).count])).toEqual([
+      ['warn', 1],
+      ['error', undefined],
+    ])
     expect(logs.text()).not.toMatch(/ana@|canary/)
   })
 
@@ -94,7 +107,11 @@ describe('the postman', () => {
     })
     postman.post(mail, 'user-1')
     await wait(300)
-    expect([asked.length, failures, logs.entries]).toEqual([2, [], []])
+    expect([asked.length, failures, logs.entries.map(({ message }) => message)]).toEqual([
+      2,
+      [],
+      [expect.stringContaining('a mail could not be sent yet. doorward tries again for one hour.')],
+    ])
   })
 
   test.each([
@@ -118,7 +135,20 @@ describe('the postman', () => {
     expect([asked.length, failures]).toEqual([1, []])
   })
 
-  test('holds a thousand mails at most; the one too many is not sent, and mail.failed says too_many', async () => {
+  test('hands the mailer so many mails at once and no more; a mail between two attempts takes no place of theirs', async () => {
+    let [atOnce, most, sent] = [0, 0, 0]
+    const { postman, wait, failures } = office(async () => {
+      most = Math.max(most, ++atOnce)
+      await new Promise((resolve) => setTimeout(resolve, 500))
+      atOnce--
+      if (sent++ < 20) throw new Error('busy')
+    }, 5)
+    for (let number = 0; number < 50; number++) postman.post(mail, 'user-1')
+    await wait(60)
+    expect({ most, sent, failures }).toEqual({ most: 5, sent: 70, failures: [] })
+  })
+
+  test('holds a thousand mails at most before their first attempt; the one too many is not sent, and mail.failed says too_many', async () => {
     const { postman, wait, asked, failures } = office(() => new Promise(() => {}))
     for (let number = 0; number < 1_003; number++) postman.post(mail, `user-${number}`)
     await wait(1)
@@ -131,21 +161,45 @@ describe('the postman', () => {
     expect(asked).toHaveLength(1_001)
   })
 
-  test('in a hurry tries at once what waits, twice if it must, and from then on each mail once', async () => {
+  test('five thousand mails wait for another attempt and no more; they block neither new mails nor reserved ones', async () => {
+    const { postman, failures } = office(() => Promise.reject(new Error('no server')))
+    for (let round = 0; round < 5; round++) {
+      for (let number = 0; number < 1_000; number++) postman.post(mail, 'user-1')
+      await vi.advanceTimersByTimeAsync(0)
+    }
+    expect(failures).toEqual([])
+    postman.reserve()?.post(mail, 'user-2')
+    await vi.advanceTimersByTimeAsync(0)
+    expect(failures).toEqual([{ kind: 'activation', userId: 'user-2', reason: 'too_many' }])
+    expect(postman.reserve()).not.toBeNull()
+  })
+
+  test('finish() tries once more what waits, at once, and does not change what comes later', async () => {
     const { postman, wait, asked, failures } = office(async () => {
       throw new Error('canary: no server')
     })
     postman.post(mail, 'user-1')
+    await wait(2)
+    expect([asked.length, failures.length]).toEqual([2, 0])
+    const finished = postman.finish()
     await vi.advanceTimersByTimeAsync(1)
-    expect([asked.length, failures.length]).toEqual([1, 0])
-    postman.hurry()
-    await vi.advanceTimersByTimeAsync(1)
-    await vi.advanceTimersByTimeAsync(1)
+    await finished
     expect([asked.length, failures.length]).toEqual([3, 1])
-    expect(postman.ended()).toBeNull()
 
     postman.post(mail, 'user-1')
-    await wait(20)
+    await wait(8)
+    expect([asked.length, failures.length]).toEqual([7, 1])
+  })
+
+  test('finish() tries a mail whose attempt is under way once more, and one that had none twice', async () => {
+    const { postman, wait, asked, failures } = office(() => new Promise((_, reject) => setTimeout(reject, 400)), 1)
+    postman.post(mail, 'user-1')
+    postman.post(mail, 'user-2')
+    await vi.advanceTimersByTimeAsync(100)
+    expect(asked).toHaveLength(1)
+    const finished = postman.finish()
+    await wait(2)
+    await finished
     expect([asked.length, failures.length]).toEqual([4, 2])
   })
 
@@ -157,12 +211,12 @@ describe('the postman', () => {
     })
     const unhandled = vi.fn()
     process.on('unhandledRejection', unhandled)
-    createPostman({ mailer: { send: () => Promise.reject(new Error('no')) }, events, logger: logs }).post(mail, 'user-1')
-    for (let second = 0; second < 20; second++) await vi.advanceTimersByTimeAsync(1_000)
+    createPostman({ mailer: { send: () => Promise.reject(new Error('no')) }, events, logger: logs, concurrency: 5 }).post(mail, 'user-1')
+    for (let minute = 0; minute < 61; minute++) await vi.advanceTimersByTimeAsync(60_000)
     await immediate()
     process.off('unhandledRejection', unhandled)
     expect(unhandled).not.toHaveBeenCalled()
-    expect(logs.entries).toHaveLength(2)
+    expect(logs.entries).toHaveLength(3)
   })
 })
 
@@ -190,8 +244,11 @@ describe('a place kept at the postman', () => {
   test('a mail in a place is tried as often as another, and is waited for', async () => {
     const { postman, wait, asked, failures } = office(() => Promise.reject(new Error('no server')))
     postman.reserve()?.post(mail, 'user-1')
-    expect(postman.ended()).not.toBeNull()
-    await wait(20)
-    expect([asked, failures, postman.ended()]).toEqual([[0, 1, 11], [{ kind: 'activation', userId: 'user-1', reason: 'refused' }], null])
+    await wait(8)
+    expect([asked, failures]).toEqual([[0, 1, 3, 7], []])
+    const finished = postman.finish()
+    await vi.advanceTimersByTimeAsync(1)
+    await finished
+    expect(failures).toEqual([{ kind: 'activation', userId: 'user-1', reason: 'refused' }])
   })
 })

@@ -25,7 +25,7 @@ function watch(mailer: Mailer) {
   const events = createEvents(logs)
   const failed: object[] = []
   events.on('mail.failed', (payload) => failed.push(payload))
-  return { postman: createPostman({ mailer, events, logger: logs }), failed, logs }
+  return { postman: createPostman({ mailer, events, logger: logs, concurrency: 5 }), failed, logs }
 }
 
 async function until(happened: () => boolean): Promise<void> {
@@ -53,6 +53,7 @@ describe('a mail over SMTP', () => {
     })
     expect(delivery?.raw).toMatch(/^Content-Type: multipart\/alternative;/m)
     expect(delivery?.email.headers).toContainEqual(expect.objectContaining({ key: 'auto-submitted', value: 'auto-generated' }))
+    expect(delivery?.email.headers).toContainEqual(expect.objectContaining({ key: 'x-auto-response-suppress', value: 'All' }))
     expect(delivery?.email.cc).toBeUndefined()
     expect(delivery?.email.bcc).toBeUndefined()
     expect(delivery?.email.attachments).toEqual([])
@@ -118,6 +119,27 @@ describe('nothing is sent twice, and nothing is lost silently', () => {
 
     expect(sink.attempts).toBe(2)
     expect(failed).toEqual([])
+  })
+
+  test('two hundred mails to a server that takes ten connections at once, and 421 beyond, all arrive; so do those of two apps', async () => {
+    const sink = await startCrowdedSink(10)
+    const apps = [1, 2, 3].map(() => watch(smtpMailer({ from, transport: sink.url })))
+    for (const { postman } of apps) for (let number = 0; number < 67; number++) postman.post(authMail(), 'user-1')
+    await until(() => sink.deliveries.length === 201)
+
+    expect(apps.flatMap(({ failed }) => failed)).toEqual([])
+    expect(sink.mostAtOnce()).toBeLessThanOrEqual(10)
+  })
+
+  test('two hundred mails handed over at once share five connections, and no connection is left behind', async () => {
+    const sink = await startCrowdedSink(10)
+    const mailer = smtpMailer({ from, transport: sink.url })
+    await Promise.all(Array.from({ length: 200 }, () => mailer.send(authMail())))
+
+    expect([sink.deliveries.length, sink.mostAtOnce(), sink.refused()]).toEqual([200, 5, 0])
+    await until(() => sink.open() === 0)
+    await mailer.send(authMail())
+    expect(sink.deliveries).toHaveLength(201)
   })
 
   test('refused for good (5yz), it is not tried again, and an event says so without the address', async () => {
@@ -265,6 +287,27 @@ describe('TLS', () => {
     expect(sink.deliveries.map(({ tls }) => tls)).toEqual([true])
   })
 })
+
+/** A server that answers 421 to every connection beyond so many. */
+async function startCrowdedSink(limit: number) {
+  let [open, most, refused] = [0, 0, 0]
+  const counted = new Set<string>()
+  const sink = await startSink({
+    onConnect(session, done) {
+      if (open >= limit) {
+        refused++
+        return done(Object.assign(new Error('too many connections'), { responseCode: 421 }))
+      }
+      counted.add(session.id)
+      most = Math.max(most, ++open)
+      done()
+    },
+    onClose(session) {
+      if (counted.delete(session.id)) open--
+    },
+  })
+  return Object.assign(sink, { open: () => open, mostAtOnce: () => most, refused: () => refused })
+}
 
 async function listenSilently(): Promise<number> {
   const server: Server = createServer(() => {})

@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { deriveKey } from '../../src/keys'
 import type { LocalHost } from '../local/people'
 import { bearerOf, password, post, resetLink, sha256, tokenRows } from '../local/people'
-import { testSecret } from '../support/app'
+import { link } from '../social/link-steps'
+import { newPerson } from '../social/redirect-steps'
+import { signIn, testSecret } from '../support/app'
 import { databases } from '../support/databases'
 import { authenticator } from './authenticator'
 import { challengeOf, type EnrolledMember, enrolled, onMfa, outcome, signedInAgain, verify } from './people'
@@ -130,6 +132,20 @@ describe('a challenge, further', async () => {
     ]
     for (const forged of forgeries) expect(outcome(await verify(host, forged, code)), forged).toBe('MFA_TOKEN_INVALID')
     expect((await verify(host, sign(claims), code)).status).toBe(200)
+  })
+
+  test('a challenge whose first step was a provider ends when that provider is unlinked; one by password does not (25.3.2)', async () => {
+    const host = await start({ providers: { hub: {} } })
+    const person = await enrolled(host)
+    const profile = newPerson()
+    await link(host, { ...person, browser: host.browser() }, { key: 'hub', profile })
+    const bySocial = async () => (await signIn(host, host.browser(), { key: 'hub', profile })).body.mfa_token
+    const [byProvider, byPassword] = [await bySocial(), await challengeOf(host, person)]
+    expect((await verify(host, await bySocial(), person.app.nextCode())).status).toBe(200)
+    await host.auth.service.unlinkIdentity(person.userId, 'hub')
+    const code = person.app.nextCode()
+    expect(outcome(await verify(host, byProvider, code))).toBe('MFA_TOKEN_INVALID')
+    expect((await verify(host, byPassword, code)).status).toBe(200)
   })
 
   test('a login that ends in a challenge is told as one, and as a login only once it is verified', async () => {

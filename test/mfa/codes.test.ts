@@ -44,7 +44,6 @@ describe('a code, further', async () => {
     const person = await enrolled(host)
     const token = await challengeOf(host, person)
     const code = person.app.nextCode()
-    const fullWidth = [...code].map((digit) => String.fromCodePoint(0xff10 + Number(digit))).join('')
     const texts = [
       '',
       ' ',
@@ -55,7 +54,6 @@ describe('a code, further', async () => {
       `${code}x`,
       `x${code}`,
       `${code}.0`,
-      fullWidth,
       `0x${code}`,
       '٠١٢٣٤٥',
       `${code}\0`,

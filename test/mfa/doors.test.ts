@@ -281,7 +281,7 @@ describe('no session is made beside the door', () => {
       'session/start-session.ts',
       'session/successor.ts',
     ])
-    expect(callersOf(/(?<!function )\bsuccessorOf\(/)).toEqual(['session/keep-session.ts', 'session/refresh.ts'])
+    expect(callersOf(/(?<!function )\bsuccessorOf\(/)).toEqual(['session/refresh.ts'])
     expect(callersOf(/(?<!function )\bissueStatelessToken\(/)).toEqual(['session/open-session.ts'])
     expect(callersOf(/(?<!function )\bsignStatelessToken\(/)).toEqual([
       'session/keep-session.ts',

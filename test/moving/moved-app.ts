@@ -4,6 +4,7 @@ import supertest from 'supertest'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { type AuthRouter, type AuthRouterOptions, GoogleClient, type KnexStore } from '../../src'
 import { type FakeProvider, mailbox, startFakeProvider } from '../../src/testing'
+import { cookieJar } from '../support/cookie-jar'
 import type { Database, OpenDatabase } from '../support/databases'
 import { logTap } from '../support/log-tap'
 import { readGuide } from './guide'
@@ -112,22 +113,23 @@ export function appWith(auth: Auth, before: (app: Express) => void = () => undef
 
 export type Browser = ReturnType<typeof browserOf>
 
-/** Keeps every cookie, also those for https alone, and follows no redirect. `app`: also the origin of one in another process. */
+/** Keeps cookies, and follows no redirect. `app`: also the origin of one in another process. `cookies`: those of the site, by name. */
 export function browserOf(app: Express | string, cookies: Record<string, string> = {}) {
-  const jar = new Map(Object.entries(cookies))
+  const jar = cookieJar()
+  const host = 'app.example.test'
+  const lines = Object.entries(cookies).map(([name, value]) => `${name}=${value}; Path=/; Secure`)
+  jar.take({ 'set-cookie': lines }, { host, path: '/' })
   return {
-    jar,
+    get jar() {
+      return new Map(jar.kept().map(({ key, value }) => [key, value]))
+    },
     async send(method: 'get' | 'post', path: string, body?: object, headers: Record<string, string> = {}) {
-      const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
+      const cookie = jar.header({ host, path })
       const request = supertest(app)
         [method](path)
-        .set({ ...headers, ...(cookie !== '' && { cookie }) })
+        .set({ ...headers, ...(cookie !== undefined && { cookie }) })
       const response = body === undefined ? await request : await request.send(body)
-      for (const line of (response.headers['set-cookie'] ?? []) as string[]) {
-        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-        if (value === '') jar.delete(name)
-        else jar.set(name, value)
-      }
+      jar.take(response.headers, { host, path })
       return response
     },
   }

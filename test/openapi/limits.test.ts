@@ -58,8 +58,12 @@ This page says which limit applies to a route, what the limit counts, and what a
 | changes | changes of one account that the owner can [undo](undo.md) | 10 in a day | 429 \`TOO_MANY_REQUESTS\` |
 | \`throttle.mail\` | mails to one address | [mail](mail.md#how-many-mails-one-address-gets) | none: the response is the same, and the mail is not sent |
 
-- A **client** is \`req.ip\`: an IPv4 address, or an IPv6 /64. All clients of one IPv6 /48 together have ten times the limit of one client.
+- A **client** is \`req.ip\`: an IPv4 address, or an IPv6 /64. All clients of one IPv6 /48 together have ten times the limit of one
+  client. An address with a port counts without the port, and an IPv4 address inside IPv6 (mapped, NAT64) counts as IPv4. A client whose address
+  [cannot be read](troubleshooting.md#client-address) does not count, and the log says so.
 - A **window** begins with the first attempt and is not extended. \`Retry-After\` and \`details.retry_after_seconds\` say when the window ends.
+- Besides these limits, the [queue for password hashes](passwords.md#who-waits-for-a-hash) has 64 places, which networks share, and 64 for known
+  devices. A request without a place gets 503.
 - Every refusal is the event [\`throttled\`](events.md), with a digest of what was counted. A refused request does not count.
 - An address counts whether it has an account or not, so a refusal does not reveal who has an account.
 

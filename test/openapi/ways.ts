@@ -145,6 +145,10 @@ function delivered(base: '' | '/cookie'): Record<string, Way> {
       const person = await insider(host)
       return post(host, `${base}/password-change/mfa`, { code: person.app.nextCode(), new_password: otherPassword }, bearerOf(person))
     },
+    [`post ${base}/sessions/revoke-others`]: async (host) =>
+      post(host, `${base}/sessions/revoke-others`, {}, bearerOf(await signedIn(host))),
+    [`post ${base}/email-change/confirm`]: async (host) =>
+      post(host, `${base}/email-change/confirm`, { token: await mailedLink(host, '/email-change/request'), password }),
     [`post ${base}/reauthenticate`]: async (host) => post(host, `${base}/reauthenticate`, { password }, bearerOf(await signedIn(host))),
     [`post ${base}/reauthenticate/email`]: async (host) => post(host, `${base}/reauthenticate/email`, {}, bearerOf(await signedIn(host))),
     [`post ${base}/mfa/verify`]: async (host) => {
@@ -162,6 +166,8 @@ function delivered(base: '' | '/cookie'): Record<string, Way> {
 const accounts: Readonly<Record<string, Way>> = {
   'post /activation/request': (host) => post(host, '/activation/request', { email: newAddress() }),
   'post /password-reset/request': (host) => post(host, '/password-reset/request', { email: newAddress() }),
+  'get /whoami': async (host) => get(host, '/whoami', bearerOf(await signedIn(host))),
+  'get /cookie/whoami': (host) => get(host, '/cookie/whoami'),
   'get /me': async (host) => get(host, '/me', bearerOf(await signedIn(host))),
   'patch /me': async (host) =>
     host
@@ -175,8 +181,6 @@ const accounts: Readonly<Record<string, Way>> = {
   'post /email-change/request': async (host) =>
     post(host, '/email-change/request', { new_email: newAddress(), current_password: password }, bearerOf(await signedIn(host))),
   'post /security/undo': async (host) => post(host, '/security/undo', { token: await undoToken(host) }),
-  'post /email-change/confirm': async (host) =>
-    post(host, '/email-change/confirm', { token: await mailedLink(host, '/email-change/request'), password }),
 }
 
 const pages: Readonly<Record<string, Way>> = {
@@ -224,7 +228,6 @@ const sessions: Readonly<Record<string, Way>> = {
     const { body } = await get(host, '/sessions', bearerOf(person))
     return host.browser().delete(`${host.prefix}/sessions/${body[0].id}`).set(bearerOf(person))
   },
-  'post /sessions/revoke-others': async (host) => post(host, '/sessions/revoke-others', {}, bearerOf(await signedIn(host))),
   'get /session/me': async (host) => get(host, '/session/me', sessionOf(await device(host))),
   'get /session/list': async (host) => get(host, '/session/list', sessionOf(await device(host))),
   'post /session/logout': async (host) => post(host, '/session/logout', {}, sessionOf(await device(host))),

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import supertest from 'supertest'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { browserOf } from '../support/browser'
 import { freePort } from '../support/free-port'
 import { onTerminal } from '../support/terminal'
 import { ensureBuilt, root } from './built-package'
@@ -52,7 +53,7 @@ afterAll(async () => {
 })
 
 test('from an empty folder to a person in a guarded route, by what README.md says', async () => {
-  const visitor = supertest.agent(url)
+  const visitor = browserOf(url)
   const open = (path: string) => visitor.get(path).set('Accept', 'text/html').set('Sec-Fetch-Mode', 'navigate').redirects(5)
   const send = (path: string, fields: object) => visitor.post(path).set('Accept', 'text/html').set('Origin', url).type('form').send(fields)
 

@@ -77,7 +77,7 @@ describe.each(['cookie', 'both', 'session'] as const)('the account area, deliver
     const weak = await change({ current_password: password, new_password: 'short', confirm_password: 'short' })
     expect([weak.status, faultOf(weak.text, 'new_password')]).toEqual([400, expect.stringContaining('at least 12 characters')])
     const wrong = await change({ current_password: 'not this one at all', new_password: otherPassword, confirm_password: otherPassword })
-    expect([wrong.status, problemOf(wrong.text)]).toEqual([400, 'The current password is not correct.'])
+    expect([wrong.status, faultOf(wrong.text, 'current_password')]).toEqual([400, 'The current password is not correct.'])
 
     const right = await change({ current_password: password, new_password: otherPassword, confirm_password: otherPassword })
     expect([right.status, right.headers['location']]).toEqual([303, '/auth/account/password'])
@@ -221,7 +221,7 @@ describe('the account area', () => {
 
     const off = `${security}/turn-off`
     const wrong = await fill(browser, off, { password: 'not this one', code: member.app.nextCode() })
-    expect([wrong.status, problemOf(wrong.text)]).toEqual([400, 'The current password is not correct.'])
+    expect([wrong.status, faultOf(wrong.text, 'password')]).toEqual([400, 'The current password is not correct.'])
     const done = await fill(browser, off, { password, code: member.app.nextCode() })
     expect([done.status, done.headers['location']]).toEqual([303, security])
     expect((await userOf(host, member.email)).totpEnabledAt).toBeNull()

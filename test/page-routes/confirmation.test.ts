@@ -5,7 +5,7 @@ import { enrolled, mfaSettings } from '../mfa/people'
 import { addIdentity } from '../social/accounts-at-hand'
 import { type Browser, setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
-import { fieldValue, onPages, problemOf, sendForm, signInByPage } from './people'
+import { faultOf, fieldValue, onPages, problemOf, sendForm, signInByPage } from './people'
 
 const [database] = await databases()
 if (!database) throw new Error('no database')
@@ -23,7 +23,7 @@ describe.each(['cookie', 'both', 'session'] as const)('the page /reauthenticate,
     expect([page.status, page.text.includes(`You are signed in as ${email}.`)]).toEqual([200, true])
     const formOf = fieldValue(page.text, 'form_of')
     const wrong = await sendForm(browser, '/auth/reauthenticate', { form_of: formOf, return_to: '/auth/account', password: 'not this one' })
-    expect([wrong.status, problemOf(wrong.text), fieldValue(wrong.text, 'return_to')]).toEqual([
+    expect([wrong.status, faultOf(wrong.text, 'password'), fieldValue(wrong.text, 'return_to')]).toEqual([
       400,
       'This password is not correct.',
       '/auth/account',

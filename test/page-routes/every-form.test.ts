@@ -4,6 +4,7 @@ import { createKnexStore, errors } from '../../src'
 import type { Route } from '../../src/http/routes'
 import { type LocalHost, type LocalOptions, password, signedIn } from '../local/people'
 import { type Browser, baseUrl } from '../support/app'
+import { oldBrowser } from '../support/cookie-check'
 import { databases } from '../support/databases'
 import { faultyStore } from '../support/faulty-store'
 import { mountedRoutes } from '../support/mounted-routes'
@@ -32,10 +33,17 @@ interface Form {
 /** The forms of a page, without the button at its top that logs out. */
 function formsOf(html: string, address: string): Form[] {
   const [, main = ''] = html.split('<main')
-  return [...main.matchAll(/<form method="post"([^>]*)>([\s\S]*?)<\/form>/g)].map(([, attributes = '', inside = '']) => ({
-    action: /action="([^"]*)"/.exec(attributes)?.[1]?.replaceAll('&amp;', '&') ?? address,
-    fields: [...inputsOf(inside), ...firstButtonOf(inside)],
-  }))
+  return [...main.matchAll(/<form method="post"([^>]*)>([\s\S]*?)<\/form>/g)].flatMap(([, attributes = '', inside = '']) => [
+    {
+      action: /action="([^"]*)"/.exec(attributes)?.[1]?.replaceAll('&amp;', '&') ?? address,
+      fields: [...inputsOf(inside), ...firstButtonOf(inside)],
+    },
+    // A second button that sends the form elsewhere, without asking for what the first button needs.
+    ...[...inside.matchAll(/ formaction="([^"]*)" formnovalidate/g)].map(([, action = '']) => ({
+      action: action.replaceAll('&amp;', '&'),
+      fields: inputsOf(inside).map((field) => ({ ...field, isRequired: field.name === 'email' })),
+    })),
+  ])
 }
 
 function inputsOf(inside: string): Field[] {
@@ -250,7 +258,7 @@ test.each(formPages.map((page) => [nameOf(page), page] as const))(
       ]) {
         const answer = await browser
           .post(form.action)
-          .set(headers)
+          .set({ ...headers, ...oldBrowser })
           .type('form')
           .send(filledIn(form, ({ name }) => typedInto(name, arrival)))
         expect([form.action, answer.status, isPage(answer)]).toEqual([form.action, 403, true])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type LocalHost, newAddress, otherPassword, password, signedIn } from '../local/people'
+import { type LocalHost, newAddress, otherPassword, password, post, signedIn, userOf } from '../local/people'
 import { enrolled, mfaSettings } from '../mfa/people'
 import type { Browser } from '../support/app'
 import { databases } from '../support/databases'
@@ -73,15 +73,52 @@ describe('with the pages of the account area', () => {
     expect(forgot.headers['set-cookie']).toBeUndefined()
   })
 
-  test('a click in another browser activates, and signs nobody in', async () => {
+  test.each(['lenient', 'strict'] as const)(
+    'the activation page asks another browser for the password, and an empty form activates nothing, binding %s (25.4.3)',
+    async (activationBinding) => {
+      const host = await start({ settings: { ...settings, activationBinding } })
+      const { email, link } = await signUp(host, host.browser())
+      const other = host.browser()
+      expect((await other.get(link)).text).toContain('name="password"')
+
+      const empty = await sendForm(other, link)
+
+      expect([empty.status, empty.headers['set-cookie']]).toEqual([400, undefined])
+      expect((await userOf(host, email)).isActive).toBe(false)
+      expect((await sendForm(other, link, { password })).status).toBe(303)
+      expect((await signInByPage(host.browser(), { email, password })).status).toBe(303)
+    },
+  )
+
+  test.each(['lenient', 'strict'] as const)(
+    'a person who does not know the password of the sign-up takes the account over, binding %s (25.4.3)',
+    async (activationBinding) => {
+      const host = await start({ settings: { ...settings, activationBinding } })
+      const { email, link } = await signUp(host, host.browser())
+      const taken: string[] = []
+      host.auth.events.on('account.taken_over', ({ userId }) => taken.push(userId))
+      const forgot = await sendForm(host.browser(), link, { forgot: '1' })
+      expect([forgot.status, forgot.headers['location']]).toEqual([303, expect.stringMatching(/^\/auth\/password-reset\//)])
+      expect(taken).toEqual([(await userOf(host, email)).id])
+      expect((await post(host, '/login', { email, password })).status).toBe(401)
+    },
+  )
+
+  test('without passwords the activation page asks for none, and its button activates (25.4.3)', async () => {
+    const host = await start({ settings: { ...settings, passwordLogin: false, emailLogin: 'link' } })
+    const email = newAddress()
+    await sendForm(host.browser(), '/auth/signup', { email })
+    const link = pathOf((await host.mails.next({ kind: 'activation', to: email })).url)
+    expect((await host.browser().get(link)).text).not.toContain('name="password"')
+    expect((await sendForm(host.browser(), link)).status).toBe(200)
+    expect((await userOf(host, email)).isActive).toBe(true)
+  })
+
+  test('the JSON routes of an activation keep the setting: with lenient binding the link alone is enough (25.4.3)', async () => {
     const host = await start({ settings })
     const { email, link } = await signUp(host, host.browser())
-    const other = host.browser()
-    expect((await other.get(link)).text).not.toContain('You sign in as')
-    const done = await sendForm(other, link)
-    expect([done.status, done.text.includes('Your account is active'), done.headers['set-cookie']]).toEqual([200, true, undefined])
-    expect(done.text).toContain('href="/auth/login"')
-    expect((await signInByPage(other, { email, password })).status).toBe(303)
+    const { status, body } = await post(host, '/activate', { token: link.split('/').at(-1) })
+    expect([status, body.password_required, (await userOf(host, email)).isActive]).toEqual([200, undefined, true])
   })
 
   test('a form of another site spends no link and signs nobody in', async () => {

@@ -183,6 +183,20 @@ describe('the sign-in page', () => {
     expect([problemOf(madeUp.text), madeUp.text.includes('555')]).toEqual(['The sign-in did not work this time. Please try again.', false])
   })
 
+  test.each([
+    ['temporarily_unavailable', 'The provider has a problem at the moment.'],
+    ['server_error', 'The provider has a problem at the moment.'],
+    ['access_denied', 'The sign-in was cancelled'],
+  ])('a provider that answers %s is told apart on the sign-in page', async (error, sentence) => {
+    const host = await start()
+    const browser = host.browser()
+    const begun = await browser.get('/auth/oauth/corp/login')
+    const { callbackQuery } = host.provider.deny(String(begun.headers['location']), error)
+    const back = await browser.get('/auth/oauth/corp/callback').query(callbackQuery)
+    const page = await browser.get(String(back.headers['location']))
+    expect(problemOf(page.text)).toContain(sentence)
+  })
+
   test('?lang= is kept by every link, form and redirect, and the other language is one link away', async () => {
     const host = await start()
     const { email } = await signedIn(host)

@@ -185,17 +185,17 @@ const confirmations: PageState[] = [
 const byEmail: PageState[] = [
   state('where the mail to sign in with went', async (page) => {
     await page.goto('/auth/login')
-    await sendInPage(page, { email: newAddress() }, emailForm)
+    await sendInPage(page, { email: newAddress() }, 'main form', emailButton)
   }),
   state('the code of that mail, which is wrong', async (page) => {
     await page.goto('/auth/login')
-    await sendInPage(page, { email: newAddress() }, emailForm)
+    await sendInPage(page, { email: newAddress() }, 'main form', emailButton)
     await sendInPage(page, { code: '1234 5678' })
   }),
   state('the code of a first proof, which asks for the password', async (page, { host }) => {
     const { email } = await pending(host)
     await page.goto('/auth/login')
-    await sendInPage(page, { email }, emailForm)
+    await sendInPage(page, { email }, 'main form', emailButton)
     await sendInPage(page, { code: String((await host.mails.next({ kind: 'email_login', to: email })).code) })
     await page.locator('[name="forgot"]').waitFor()
   }),
@@ -205,7 +205,7 @@ const byEmail: PageState[] = [
   }),
   state('the sign-in page, without an address to send the mail to', async (page) => {
     await page.goto('/auth/login')
-    await sendInPage(page, {}, emailForm)
+    await sendInPage(page, {}, 'main form', emailButton)
   }),
   state('to confirm by a mailed code', async (page, served) => {
     await arrive(page, served)
@@ -221,11 +221,11 @@ const byEmail: PageState[] = [
   state('the link of a mail to sign in with', async (page, { host }) => {
     const { email } = await signedIn(host)
     await page.goto('/auth/login')
-    await sendInPage(page, { email }, emailForm)
+    await sendInPage(page, { email }, 'main form', emailButton)
     await page.goto(`/auth/email-login/${tokenOf(await host.mails.next({ kind: 'email_login', to: email }))}`)
   }),
 ]
-const emailForm = 'form[action*="email-login"]'
+const emailButton = 'button[formaction*="email-login"]'
 
 const accountArea: PageState[] = [
   shown('', 'the overview'),
@@ -388,8 +388,16 @@ const linkPages: PageState[] = [
   }),
   state('the link of a sign-up, used', async (page, { host }) => {
     await page.goto(`/auth/activate/${(await pending(host)).link}`)
-    await sendInPage(page)
+    await sendInPage(page, { password })
   }),
+  state(
+    'the link of a sign-up, used where only the pages behind links are on',
+    async (page, { host }) => {
+      await page.goto(`/auth/activate/${(await pending(host)).link}`)
+      await sendInPage(page, { password })
+    },
+    { settings: linksAlone },
+  ),
   state('the link of a second sign-up, with a wrong password', async (page, { host }) => {
     const { email } = await pending(host)
     await host.browser().post('/auth/signup').send({ email, password: otherPassword })
@@ -601,7 +609,10 @@ const filledIn = (form: string) => `(() => {
 
 const tooOften: PageState[] = [
   throttled('/login', (page) => page.goto('/auth/login')),
-  throttled('/email-login/request', (page) => page.goto('/auth/login'), emailForm),
+  throttled('/email-login/request', async (page) => {
+    await page.goto('/auth/login')
+    await page.evaluate(`document.querySelector('main form').action = document.querySelector('${emailButton}').formAction`)
+  }),
   throttled('/passkeys/login', (page) => page.goto('/auth/login'), '[data-passkey]'),
   throttled('/signup', (page) => page.goto('/auth/signup')),
   throttled('/forgot-password', (page) => page.goto('/auth/forgot-password')),

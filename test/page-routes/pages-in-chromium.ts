@@ -50,9 +50,14 @@ export function pagesInChromium(database: Database) {
 }
 
 /** Fills a page's form as a person does, and sends it. What the browser itself would refuse goes through too. */
-export async function sendInPage(page: Page, fields: Readonly<Record<string, string>> = {}, form = 'main form'): Promise<void> {
+export async function sendInPage(
+  page: Page,
+  fields: Readonly<Record<string, string>> = {},
+  form = 'main form',
+  button = 'button[type="submit"]',
+): Promise<void> {
   const target = page.locator(form).first()
   for (const [name, value] of Object.entries(fields)) await target.locator(`[name="${name}"]`).fill(value)
   await page.evaluate('for (const form of document.forms) form.noValidate = true')
-  await Promise.all([page.waitForEvent('domcontentloaded'), target.locator('button[type="submit"]').first().click()])
+  await Promise.all([page.waitForEvent('domcontentloaded'), target.locator(button).first().click()])
 }

@@ -113,12 +113,17 @@ describe('the pages behind mailed links', () => {
     expect((await form(mounted.browser(), activation, { password })).status).toBe(200)
   })
 
-  test('the page of a change of address leads to the sign-in where the account has no password to ask for', async () => {
-    const { mounted, mails, browser } = await withPages(start, { loginUrl: 'https://app.example/login' })
+  test('without a password to ask for, the page of a change of address leads to the browser that asked; if the host asked, to the sign-in (25.3.1)', async () => {
+    const { mounted, mails, browser } = await withPages(start, { loginUrl: 'https://app.example/login', singleActiveToken: false })
     const person = await activePerson(mounted, mails, 'ana@example.test')
     await browser.post('/auth/email-change/request').set(as(person)).send({ new_email: 'ana@new.example.test' })
-    const changing = pathOf((await mails.next({ kind: 'email_change' })).url)
+    const asked = pathOf((await mails.next({ kind: 'email_change' })).url)
+    await mounted.auth.service.requestEmailChange({ userId: person.id, newEmail: 'ana@host.example.test' })
+    const changing = pathOf((await mails.next({ kind: 'email_change', to: 'ana@host.example.test' })).url)
     await mounted.knex('auth_users').update({ hashed_password: `!${'x'.repeat(43)}` })
+    const { text: elsewhere } = await mounted.browser().get(asked)
+    expect(elsewhere).toContain('Open this link in the browser or app in which you asked for the change')
+    expect([elsewhere.includes('app.example/login'), elsewhere.includes('type="password"')]).toEqual([false, false])
     const { text } = await mounted.browser().get(changing)
     expect(text).toContain('First sign in to your account in this browser')
     expect(text).toContain('<a class="button second" href="https://app.example/login" referrerpolicy="no-referrer">')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ServiceUnavailableError } from '../../src/errors'
-import { createBoundedQueue } from '../../src/passwords/bounded-queue'
+import { createBoundedQueue, type Turn } from '../../src/passwords/bounded-queue'
 
 /** Work that ends when told. */
 function heldWork() {
@@ -81,12 +81,50 @@ test('work that is aborted while it waits never runs and leaves its place; work 
   const { work, endNext } = heldWork()
   const first = run(work(1))
   const gone = new AbortController()
-  const aborted = run(async () => 'ran', gone.signal)
+  const aborted = run(async () => 'ran', { signal: gone.signal })
   gone.abort()
   await expect(aborted).rejects.toThrow(ServiceUnavailableError)
   const next = run(async () => 'next')
   await settle()
   endNext()
   expect([await first, await next]).toEqual([1, 'next'])
-  await expect(run(async () => 'ran', gone.signal)).rejects.toThrow(ServiceUnavailableError)
+  await expect(run(async () => 'ran', { signal: gone.signal })).rejects.toThrow(ServiceUnavailableError)
+})
+
+/** Fills the one slot, lets tasks wait in this order, and returns in which order they begin. A task that lost its place is `lost`. */
+async function orderOf(waiting: readonly (Turn & { name: string })[], queue = 64): Promise<string[]> {
+  const run = createBoundedQueue({ concurrency: 1, queue })
+  const order: string[] = []
+  const { work, endNext } = heldWork()
+  const held = run(work(0))
+  const all = waiting.map(({ name, ...turn }) => run(async () => void order.push(name), turn).catch(() => void order.push(`${name} lost`)))
+  await settle()
+  endNext()
+  await Promise.all([held, ...all])
+  return order
+}
+
+const tasks = (network: string, count: number) => Array.from({ length: count }, (_, index) => ({ name: `${network}${index}`, network }))
+
+test('networks take turns, and the tasks of a network stay in order', async () => {
+  expect(await orderOf([...tasks('a', 3), ...tasks('b', 1), ...tasks('c', 2)])).toEqual(['a0', 'b0', 'c0', 'a1', 'c1', 'a2'])
+})
+
+test('where all places are taken, the network with the most gives its newest one to a network with fewer', async () => {
+  expect(await orderOf([...tasks('a', 4), ...tasks('b', 2)], 4)).toEqual(['a3 lost', 'a2 lost', 'a0', 'b0', 'a1', 'b1'])
+  expect(await orderOf([...tasks('a', 2), ...tasks('b', 2), ...tasks('c', 1)], 3)).toEqual(['b1 lost', 'a1 lost', 'a0', 'b0', 'c0'])
+  expect(await orderOf([...tasks('a', 1), ...tasks('b', 1), ...tasks('c', 1)], 2)).toEqual(['c0 lost', 'a0', 'b0'])
+})
+
+test('known devices have places of their own and every second turn, however many others wait', async () => {
+  const known = tasks('k', 3).map((task) => ({ ...task, isKnownDevice: true }))
+  expect(await orderOf([...tasks('a', 4), ...known], 4)).toEqual(['k0', 'a0', 'k1', 'a1', 'k2', 'a2', 'a3'])
+  expect(await orderOf([...known, ...tasks('a', 1)], 2)).toEqual(['k2 lost', 'k0', 'a0', 'k1'])
+})
+
+test('a task that gives up leaves the others their turns', async () => {
+  const gone = new AbortController()
+  const order = orderOf([...tasks('a', 2), { name: 'gone', network: 'a', signal: gone.signal }, ...tasks('b', 1)])
+  gone.abort()
+  expect(await order).toEqual(['gone lost', 'a0', 'b0', 'a1'])
 })

@@ -11,6 +11,7 @@ import {
   type HttpClient,
   type OAuthClientOptions,
   OidcClient,
+  type OidcClientOptions,
 } from '../../src'
 import { answer, type FakeProvider, startFakeProvider } from '../support/fake-provider'
 import { clientSecret, type OpenidProvider, startOpenidProvider } from '../support/openid-provider'
@@ -252,6 +253,19 @@ describe('by the fake provider', () => {
     expect(String(thrown)).toMatch(message)
     expect(String(thrown)).not.toContain('a secret text')
   })
+})
+
+test('Ed25519 is a name of the algorithm EdDSA', () => {
+  const options: OidcClientOptions = {
+    providerName: 'corp',
+    authorizeUrl: 'https://id.example.test/authorize',
+    tokenUrl: 'https://id.example.test/token',
+    issuer: 'https://id.example.test',
+    clientId: 'client-1',
+    clientAuthentication: 'private_key_jwt',
+    clientKey: { privateKey: keys.EdDSA, alg: 'Ed25519' },
+  }
+  expect(attempt(() => new OidcClient(options))).toBeInstanceOf(OidcClient)
 })
 
 function attempt(work: () => unknown): unknown {

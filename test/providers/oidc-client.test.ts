@@ -258,7 +258,6 @@ describe('an id_token that comes back', () => {
       (claims) => `${provider.signJwt(claims).replace(/\.[^.]*\./, `.${encode({ ...claims, sub: 'victim' })}.`)}`,
     ],
     ['of a key nobody published', (claims) => provider.signJwt(claims, { header: { kid: 'other' } })],
-    ['without kid', (claims) => provider.signJwt(claims, { header: { kid: undefined } })],
     ['signed for another algorithm of the same key', (claims) => provider.signJwt(claims, { header: { alg: 'PS256' } })],
   ]
   const encode = (claims: unknown) => Buffer.from(JSON.stringify(claims)).toString('base64url')

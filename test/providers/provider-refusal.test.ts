@@ -37,6 +37,8 @@ describe('details.body of a 502', () => {
   const escaped = (text: string) => [...text].map((character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
   const basic = () => Buffer.from('client-1:the+client+secret%3A+%2B%2F%26%3D').toString('base64')
 
+  const plainBasic = () => Buffer.from(`client-1:${provider.clientSecret}`).toString('base64')
+
   test.each<[string, () => string, () => string]>([
     ['the client secret', () => provider.clientSecret, () => `secret was ${provider.clientSecret}!`],
     [
@@ -49,6 +51,8 @@ describe('details.body of a 502', () => {
     ['the client secret in JSON escapes', () => escaped('client'), () => `{"echo":"${escaped(provider.clientSecret)}"}`],
     ['the client secret in HTML', () => 'the client secret', () => `<p>${provider.clientSecret.replace('&', '&amp;')}</p>`],
     ['the Basic credentials', basic, () => `authorization: Basic ${basic()}`],
+    ['the Basic credentials without padding', () => basic().replace(/=+$/, ''), () => `authorization: Basic ${basic().replace(/=+$/, '')}`],
+    ['the Basic credentials without form encoding', plainBasic, () => `authorization: Basic ${plainBasic()}`],
     ['the code', () => 'the/code', () => `code ${sent.code} is unknown`],
     ['the code in JSON', () => 'code&', () => JSON.stringify({ message: `code ${sent.code} is unknown` })],
     ['the code in JSON with escaped slashes', () => 'code&', () => JSON.stringify({ m: sent.code }).replaceAll('/', '\\/')],

@@ -131,7 +131,6 @@ describe('details 19.13: the algorithm of an id_token', () => {
       ['RS256', 'EdDSA'],
     ],
     [['HS256', 'ES512'], ['ES512']],
-    [[], []],
     [undefined, ['RS256', 'PS384', 'ES512', 'EdDSA']],
   ])('where the document lists %j, %j count', async (listed, expected) => {
     publish()

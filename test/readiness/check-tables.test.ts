@@ -18,17 +18,50 @@ describe.each(await databases())('the default tables on $name', (database) => {
     expect(await checkTables(opened.knex)).toEqual([])
   })
 
-  test('that are not there are one error each', async () => {
+  test('that are not there are one finding, which names the command', async () => {
     opened = await database.open()
-    const findings = await checkTables(opened.knex)
-    expect(findings.map(({ key, level }) => `${level} ${key}`)).toEqual(
-      ['users', 'userTokens', 'identities', 'sessions', 'recoveryCodes'].map((key) => `error ${key}`),
-    )
-    expect(findings[0]).toMatchObject({
-      table: 'auth_users',
-      column: null,
-      sql: null,
-      message: expect.stringContaining('createAuthTables()'),
-    })
+    expect(await checkTables(opened.knex)).toEqual([
+      {
+        key: 'migrations',
+        level: 'error',
+        table: '',
+        column: null,
+        message: expect.stringMatching(/^9 migrations are pending: run `npx doorward migrate up`\./),
+        sql: null,
+      },
+    ])
+  })
+
+  test('with an index of a later version pending are a warning, and other faults of the same table keep their statement', async () => {
+    opened = await database.open()
+    const { knex } = opened
+    await createAuthTables(knex)
+    await knex.schema.alterTable('auth_user_tokens', (table) => table.dropIndex([], 'auth_user_tokens_ended'))
+    const [pending, ...others] = await checkTables(knex)
+    expect([pending?.level, pending?.message, others]).toEqual(['warning', expect.stringMatching(/^1 migration is pending: run /), []])
+
+    await knex.schema.alterTable('auth_user_tokens', (table) => table.dropColumn('payload'))
+    const findings = await checkTables(knex)
+    expect(findings.map(({ key }) => key).toSorted()).toEqual(['migrations', 'userTokens.payload'])
+    expect(findings.find(({ key }) => key === 'userTokens.payload')?.sql).toMatch(/^alter table/)
+  })
+
+  test('of release 0.1.0 are pending migrations, without a statement for their columns', async () => {
+    opened = await database.open()
+    const { knex } = opened
+    const versions = await migrationSource.getMigrations([])
+    await knex.migrate.latest({ migrationSource: { ...migrationSource, getMigrations: async () => versions.slice(0, 4) } })
+    const findings = await checkTables(knex)
+    expect(findings.map(({ key, sql }) => [key, sql])).toEqual([['migrations', null]])
+    expect(findings[0]?.message).toMatch(/^5 migrations are pending/)
+  })
+
+  test('are pending only where they are needed and not yours', async () => {
+    opened = await database.open()
+    const { knex } = opened
+    await createAuthTables(knex)
+    await knex.schema.dropTable('auth_passkeys')
+    expect(await checkTables(knex)).toEqual([])
+    expect((await checkTables(knex, { sessions: { table: 'devices' } })).map(({ key }) => key)).toEqual(['sessions'])
   })
 })

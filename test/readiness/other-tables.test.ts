@@ -82,7 +82,7 @@ describe.each(await databases())('tables beside the users on $name', (database) 
     for (const table of ['auth_identities', 'auth_sessions', 'auth_recovery_codes']) await knex.schema.dropTable(table)
     expect(keysOf(await checkTables(knex, { identities: false, sessions: false, settings: {} }))).toEqual([])
     expect(keysOf(await checkTables(knex, { identities: false, sessions: false, settings: { mfaEnabled: true } }))).toEqual([
-      'error recoveryCodes',
+      'error migrations',
     ])
   })
 

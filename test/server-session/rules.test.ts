@@ -10,6 +10,7 @@ import { enrolled, onMfa } from '../mfa/people'
 import { someTime } from '../social/accounts-at-hand'
 import { setCookies } from '../social/redirect-steps'
 import { baseUrl, testSecret } from '../support/app'
+import { oldBrowser } from '../support/cookie-check'
 import { databases } from '../support/databases'
 import { recordQueries } from '../support/record-queries'
 import { ask, attributesOf, by, type Device, device, idOf, isIn, logIn, member, rowsOf, sessionCookie } from './devices'
@@ -61,6 +62,9 @@ describe('what comes in', () => {
   const foreign: Record<string, string>[] = [
     { Origin: 'https://evil.example' },
     { Origin: 'null' },
+    { Origin: 'tauri://localhost' },
+    { Origin: 'capacitor://localhost:1' },
+    { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' },
     { 'Sec-Fetch-Site': 'cross-site' },
     { 'Sec-Fetch-Site': 'same-site' },
     { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'same-origin' },
@@ -68,13 +72,15 @@ describe('what comes in', () => {
   const own: Record<string, string>[] = [
     { Origin: baseUrl },
     { Origin: 'https://spa.example.test' },
+    { Origin: 'capacitor://localhost' },
+    { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' },
     { 'Sec-Fetch-Site': 'same-origin' },
     { 'Sec-Fetch-Site': 'none' },
     {},
   ]
 
   test('R-122 R-123 whatever changes something is refused from another site, with 403 and no cookie, whether signed in or not', async () => {
-    const host = await start({ settings: { trustedOrigins: ['https://spa.example.test'] } })
+    const host = await start({ settings: { trustedOrigins: ['https://spa.example.test', 'capacitor://localhost'] } })
     const ana = await device(host)
     const other = await device(host, ana)
     const id = await idOf(host, other)
@@ -85,7 +91,7 @@ describe('what comes in', () => {
       logout: () => ask(host, 'post', '/session/logout', { ...by(ana), ...headers }),
     })
     for (const headers of foreign)
-      for (const [what, change] of Object.entries(changes(headers))) {
+      for (const [what, change] of Object.entries(changes({ ...headers, ...oldBrowser }))) {
         const answer = await change()
         expect([answer.status, answer.body.code, setCookies(answer)], `${what} ${JSON.stringify(headers)}`).toEqual([
           403,

@@ -6,8 +6,8 @@ import { ask, continueAt, signedInJar, site, visit, withPages } from '../guards/
 import { type LocalHost, type LocalMember, onLocal, password, post, signedIn } from '../local/people'
 import { setCookieOf } from '../support/app'
 import { withChangedEnd } from '../support/changed-text'
+import { type CookieJar, cookieJar } from '../support/cookie-jar'
 import { databases } from '../support/databases'
-import { type CookieJar, cookieJar } from '../support/planted-cookies'
 import { recordQueries } from '../support/record-queries'
 import { sendRaw } from '../support/send-raw'
 
@@ -332,10 +332,18 @@ describe.each(await databases())('GET {prefix}/continue on $name', (database) =>
   describe('X21: a sibling subdomain plants a second access_token below the page', () => {
     const planted = { name: 'access_token', value: 'x', domain: 'example.test', path: '/orders' }
 
-    test('one round heals it: the planted cookie is gone, and the page shows itself', async () => {
+    test('one that is not ours counts for nothing, and the page shows itself (25.7.8)', async () => {
       const { host, person } = await ana()
       const jar = await signedInJar(host, person.email)
       jar.plant(planted)
+      const { trail, status, body } = await visit(host, jar, '/orders')
+      expect([trail, status, body['by']]).toEqual([['/orders'], 200, person.userId])
+    })
+
+    test('of one that is ours, one round heals it: the planted cookie is gone, and the page shows itself', async () => {
+      const { host, person } = await ana()
+      const jar = await signedInJar(host, person.email)
+      jar.plant({ ...planted, value: (await signedIn(host)).token })
       const { trail, status, body } = await visit(host, jar, '/orders')
       expect(trail).toEqual(['/orders', `${continueAt.cookie}${toOrders}`, '/orders'])
       expect([status, body['by']]).toEqual([200, person.userId])
@@ -343,15 +351,16 @@ describe.each(await databases())('GET {prefix}/continue on $name', (database) =>
 
     test('where the second cookie comes back at once, the way ends at the sign-in page after one round', async () => {
       const { host, person } = await ana()
+      const ofAttacker = { ...planted, value: (await signedIn(host)).token }
       const healthy = await signedInJar(host, person.email)
       const jar: CookieJar = {
         ...healthy,
         take(headers, asked) {
           healthy.take(headers, asked)
-          healthy.plant(planted)
+          healthy.plant(ofAttacker)
         },
       }
-      jar.plant(planted)
+      jar.plant(ofAttacker)
       const { trail } = await visit(host, jar, '/orders')
       expect(trail).toEqual(['/orders', `${continueAt.cookie}${toOrders}`, '/orders', `${continueAt.cookie}${toOrders}`, signIn])
     })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Browser, baseUrl, type Mounted, setCookieOf, signIn, testSecret } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
+import { oldBrowser } from '../support/cookie-check'
 import { linkTemplates } from '../support/mailbox'
 import { type RawAnswer, sendRaw } from '../support/send-raw'
 
@@ -136,13 +137,13 @@ describe.each([
   ])('a request with %s is %s', async (_what, headers, status) => {
     const mounted = await start({ settings: settingsOf({ tokenDelivery, trustedOrigins: ['https://spa.example.test'] }), prefix })
     const { refresh } = await signedIn(mounted)
-    const cookie = { Cookie: `refresh_token=${refresh}` }
+    const cookie = { Cookie: `refresh_token=${refresh}`, ...oldBrowser }
 
     const refreshed = await sendRaw(mounted.app, { path: `${prefix}${base}/refresh`, headers: { ...cookie, ...headers } })
     const token = setCookieOf(refreshed, 'refresh_token')?.value ?? refresh
     const logout = await sendRaw(mounted.app, {
       path: `${prefix}${base}/logout`,
-      headers: { Cookie: `refresh_token=${token}`, ...headers },
+      headers: { ...cookie, Cookie: `refresh_token=${token}`, ...headers },
     })
 
     expect([refreshed.status, logout.status]).toEqual([status, status === 200 ? 204 : 403])
@@ -163,7 +164,10 @@ test('where no public origin is configured, only a page of the host that was ask
   const { refresh } = await signedIn(mounted)
 
   const ask = (Origin: string) =>
-    sendRaw(mounted.app, { path: '/auth/refresh', headers: { Host: 'app.example.test:8443', Cookie: `refresh_token=${refresh}`, Origin } })
+    sendRaw(mounted.app, {
+      path: '/auth/refresh',
+      headers: { Host: 'app.example.test:8443', Cookie: `refresh_token=${refresh}`, Origin, ...oldBrowser },
+    })
 
   for (const origin of [
     '',

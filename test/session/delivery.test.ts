@@ -317,6 +317,7 @@ test('below /cookie are the twins of the contract and no others, in delivery bot
       ...['/activate', '/activate/:token', '/login', '/logout', '/mfa/confirm', '/mfa/verify', '/password-change'],
       ...[
         '/password-change/mfa',
+        '/email-change/confirm',
         '/email-login/confirm',
         '/email-login/request',
         '/password-reset/confirm',
@@ -324,6 +325,7 @@ test('below /cookie are the twins of the contract and no others, in delivery bot
         '/reauthenticate',
         '/reauthenticate/email',
         '/refresh',
+        '/sessions/revoke-others',
         '/signup',
         '/oauth/link/redeem',
       ],

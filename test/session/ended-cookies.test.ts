@@ -6,6 +6,7 @@ import { loginAs } from '../../src/testing'
 import { bearerOf, type LocalHost, password, post, resetLink } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
 import { challengeOf, type EnrolledMember, enrolled, onMfa, verify } from '../mfa/people'
+import { oldBrowser } from '../support/cookie-check'
 import { databases } from '../support/databases'
 import { tokenOf } from '../support/mailbox'
 import { mountedRoutes } from '../support/mounted-routes'
@@ -39,6 +40,7 @@ const endings: Readonly<Record<string, Ending>> = {
   },
   'DELETE /sessions/:id': async (browser) => endListed(browser, ''),
   'POST /sessions/revoke-others': async ({ send, bearer }) => send('/sessions/revoke-others', {}, bearer),
+  'POST /cookie/sessions/revoke-others': async ({ send, bearer }) => send('/cookie/sessions/revoke-others', {}, bearer),
   async 'POST /cookie/refresh'({ host, send, refresh }) {
     await host.auth.service.refresh(refresh)
     return send('/cookie/refresh')
@@ -91,11 +93,11 @@ const endNothing: readonly RegExp[] = [
   / \/(cookie\/)?(signup|activate|activate\/:token|reauthenticate(\/email)?|password\/first)$/, // an account that waits has no session
   / \/(refresh|me|mfa\/enroll|mfa\/recovery-codes)$/,
   / \/(activation|email-verify|email-change|password-reset)\/request$/,
-  / \/email-change\/(confirm|:token)$/,
+  / \/(cookie\/)?email-change\/(confirm|:token)$/,
   / \/admin\/users\/:id(\/(deactivate|activate|reset-mfa))?$/, // of oneself refused with 409
 ]
 
-const foreign = { Origin: 'https://elsewhere.example', 'Sec-Fetch-Site': 'cross-site' }
+const foreign = { Origin: 'https://elsewhere.example', 'Sec-Fetch-Site': 'cross-site', ...oldBrowser }
 const nameOf = ({ method, path }: Route) => `${method} ${path}`
 
 /** The session of the cookie, by another session of the same person. */

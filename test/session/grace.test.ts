@@ -238,3 +238,26 @@ describe('the grace window', async () => {
     expect(again.body).toMatchObject({ access_token: null, refresh_token: null })
   })
 })
+
+describe('a second use that ends a session', async () => {
+  const [sqlite] = await databases()
+  if (!sqlite) throw new Error('no database answers')
+  const { start } = onLocal(sqlite)
+
+  test.each([
+    [0, /session ended.*two tabs.*set refreshReuseGraceSeconds \(AUTH_REFRESH_REUSE_GRACE_SECONDS\) to 10\./],
+    [window, /session ended.*two tabs.*came after refreshReuseGraceSeconds .*, 10 seconds\./],
+  ])('is one line of the log that names the setting, with a grace period of %i seconds, and doctor repeats it', async (grace, says) => {
+    const host = await start({ settings: { refreshReuseGraceSeconds: grace } })
+    const { refreshToken } = await signedIn(host)
+    await refresh(host, refreshToken)
+    host.clock.advance(window)
+    for (let time = 0; time < 2; time++) expect((await refresh(host, refreshToken)).outcome).toEqual(invalid)
+
+    const lines = host.logs.entries.filter(({ message }) => message.endsWith('#a-refresh-token-came-twice'))
+    expect(lines).toEqual([{ level: 'warn', fields: { sessionId: expect.any(String), count: 1 }, message: expect.stringMatching(says) }])
+    expect(host.logs.text()).not.toContain(refreshToken)
+    const { findings } = await host.auth.doctor()
+    expect(findings.filter(({ check }) => check === 'seen-in-requests').map(({ what }) => what)).toEqual([expect.stringMatching(says)])
+  })
+})

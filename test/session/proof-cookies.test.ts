@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { deriveKeys } from '../../src/keys'
 import { clearProofCookie, type ProofCookieContext, readProofCookie, setProofCookie } from '../../src/session/proof-cookies'
 import { setCookieOf, testSecret } from '../support/app'
+import { browserOf } from '../support/browser'
 import { testClock } from '../support/clock'
 
 const olderSecret = 'an older secret of forty characters, or so'
@@ -61,7 +62,7 @@ describe('without cookieSecure', () => {
 
   test('a browser that is told to forget it sends it no more', async () => {
     const { ctx } = context()
-    const browser = supertest.agent(appOf(ctx))
+    const browser = browserOf(appOf(ctx))
     await browser.get('/auth/set/signup_binding/one')
     expect((await browser.get('/auth/read/signup_binding')).body).toEqual({ value: 'one' })
     await browser.get('/auth/clear/signup_binding')

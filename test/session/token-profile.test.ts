@@ -132,6 +132,18 @@ describe('15.4 the JWT profile of RFC 9068', () => {
     expect(await ask({ acceptLegacyAccessTokens: true })).toBe(200)
   })
 
+  test('a token of another issuer with the same key is no legacy token', async () => {
+    const { router } = await startIssuer()
+    const auth = router({ acceptLegacyAccessTokens: true })
+    const codeOf = (claims: object) =>
+      askGuard(auth.guards.requireAuth(), signedWith(key, claimsAt(new Date(), claims), { alg: 'ES256', typ: 'JWT', kid: 'one' }))
+
+    expect(await codeOf({})).toBe(200)
+    for (const claims of [{ iss: 'https://other.example.test' }, { aud: 'billing' }, { client_id: 'shop' }, { jti: 'x' }]) {
+      expect([claims, await codeOf(claims)]).toEqual([claims, 'INVALID_TOKEN'])
+    }
+  })
+
   test('a router without the profile takes no token that has it', async () => {
     const { router, accessToken } = await startIssuer()
     const plain = router({ accessTokenIssuer: null, accessTokenAudience: null })

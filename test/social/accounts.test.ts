@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
 import { type Mounted, signIn } from '../support/app'
+import { oldBrowser } from '../support/cookie-check'
 import { databases } from '../support/databases'
 import { addIdentity, addUser, someTime, userById } from './accounts-at-hand'
 import { bearer, cookiePair, newPerson, onDatabase } from './redirect-steps'
@@ -203,7 +204,7 @@ describe.each(await databases())('on $name', (database) => {
         { 'Sec-Fetch-Site': 'same-site' },
       ]
       for (const headers of foreign) {
-        const refused = await unlink(host, { ...cookie, ...headers })
+        const refused = await unlink(host, { ...cookie, ...headers, ...oldBrowser })
         expect([refused.status, refused.body.code]).toEqual([403, 'CSRF_VALIDATION_FAILED'])
       }
       expect(await host.auth.service.listIdentities(response.body.user_id)).toHaveLength(1)

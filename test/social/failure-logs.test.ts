@@ -31,7 +31,7 @@ describe('a callback that fails at the provider', () => {
       header({ alg: 'HS256' }),
       null,
       null,
-      /id_token refused: algorithm not in the list: have the provider sign with one of RS256/,
+      /id_token refused: algorithm not in the list \(alg is HS256\): have the provider sign with one of RS256/,
     ],
     [
       'that is encrypted',
@@ -40,7 +40,6 @@ describe('a callback that fails at the provider', () => {
       null,
       /id_token refused: it is encrypted \(JWE\).*register this client.*without encryption/,
     ],
-    ['without a key', header({ kid: undefined }), null, null, /id_token refused: the header names no key \(kid\)/],
     ['of an unknown key', header({ kid: 'other' }), null, null, /id_token refused: the key set has no such key.*check jwksUri/],
     [
       'of another signature',

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { OAuthStateMismatchError } from '../../src/errors'
 import { type Mounted, setCookieOf, signIn } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
+import { oldBrowser } from '../support/cookie-check'
+import { cookiesAfter } from '../support/cookie-jar'
 import { beginLink, member, redeem } from './link-steps'
 import { begin, callBack, cookiePair, type HttpResponse, newPerson } from './redirect-steps'
 
@@ -18,8 +20,8 @@ const pairsOf = (response: HttpResponse, ...names: string[]) => names.map((name)
 async function signedIn(host: Mounted) {
   const { query, cookie } = await begin(host, { profile: newPerson() })
   const login = await callBack(host, query, { cookie })
-  const session = pairsOf(login, 'access_token', 'refresh_token')
-  return { session, userId: String(login.body.user_id) }
+  const sessionAt = (path: string) => cookiesAfter(login, path)
+  return { session: sessionAt('/auth/oauth/acme/link'), sessionAt, userId: String(login.body.user_id) }
 }
 
 /** A link begun with these cookies: what the browser is sent back with, and the cookies that the start set. */
@@ -216,7 +218,12 @@ describe('in cookies', () => {
     for (const path of ['/auth/oauth/link/redeem', '/auth/cookie/oauth/link/redeem']) {
       const link = await begun(host, ana.session)
       const { body } = await callBack(host, link.query, { key: 'acme', cookie: link.state })
-      const send = (Origin: string) => host.browser().post(path).set({ Origin, Cookie: ana.session }).send({ ticket: body.link_ticket })
+      const send = (Origin: string) =>
+        host
+          .browser()
+          .post(path)
+          .set({ Origin, Cookie: ana.sessionAt(path), ...oldBrowser })
+          .send({ ticket: body.link_ticket })
       expect((await send('https://evil.example')).body.code).toBe('CSRF_VALIDATION_FAILED')
       expect((await send(origin)).status, path).toBe(200)
       await host.auth.service.unlinkIdentity(ana.userId, 'acme')

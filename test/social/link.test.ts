@@ -7,6 +7,7 @@ import { deriveKeys } from '../../src/keys'
 import { type Attempt, readAttempts, writeAttempts } from '../../src/social/state-cookie'
 import { createPhraseBook } from '../../src/texts/phrase-book'
 import { type Mounted, type MountOptions, setCookieOf, signIn } from '../support/app'
+import { oldBrowser } from '../support/cookie-check'
 import { databases } from '../support/databases'
 import { answer } from '../support/fake-provider'
 import { addUser, rowCounts, userById } from './accounts-at-hand'
@@ -202,7 +203,7 @@ describe.each(await databases())('POST /oauth/:provider/link, on $name', (databa
         { 'Sec-Fetch-Site': 'same-site' },
       ]
       for (const headers of fromElsewhere) {
-        const response = await browser.post('/auth/oauth/acme/link').set(headers)
+        const response = await browser.post('/auth/oauth/acme/link').set({ ...headers, ...oldBrowser })
         expect([response.status, response.body.code]).toEqual([403, 'CSRF_VALIDATION_FAILED'])
         expect(cookiePair(response)).toBeNull()
       }
@@ -703,8 +704,8 @@ test('an account id of any characters goes through the cookie and back', () => {
   const core = { provider: 'acme', random: 'r', expiresAt: 600, secret: 0, locale: null, destination: null }
   const attempts: Attempt[] = [
     { ...core, purpose: 'link', userId: 'a.b~c%20é;"𝄞=', digest: 'd', sessionId: null, startedAt: 1, isFinal: false },
-    { ...core, purpose: 'login', locale: 'pt-BR' },
-    { ...core, purpose: 'login', locale: 'fr-CA', destination: { returnTo: '/a.b~c?q="\\"' } },
+    { ...core, purpose: 'login', browser: 'b-1', locale: 'pt-BR' },
+    { ...core, purpose: 'login', browser: null, locale: 'fr-CA', destination: { returnTo: '/a.b~c?q="\\"' } },
     { ...core, purpose: 'link', userId: '7', digest: 'd', sessionId: null, startedAt: 1, isFinal: false, destination: { returnTo: '/x' } },
     { ...core, purpose: 'reauthenticate', userId: '42', digest: 'd', sessionId: 's-1', startedAt: 2, isFinal: true },
   ]

@@ -51,6 +51,24 @@ describe('an identity that was linked to an existing account', () => {
     expect(await tryLinking(host, again.body.access_token)).toBe('fresh')
   })
 
+  test('it stays old when its owner verifies the address that the provider said nothing of, and when she changes the address', async () => {
+    const host = await start(two)
+    const ana = await member(host, { profile: newPerson({ email_verified: null }) })
+    const verification = await host.auth.service.requestEmailVerification(ana.userId)
+    const asAna = { Authorization: `Bearer ${ana.token}` }
+    await host.browser().post('/auth/email-verify/confirm').set(asAna).send({ token: verification?.token }).expect(200)
+    host.clock.advance(3_600)
+    const again = await signIn(host, host.browser(), { profile: ana.profile })
+    expect(await tryLinking(host, again.body.access_token)).toBe('fresh')
+    const asNow = { Authorization: `Bearer ${again.body.access_token}` }
+    const asked = await host.browser().post('/auth/email-change/request').set(asNow).send({ new_email: 'moved@example.test' })
+    const token = String(asked.body.confirm_url).split('/').at(-1)
+    await host.browser().post('/auth/email-change/confirm').set(asNow).send({ token }).expect(200)
+    host.clock.advance(3_600)
+    const moved = await signIn(host, host.browser(), { profile: ana.profile })
+    expect(await tryLinking(host, moved.body.access_token)).toBe('fresh')
+  })
+
   test('so it is where the users table keeps whole seconds', async () => {
     const host = await start(two)
     host.clock.advance(0.7)

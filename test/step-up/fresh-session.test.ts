@@ -8,6 +8,7 @@ import { bearerOf, newAddress, onLocal, otherPassword, password, post, resetLink
 import { authenticator } from '../mfa/authenticator'
 import { mfaSettings, outcome } from '../mfa/people'
 import { setCookieOf } from '../support/app'
+import { checkCookies } from '../support/cookie-check'
 import { databases } from '../support/databases'
 
 const challenge = 'Bearer error="insufficient_user_authentication", max_age="900"'
@@ -55,8 +56,8 @@ describe.each(await databases())('a fresh session, on $name', (database) => {
     expect(Object.keys(jwt.decode(member.token) as object).sort()).toEqual(['amr', 'email', 'exp', 'iat', 'sub', 'typ'])
     const enroll = (body: object) => post(host, '/mfa/enroll', body, bearerOf(member))
 
-    expect(outcome(await enroll({}))).toBe('INVALID_TOKEN')
-    expect(outcome(await enroll({ refresh_token: (await signedIn(host)).refreshToken }))).toBe('INVALID_TOKEN')
+    expect(outcome(await enroll({}))).toBe('REAUTHENTICATION_REQUIRED')
+    expect(outcome(await enroll({ refresh_token: (await signedIn(host)).refreshToken }))).toBe('REAUTHENTICATION_REQUIRED')
     expect((await enroll({ refresh_token: member.refreshToken })).status).toBe(200)
     await host.knex('auth_sessions').update({ authenticated_at: null })
     expect(outcome(await enroll({ refresh_token: member.refreshToken }))).toBe('REAUTHENTICATION_REQUIRED')
@@ -77,7 +78,7 @@ describe('guards of the host', async () => {
   async function mounted(changes: Parameters<typeof start>[0] = {}) {
     const host = await start(changes)
     const { guards } = host.auth
-    const app = express()
+    const app = express().use(checkCookies())
     app.get('/live', guards.requireLiveSession(), (req, res) => void res.send(guards.getUser(req).email))
     app.get('/fresh', guards.requireFresh(), (req, res) => void res.send(guards.getUser(req).email))
     app.get('/within-minute', guards.requireFresh({ maxAgeSeconds: 60 }), (_req, res) => void res.send('ok'))

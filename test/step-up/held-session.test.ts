@@ -73,6 +73,10 @@ const preparations: Readonly<Record<string, Preparation>> = {
     await addIdentity(host.knex, person.userId)
     return { person, ask: asked('/oauth/accounts/unlink', { provider: 'corp' })(host) }
   },
+  'PATCH /me': async (host) => ({
+    person: await signedIn(host),
+    ask: (headers) => host.browser().patch(`${host.prefix}/me`).set(headers).send({ name: 'A stranger' }),
+  }),
   'PATCH /admin/users/:id': byAdmin(''),
   'POST /admin/users/:id/deactivate': byAdmin('/deactivate'),
   'POST /admin/users/:id/activate': byAdmin('/activate'),
@@ -83,6 +87,7 @@ const preparations: Readonly<Record<string, Preparation>> = {
 /** Writing routes whose change another test meets, or that change nothing of the account. */
 const elsewhere: Readonly<Record<string, string>> = {
   'POST /email-change/request': 'answers before its work: the test below',
+  'POST /email-verify/request': 'answers before its work: the test below',
   'POST /oauth/link/redeem': 'test/social/link-ticket.test.ts',
   'POST /oauth/:provider/reauthenticate': 'begins an attempt and writes nothing',
   'DELETE /sessions/:id': 'ends sessions only',
@@ -147,6 +152,20 @@ describe.each(await databases())('a session that ends between the guard and the 
     await settled(host)
     expect(host.mails.mails.filter((mail) => mail.to === to)).toEqual([])
     expect((await tokenRows(host, person.userId)).filter(({ purpose }) => purpose === 'EMAIL_CHANGE')).toEqual([])
+  })
+
+  test('POST /email-verify/request mails no link', async () => {
+    const { host, before } = await racing()
+    const person = await signedIn(host)
+    before.unit = () =>
+      host
+        .knex('auth_sessions')
+        .where({ user_id: person.userId })
+        .update({ revoked_at: revokedAt(host) })
+    await post(host, '/email-verify/request', {}, bearerOf(person)).expect(202)
+    await settled(host)
+    expect(host.mails.mails.filter((mail) => mail.to === person.email)).toEqual([])
+    expect(await tokenRows(host, person.userId)).toEqual([])
   })
 
   const revokedAt = (host: LocalHost) => (database.name === 'sqlite' ? host.clock.now().getTime() : host.clock.now())

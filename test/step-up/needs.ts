@@ -13,6 +13,8 @@ export const needs: Readonly<Record<string, 'fresh_session' | 'alive_session'>> 
   'POST /admin/users/:id/activate': 'fresh_session',
   'POST /admin/users/:id/revoke-sessions': 'fresh_session',
   'POST /admin/users/:id/reset-mfa': 'fresh_session',
+  'PATCH /me': 'alive_session',
+  'POST /email-verify/request': 'alive_session',
   'POST /password-change': 'alive_session',
   'POST /mfa/confirm': 'alive_session',
   'POST /reauthenticate': 'alive_session',

@@ -111,6 +111,30 @@ describe.each(await databases())('an administrator by a role, on $name', (databa
   })
 })
 
+test.each(await databases())('the column of isAdmin may also be a field that only the host writes, on $name', async ({ open }) => {
+  const opened = await open()
+  await addColumns(opened.knex)
+  const columns = { isAdmin: { column: 'role', admin: 'admin', others: 'member' } }
+  await opened.knex.schema.alterTable('auth_users', (table) => table.dropColumn('is_admin'))
+  const store = createKnexStore({ knex: opened.knex, users: { columns, fields: { role: { column: 'role', readOnly: true } } } })
+  const read = async (id: string) => {
+    const user = await store.users.find(id)
+    return [user?.isAdmin, user?.fields]
+  }
+
+  const { id, fields } = await store.users.insert(newUser())
+  expect(fields).toEqual({ role: 'member' })
+  await store.users.update(id, { fields: { role: 'editor' } })
+  expect(await read(id)).toEqual([false, { role: 'editor' }])
+  await store.users.update(id, { isAdmin: true })
+  expect(await read(id)).toEqual([true, { role: 'admin' }])
+  const editor = await store.users.insert(newUser({ fields: { role: 'editor' } }))
+  expect([editor.isAdmin, editor.fields]).toEqual([false, { role: 'editor' }])
+  const stranger = await store.users.insert(newUser({ fields: { role: 'admin' } }))
+  expect([stranger.isAdmin, stranger.fields]).toEqual([false, { role: 'member' }])
+  await opened.close()
+})
+
 describe('options that cannot be meant', () => {
   const refusals: [what: string, users: unknown, message: RegExp][] = [
     ['fields that are no object', { fields: ['a'] }, /users\.fields must be an object/],
@@ -127,7 +151,12 @@ describe('options that cannot be meant', () => {
       { fields: { secret: 'hashed_password' } },
       /fields\.secret: the column hashed_password is already the column of hashedPassword/,
     ],
-    ['a column of ours in other letters', { fields: { secret: 'IS_ADMIN' } }, /is already the column of isAdmin/],
+    ['a column of ours in other letters', { fields: { secret: 'HASHED_PASSWORD' } }, /is already the column of hashedPassword/],
+    [
+      'a field that people write, of the column of isAdmin',
+      { fields: { role: 'IS_ADMIN' } },
+      /fields\.role: .* must have the same spelling and readOnly: true/,
+    ],
     ['two fields of one column', { fields: { a: 'own', b: 'OWN' } }, /fields\.b: the column OWN is already the column of fields\.a/],
     ...['password', 'email', 'name', 'isAdmin', 'is_admin', 'id', 'hashed_password', 'constructor', 'toString'].map(
       (name): [string, unknown, RegExp] => [`the name ${name}`, { fields: { [name]: 'own' } }, /this name is taken/],

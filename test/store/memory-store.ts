@@ -12,6 +12,7 @@ import {
   type PasskeyRecord,
   type PasskeyUse,
   type RecoveryCodeRecord,
+  type SessionChoice,
   type SessionRecord,
   type UserRecord,
   type UserStore,
@@ -315,9 +316,12 @@ function storeOn(
         }),
       listForUser: (userId, at) =>
         run(({ sessions }) => oldestFirst(sessions.filter((session) => session.userId === userId && isAlive(session, at)))),
-      revoke: (wanted, at) => run(({ sessions }) => revoke(sessions, (session) => meets(session, wanted), at) === 1),
-      revokeForUser: (userId, at, { exceptId } = {}) =>
-        run(({ sessions }) => revoke(sessions, (session) => session.userId === userId && session.id !== exceptId, at)),
+      revoke: ({ id, ...others }, at) =>
+        run(({ sessions }) => revoke(sessions, (session) => [id].flat().includes(session.id) && meets(session, others), at) > 0),
+      revokeForUser: (userId, at, { exceptId, ...openedBy } = {}) =>
+        run(({ sessions }) =>
+          revoke(sessions, (session) => session.userId === userId && session.id !== exceptId && isOpenedBy(session, openedBy), at),
+        ),
       deleteExpired: (expired) =>
         run(({ sessions }) => removeEnded(sessions, ({ revokedAt, expiresAt }) => revokedAt ?? expiresAt, expired)),
     },
@@ -406,6 +410,11 @@ function isOpen({ usedAt, expiresAt }: EmailLoginRecord, at: Date): boolean {
 
 function isAlive({ revokedAt, expiresAt }: SessionRecord, at: Date): boolean {
   return revokedAt === null && expiresAt > at
+}
+
+function isOpenedBy({ amr, provider }: SessionRecord, wanted: SessionChoice): boolean {
+  const isByMethod = wanted.amr === undefined || amr.split(' ').includes(wanted.amr)
+  return isByMethod && (wanted.provider === undefined || provider === wanted.provider)
 }
 
 function revoke(sessions: readonly SessionRecord[], wanted: (session: SessionRecord) => boolean, at: Date): number {

@@ -89,12 +89,73 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
 
       expect(await purgeExpired(store, { before: AT })).toEqual({ users: 0, userTokens: 2, sessions: 203, emailLogins: 0 })
 
-      expect(recording.stop()).toHaveLength(6) // 100, 100 and 3 sessions; the others fit in one batch
+      const reads = recording.stop().filter((sql) => /^select .*auth_sessions/.test(sql))
+      expect(reads.length).toBeGreaterThan(2)
+      // A batch begins after the last row of the batch before it. All of these sessions are the oldest rows of the index.
+      expect(reads.map((sql) => /id[`"]?\)? > /.test(sql))).toEqual(reads.map((_, batch) => batch > 0))
       expect(await purgeExpired(store, { before: later(1) })).toEqual({ users: 0, userTokens: 1, sessions: 1, emailLogins: 0 })
       expect(await purgeExpired(store, { before: later(1) })).toEqual({ users: 0, userTokens: 0, sessions: 0, emailLogins: 0 })
     } finally {
       await close()
     }
+  })
+
+  test('an account that a row of the host refers to stays, the others of its batch go', async () => {
+    const { knex, close } = await database.open()
+    try {
+      await createAuthTables(knex)
+      if (database.name === 'sqlite') await knex.raw('create table carts (owner varchar(36) references auth_users (id))')
+      else {
+        await knex.raw('create table carts as select id as owner from auth_users')
+        await knex.raw('alter table carts add foreign key (owner) references auth_users (id)')
+      }
+      const store = createKnexStore({ knex })
+      const held: string[] = []
+      for (let number = 0; number < 45; number += 1) {
+        const { id } = await store.users.insert(newUser({ isActive: false, activatedAt: null, lastLoginAt: null }))
+        await store.userTokens.insert(newUserToken(id, { purpose: 'ACTIVATION', expiresAt: later(-8 * day * 1_000) }))
+        if (number % 20 === 7) await knex('carts').insert({ owner: id })
+        if (number % 20 === 7) held.push(id)
+      }
+      const warn = vi.fn()
+      expect(await purgeExpired(store, { before: AT, logger: { warn } })).toMatchObject({ users: 43 })
+      expect((await knex('auth_users').pluck('id')).sort()).toEqual(held.sort())
+      expect(warn.mock.calls.map(([fields]) => fields)).toEqual([{ held: 2 }])
+    } finally {
+      await close()
+    }
+  })
+
+  test('to end all sessions of an account reaches those that live and the newest that expired, because these make a known device', async () => {
+    const host = await start()
+    const { body: old } = await signIn(host)
+    host.clock.advance(60 * day)
+    const { body } = await signIn(host)
+    const statements: string[] = []
+    host.knex.on('query', ({ sql }: { sql: string }) => statements.push(sql))
+    await host.browser().post('/auth/logout').send({ refresh_token: body.refresh_token, all_sessions: true }).expect(204)
+
+    const rows = await host.knex('auth_sessions').orderBy('created_at').select('revoked_at')
+    expect(rows.map(({ revoked_at: at }) => at !== null)).toEqual([true, true])
+    const ending = statements.filter((sql) => /^update .*auth_sessions/.test(sql))
+    expect([ending.length, /order by .*desc limit/.test(ending[0] ?? '')]).toEqual([1, true]) // however many have expired
+    expect((await host.browser().post('/auth/refresh').send({ refresh_token: old.refresh_token })).body.code).toBe('INVALID_TOKEN')
+  })
+
+  test('a login beyond maxSessionsPerUser deletes the rows of the account that had ended, and no others', async () => {
+    const host = await start({ settings: { maxSessionsPerUser: 2 } })
+    await signIn(host)
+    host.clock.advance(60 * day)
+    expect((await signIn(host, host.browser(), { profile: { sub: 'another', email: 'bo@example.test' } })).status).toBe(200)
+    for (let number = 0; number < 2; number += 1) await signIn(host)
+    const ids = () => host.knex('auth_sessions').orderBy('created_at').pluck('id')
+    expect(await ids()).toHaveLength(4) // the expired one, that of the other person, and two
+    host.clock.advance(60)
+    await signIn(host)
+    expect(await ids()).toHaveLength(4) // that of the other person, two, and the one that this login ended
+    host.clock.advance(60)
+    await signIn(host)
+    expect(await ids()).toHaveLength(4)
   })
 })
 

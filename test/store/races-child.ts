@@ -2,6 +2,8 @@
 import type { Knex } from 'knex'
 import type { NewIdentity, Rotation } from '../../src/store/auth-store'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
+import { migrationsOf } from '../../src/store/knex/migrations'
+import { purgeStateOf } from '../../src/store/knex/purge-state'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { serveTasks } from '../support/two-processes'
 import { newSession } from './contract'
@@ -10,6 +12,7 @@ export type Link = { userId: string; provider: string; subject: string }
 
 export type Task =
   | { verb: 'createTables' }
+  | { verb: 'migrateUp'; table: string }
   | { verb: 'consume'; tokenHash: string; at: Date }
   | { verb: 'advanceTotpStep'; userId: string; step: number }
   | { verb: 'consumeRecoveryCode'; userId: string; codeHash: string; at: Date }
@@ -21,12 +24,16 @@ export type Task =
   | { verb: 'logIn'; link: Link; at: Date }
   | { verb: 'unlink'; link: Link }
   | { verb: 'deactivate'; userId: string; at: Date }
+  | { verb: 'takePurge'; now: number; until: number }
 
 /** Whether the caller won. */
 export type Answer = { won: boolean }
 
 async function perform(store: KnexStore, db: Knex, task: Task): Promise<boolean> {
   switch (task.verb) {
+    case 'migrateUp':
+      await migrationsOf(store)?.up(task.table)
+      return true
     case 'createTables':
       await createAuthTables(db)
       return true
@@ -60,6 +67,8 @@ async function perform(store: KnexStore, db: Knex, task: Task): Promise<boolean>
         await inside.users.lock(task.link.userId)
         return (await inside.identities?.deleteForUser(task.link.userId, task.link.provider)) === 1
       })
+    case 'takePurge':
+      return (await purgeStateOf(store))?.take(task.now, task.until) ?? false
     case 'deactivate':
       return store.transaction(async (inside) => {
         const found = await inside.users.update(task.userId, { isActive: false })

@@ -43,6 +43,20 @@ for (const database of await databases()) {
       await createAuthTables(opened.knex)
     })
 
+    test('migrate up may run in both at once: each version is recorded once, and the lock is free', async () => {
+      const versions = await migrationSource.getMigrations([])
+      for (let number = 0; number < 4; number++) {
+        const table = `record_${number}`
+        await dropTables(opened, [versions[0], ...versions.slice(5)])
+        const task: Task = { verb: 'migrateUp', table }
+        expect(await pair.race(task, task)).toEqual([{ won: true }, { won: true }])
+        expect(await opened.knex(table).orderBy('id').pluck('name')).toEqual(
+          versions.map((version) => migrationSource.getMigrationName(version)),
+        )
+        expect(await opened.knex(`${table}_lock`).pluck('is_locked')).toEqual([0])
+      }
+    })
+
     test('the tables of release 0.1.0 may be brought up to date in both at once: each living session is moved once', async () => {
       const versions = await migrationSource.getMigrations([])
       const source = { ...migrationSource, getMigrations: async () => versions.slice(0, 4) }
@@ -130,6 +144,15 @@ for (const database of await databases()) {
         const reports = await pair.race({ verb: 'rotate', rotation: rotationOf(tokenHash) }, { verb: 'deactivate', userId, at: AT })
         expect(errors(reports)).toEqual([])
         expect(await livingSessions(userId)).toBe(0)
+      })
+    })
+
+    test('the lease of the purge goes to one of them, and again when it has ended', async () => {
+      let now = AT.getTime()
+      await repeat(async () => {
+        const take = { verb: 'takePurge', now, until: now + 1_000 } as const
+        expect((await pair.race(take, take)).filter((report) => 'won' in report && report.won)).toHaveLength(1)
+        now += 1_000
       })
     })
 

@@ -87,13 +87,14 @@ for (const database of await databases()) {
         'doorward_0006_user_filters',
         'doorward_0007_passkeys',
         'doorward_0008_email_logins',
+        'doorward_0009_purge',
       ])
       await createAuthTables(knex) // finds it there
       expect((await users.list({ filters: [], after: null, limit: 2 })).users).toEqual(made)
       const dropIndex = () => knex.schema.alterTable('auth_users', (table) => table.dropIndex([], 'auth_users_created'))
       await dropIndex() // it was there
       await createAuthTables(knex)
-      for (const _ of ['the email logins', 'the passkeys', 'the filters', 'the sessions', 'the audit log', 'the index'])
+      for (const _ of ['the purge', 'the email logins', 'the passkeys', 'the filters', 'the sessions', 'the audit log', 'the index'])
         await knex.migrate.down({ migrationSource, tableName: 'auth_migrations' })
       await expect(dropIndex()).rejects.toThrow()
       await createAuthTables(knex)

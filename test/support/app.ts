@@ -1,6 +1,5 @@
 import express, { type Express, type RequestHandler } from 'express'
 import type { Knex } from 'knex'
-import supertest from 'supertest'
 import {
   type AuthRouter,
   type AuthRouterOptions,
@@ -11,7 +10,9 @@ import {
   type Provider,
 } from '../../src'
 import { isPassportProvider } from '../../src/providers/passport-provider'
+import { type Browser, browserOf } from './browser'
 import { type TestClock, testClock } from './clock'
+import { checkCookies } from './cookie-check'
 import { type FakeProvider, startFakeProvider } from './fake-provider'
 import { fastHasher } from './fast-hasher'
 import { logTap } from './log-tap'
@@ -44,12 +45,12 @@ export interface Mounted {
   hasher: ReturnType<typeof fastHasher>
   /** One fake provider behind every registered client. */
   provider: FakeProvider
-  /** A browser: keeps cookies. */
+  /** A browser at the public origin, as far as cookies go (cookie-jar.ts). */
   browser(): Browser
   close(): Promise<void>
 }
 
-export type Browser = ReturnType<typeof supertest.agent>
+export type { Browser }
 
 /** Looking whether they are there takes as long as a test. */
 const withTables = new WeakSet<Knex>()
@@ -65,9 +66,11 @@ export async function mount({
   host,
 }: MountOptions): Promise<Mounted> {
   const clock = testClock()
+  const now = options?.now ?? clock.now
+  const publicHost = new URL(settings?.publicUrl || settings?.oauthRedirectBaseUrl || baseUrl).hostname
   const logs = logTap()
   const hasher = fastHasher()
-  const provider = await startFakeProvider({ now: options?.now ?? clock.now })
+  const provider = await startFakeProvider({ now })
   if (!withTables.has(knex)) await createAuthTables(knex)
   withTables.add(knex)
   const auth = createAuthRouter({
@@ -85,6 +88,7 @@ export async function mount({
   await auth.ready().catch(() => undefined)
   const app = express()
   app.disable('x-powered-by')
+  app.use(checkCookies(publicHost))
   for (const middleware of before) app.use(middleware)
   // What else decides which routes there are and what they say, a host makes for itself.
   const kind = options?.store || options?.signup ? null : JSON.stringify([settings, prefix, Object.keys(options ?? {})])
@@ -95,7 +99,7 @@ export async function mount({
     await provider.close()
     answers.finish()
   }
-  return { app, auth, knex, prefix, clock, logs, hasher, provider, browser: () => supertest.agent(app), close }
+  return { app, auth, knex, prefix, clock, logs, hasher, provider, browser: () => browserOf(app, { host: publicHost, now }), close }
 }
 
 function clientOf(provider: FakeProvider, key: string, given: object | Provider): Provider {
@@ -118,7 +122,8 @@ export async function signIn(
   { key = 'corp', profile, query = {}, headers = {} }: SignInOptions = {},
 ) {
   const { callbackQuery } = await startLogin(mounted, browser, { key, query, ...(profile && { profile }) })
-  return browser.get(`${mounted.prefix}/oauth/${key}/callback`).set(headers).query(callbackQuery)
+  const fromProvider = { 'Sec-Fetch-Site': 'cross-site', ...headers }
+  return browser.get(`${mounted.prefix}/oauth/${key}/callback`).set(fromProvider).query(callbackQuery)
 }
 
 export async function startLogin(mounted: Mounted, browser: Browser, { key = 'corp', profile, query = {} }: SignInOptions = {}) {

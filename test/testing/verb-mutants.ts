@@ -387,11 +387,21 @@ export const VERB_MUTANTS: readonly Mutant[] = [
     revoke: ({ kind: _, ...wanted }, at) => sessions.revoke(wanted, at),
   })),
   sessions('a revocation that spares what has expired', /^revoke and revokeForUser end an expired/, ({ sessions }) => ({
-    revoke: async (wanted, at) => isAliveAt(await sessions.find({ id: wanted.id }), at) && sessions.revoke(wanted, at),
+    revoke: async (wanted, at) => isAliveAt(await sessions.find({ id: String(wanted.id) }), at) && sessions.revoke(wanted, at),
+  })),
+  sessions('a revocation that takes only the first id of a list', /^revoke takes a list/, ({ sessions }) => ({
+    revoke: ({ id, ...others }, at) => sessions.revoke({ id: [id].flat()[0] ?? '', ...others }, at),
   })),
   sessions('a revocation that does nothing', /^revoke ends/, () => ({ revoke: async () => true })),
   sessions('revocations that ignore the exception', /^revokeForUser/, ({ sessions }) => ({
-    revokeForUser: (userId, at) => sessions.revokeForUser(userId, at),
+    revokeForUser: (userId, at, { exceptId: _, ...others } = {}) => sessions.revokeForUser(userId, at, others),
+  })),
+  sessions('revocations that ignore the credential', /^revokeForUser with a credential/, ({ sessions }) => ({
+    revokeForUser: (userId, at, { amr: _amr, provider: _provider, ...others } = {}) => sessions.revokeForUser(userId, at, others),
+  })),
+  sessions('revocations by a method where a provider was named', /^revokeForUser with a credential/, ({ sessions }) => ({
+    revokeForUser: (userId, at, { provider, ...others } = {}) =>
+      sessions.revokeForUser(userId, at, provider === undefined ? others : { ...others, amr: 'ext' }),
   })),
   sessions('revocations that spare the expired ones', /^revoke and revokeForUser end an expired/, ({ sessions }) => ({
     async revokeForUser(userId, at, options) {

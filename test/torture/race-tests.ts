@@ -10,4 +10,5 @@ export const raceTests: readonly string[] = [
   'test/social/link-races.test.ts',
   'test/social/state-races.test.ts',
   'test/store/races.test.ts',
+  'test/torture/signup-races.test.ts',
 ]

@@ -124,7 +124,7 @@ describe.each(authentications)('with %s', (authentication) => {
     },
   )
 
-  test('a wrong secret is a 502 that tells the visitor nothing of it, and nobody is signed in', async () => {
+  test('a wrong secret is a 502 with the provider’s answer, and nobody is signed in', async () => {
     const clientId = idOf(authentication, 'RS256')
     const host = await start({
       providers: { corp: await named(clientId, { clientAuthentication: authentication, clientSecret: 'wrong' }) },
@@ -132,7 +132,7 @@ describe.each(authentications)('with %s', (authentication) => {
     const response = await signInThrough(host)
 
     expect(response.status).toBe(502)
-    expect(response.body).toMatchObject({ ...refused, details: { status: 401, body: null } })
+    expect(response.body).toMatchObject({ ...refused, details: { status: 401, body: expect.stringContaining('invalid_client') } })
     const [line] = host.logs.entries.filter(({ message }) => message.endsWith('#client-refused'))
     expect(line?.fields).toMatchObject({ provider: 'corp', error: 'invalid_client' })
     expect(setCookieOf(response, 'access_token')).toBeNull()

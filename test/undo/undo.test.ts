@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createKnexStore, type OAuthUser, OidcClient } from '../../src'
+import { sealSecret } from '../../src/factor/secret-box'
 import {
   bearerOf,
   type LocalHost,
@@ -172,6 +173,132 @@ for (const database of await databases()) {
       await post(host, '/mfa/verify', { mfa_token: back.body.mfa_token, code: person.recoveryCodes[1] }).expect(401)
       host.clock.advance(60)
       await post(host, '/mfa/verify', { mfa_token: back.body.mfa_token, code: person.app.nextCode() }).expect(200)
+    })
+
+    /** Signed in again, so that the session and its token are of now. */
+    const later = async (host: LocalHost, person: EnrolledMember, seconds: number) => {
+      host.clock.advance(seconds)
+      return signedInAgain(host, person)
+    }
+    const enrolledWithMail = async (host: LocalHost) => {
+      const person = await enrolled(host, {}, { isYoung: true })
+      return { person, enrolment: await undoTokenOf(host, person.email) }
+    }
+
+    test('an undo keeps the factor that its owner switched on more than a day before the undone change, and its recovery codes (25.4.1)', async () => {
+      const host = await start()
+      const { person: young, enrolment } = await enrolledWithMail(host)
+      const person = await later(host, young, day + 60)
+      await changePassword(host, person).expect(204)
+      const token = await undoTokenOf(host, person.email)
+      const page = await host.browser().get(`${host.prefix}/security/undo/${token}`).expect(200)
+      const says = /Two-step verification of \w+ \d+, \d{4} stays\. You did not switch it on\? Use the link in our mail of \w+ \d+, \d{4}\./
+      expect(page.text).toMatch(says)
+      expect((await host.browser().get(`${host.prefix}/security/undo/${token}`).set('Accept-Language', 'pt-BR')).text).toMatch(
+        /A verificação em duas etapas de .* continua ativa\. Não foi você que a ativou\? Use o link no nosso e-mail de /,
+      )
+
+      await undo(host, token).expect(200)
+
+      expect((await userById(host.knex, person.userId)).totpEnabledAt).not.toBeNull()
+      const mail = await host.mails.next({ kind: 'password_reset', to: person.email })
+      expect(mail.text.replaceAll(/\s+/g, ' ')).toMatch(says)
+      expect(mail.text).not.toContain('recovery codes')
+      const back = await post(host, '/password-reset/confirm', { token: tokenOf(mail), new_password: otherPassword })
+      expect(back.body).toMatchObject({ mfa_required: true })
+      await post(host, '/mfa/verify', { mfa_token: back.body.mfa_token, code: person.recoveryCodes[0] }).expect(200)
+      await undo(host, enrolment).expect(200)
+      expect((await userById(host.knex, person.userId)).totpEnabledAt).toBeNull()
+    })
+
+    test('a factor of less than a day before the undone change goes, as the oldest link says (25.4.1)', async () => {
+      const host = await start()
+      const { person: young } = await enrolledWithMail(host)
+      const person = await later(host, young, day - 3_600)
+      await changePassword(host, person).expect(204)
+      await undo(host, await undoTokenOf(host, person.email)).expect(200)
+      expect((await userById(host.knex, person.userId)).totpEnabledAt).toBeNull()
+    })
+
+    test('a factor that was switched off comes back without recovery codes, and the mail says so (25.4.1)', async () => {
+      const host = await start()
+      const { person: young } = await enrolledWithMail(host)
+      const person = await later(host, young, day + 60)
+      const before = await userById(host.knex, person.userId)
+      await post(host, '/mfa/disable', { password, code: person.recoveryCodes[0] }, bearerOf(person)).expect(204)
+      await undo(host, await undoTokenOf(host, person.email)).expect(200)
+      const { totpSecret, totpEnabledAt } = await userById(host.knex, person.userId)
+      expect({ totpSecret, totpEnabledAt }).toEqual({ totpSecret: before.totpSecret, totpEnabledAt: before.totpEnabledAt })
+      const mail = await host.mails.next({ kind: 'password_reset', to: person.email })
+      expect(mail.text.replaceAll(/\s+/g, ' ')).toContain('Your recovery codes no longer work. After you sign in, create new ones.')
+      expect(await host.knex('auth_recovery_codes').where({ user_id: person.userId })).toEqual([])
+    })
+
+    test('an undo gives back the factor before a thief’s own, and a final change of it stays (25.4.1)', async () => {
+      const host = await start()
+      const { person: young } = await enrolledWithMail(host)
+      const person = await later(host, young, day + 60)
+      await changePassword(host, person).expect(204)
+      const token = await undoTokenOf(host, person.email)
+      await post(host, '/mfa/disable', { password: anotherPassword, code: person.app.nextCode() }, bearerOf(person)).expect(204)
+      await undo(host, token).expect(200)
+      expect(await userById(host.knex, person.userId)).toMatchObject({ totpEnabledAt: null, totpSecret: null })
+    })
+
+    test('the link that removes a first factor works for 48 hours, or undoSeconds if that is less (25.4.1)', async () => {
+      for (const [undoSeconds, livesSeconds] of [
+        [604_800, 2 * day],
+        [3_600, 3_600],
+      ] as const) {
+        const host = await start({ settings: { undoSeconds } })
+        const { person, enrolment } = await enrolledWithMail(host)
+        host.clock.advance(livesSeconds - 1)
+        await host.browser().get(`${host.prefix}/security/undo/${enrolment}`).expect(200)
+        host.clock.advance(1)
+        await undo(host, enrolment).expect(401)
+        expect((await userById(host.knex, person.userId)).totpEnabledAt).not.toBeNull()
+      }
+    })
+
+    test('after the 48 hours no link removes a first factor, nor does the undo of a change of the same day (25.4.1)', async () => {
+      const host = await start()
+      const { person, enrolment } = await enrolledWithMail(host)
+      host.clock.advance(60)
+      await changePassword(host, person).expect(204)
+      const token = await undoTokenOf(host, person.email)
+      host.clock.advance(2 * day)
+      await undo(host, enrolment).expect(401)
+      await undo(host, token).expect(200)
+      expect((await userById(host.knex, person.userId)).totpEnabledAt).not.toBeNull()
+    })
+
+    test('an undo knows a factor by its decrypted secret, whichever key encrypted it (25.4.1)', async () => {
+      const host = await start()
+      const { person: young } = await enrolledWithMail(host)
+      const person = await later(host, young, day + 60)
+      await changePassword(host, person).expect(204)
+      const token = await undoTokenOf(host, person.email)
+      const keys = [Buffer.from('a key of exactly thirty-two byte')]
+      const again = sealSecret(keys, person.userId, person.secret)
+      await host.knex('auth_users').where({ id: person.userId }).update({ totp_secret: again })
+
+      await undo(host, token).expect(200)
+
+      expect((await userById(host.knex, person.userId)).totpSecret).toBe(again) // unchanged, so the codes stay too
+      expect(await host.knex('auth_recovery_codes').where({ user_id: person.userId })).not.toEqual([])
+    })
+
+    test('a secret that no key decrypts is another factor: the undo sets the earlier one, without recovery codes (25.4.1)', async () => {
+      const host = await start()
+      const { person: young } = await enrolledWithMail(host)
+      const person = await later(host, young, day + 60)
+      const { totpSecret } = await userById(host.knex, person.userId)
+      await changePassword(host, person).expect(204)
+      const foreign = sealSecret([Buffer.from('another key of thirty-two bytes.')], person.userId, person.secret)
+      await host.knex('auth_users').where({ id: person.userId }).update({ totp_secret: foreign })
+      await undo(host, await undoTokenOf(host, person.email)).expect(200)
+      expect((await userById(host.knex, person.userId)).totpSecret).toBe(totpSecret)
+      expect(await host.knex('auth_recovery_codes').where({ user_id: person.userId })).toEqual([])
     })
 
     test('a change that an old factor confirmed is final: its notice says so, and a later undo leaves it', async () => {

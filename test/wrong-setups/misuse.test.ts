@@ -3,6 +3,7 @@ import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { createGuards, csrfGuard, csrfToken, errorHandler, idempotency, rateLimit, requireInternalToken } from '../../src'
 import { baseUrl, testSecret } from '../support/app'
+import { oldBrowser } from '../support/cookie-check'
 import { useDatabase, wrongApp } from './wrong-app'
 
 useDatabase()
@@ -55,7 +56,7 @@ describe('auth.guards.csrf()', () => {
     const order = (headers: Record<string, string> = {}) =>
       supertest(mounted.app)
         .post('/order')
-        .set({ Cookie: `csrf_token=${token}`, ...headers })
+        .set({ Cookie: `csrf_token=${token}`, ...headers, ...oldBrowser })
     return { ...mounted, token, order }
   }
 

@@ -115,6 +115,45 @@ const setups: [what: string, setup: WrongSetup][] = [
     },
   ],
   [
+    'a page that hides its origin over plain http',
+    {
+      entry: 'origin-null',
+      level: 'warn',
+      says: /Origin: null was refused.*hides its origin.*Referrer-Policy.*helmet.*https/,
+      mount: { settings: { tokenDelivery: 'cookie' } },
+      act: async (browser) => {
+        const response = await browser.post('/auth/login').set('Origin', 'null').send(login)
+        expect(response.body).toMatchObject({ code: 'CSRF_VALIDATION_FAILED', details: { reason: 'origin' } })
+      },
+    },
+  ],
+  [
+    'a form on another subdomain',
+    {
+      entry: 'another-site',
+      level: 'warn',
+      says: /without Origin was refused.*another site or subdomain.*fetch.*trustedOrigins/,
+      mount: { settings: { tokenDelivery: 'cookie' } },
+      act: async (browser) => {
+        const response = await browser.post('/auth/login').set('Sec-Fetch-Site', 'same-site').send(login)
+        expect(response.body).toMatchObject({ code: 'CSRF_VALIDATION_FAILED', details: { reason: 'site' } })
+      },
+    },
+  ],
+  [
+    'a login at a provider that a script begins',
+    {
+      entry: 'a-login-by-fetch',
+      level: 'warn',
+      says: /with fetch or XMLHttpRequest.*navigation.*link.*location\.assign/,
+      act: async (browser) => {
+        const headers = { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'same-origin', 'Sec-Fetch-Dest': 'empty' }
+        const response = await browser.get('/auth/oauth/corp/login').set(headers)
+        expect(response.body).toMatchObject({ code: 'CSRF_VALIDATION_FAILED', details: { reason: 'site' } })
+      },
+    },
+  ],
+  [
     'a clock that is ahead where tokens are issued',
     {
       entry: 'clock',
@@ -143,14 +182,14 @@ describe('a provider that refuses our client', () => {
     [401, { message: 'no' }],
   ]
 
-  test.each(refusals)('%i %j is for the log, and not for the visitor', async (status, body) => {
+  test.each(refusals)('%i %j is in the log, and in `details.body` of the 502 without our secrets (25.9.6)', async (status, body) => {
     const mounted = await wrongApp()
     mounted.provider.on('token', answer(status, { ...body, client_secret: mounted.provider.clientSecret }))
     const responses = [await signIn(mounted), await signIn(mounted)]
 
     for (const { status: answered, body: told } of responses) {
       expect(answered).toBe(502)
-      expect(told.details).toEqual({ provider: 'corp', status, body: null })
+      expect(told.details).toEqual({ provider: 'corp', status, body: JSON.stringify({ ...body, client_secret: '[removed]' }) })
     }
     const lines = mounted.logs.entries.filter(({ message }) => message.endsWith('#client-refused'))
     const error = 'error' in body ? body.error : null
@@ -223,7 +262,7 @@ test('of origins the first ten are told, once each, and nothing that is no origi
   expect(told).toEqual(Array.from({ length: 10 }, (_, number) => `https://site-${number}.test`))
 })
 
-test('a request of another site without an origin is refused by reason `site`, and not logged', async () => {
+test('a request of another site without an origin is refused by reason `site`, and is no error of the log', async () => {
   const mounted = await wrongApp({ settings: { tokenDelivery: 'cookie' } })
   const response = await mounted.browser().post('/auth/login').set('Sec-Fetch-Site', 'cross-site').send(login)
 

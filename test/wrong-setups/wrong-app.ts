@@ -51,6 +51,11 @@ export async function expectOneLine(setup: WrongSetup): Promise<void> {
 
   expect(lines()).toEqual([{ level: setup.level, fields: expect.any(Object), message: expect.stringMatching(setup.says) }])
   expect(mounted.logs.text()).not.toMatch(secrets)
+  const { findings } = await mounted.auth.doctor({ app })
+  const repeated = findings.filter(({ check, fix }) => check === 'seen-in-requests' && fix.endsWith(`#${setup.entry}.`))
+  expect(repeated.map(({ what }) => what.slice(1))).toEqual(
+    lines().map(({ message }) => message.replace(/^doorward: ./, '').replace(/ See docs.*$/, '')),
+  )
 }
 
 export function around(

@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import type { Choices } from './choices'
 import type { App } from './look-at-app'
 import { codeOf, type ProviderCode } from './providers'
-import type { UsersTable } from './users-table'
+import type { FilledColumn, UsersTable } from './users-table'
 
 /** The data that determines the auth module. */
 export interface Plan {
@@ -128,7 +128,7 @@ function tablesOf({ table, ids, columns, filled }: UsersTable, language: App['la
     ...(entries.length === 0
       ? []
       : ['    columns: {', ...entries.map(([field, column]) => `      ${field}: ${literal(column)},`), '    },']),
-    ...(filled.length === 0 ? [] : [`    insertDefaults: () => (${emptyTexts(filled)}), // what a new row needs of your own columns`]),
+    ...(filled.length === 0 ? [] : [`    insertDefaults: ${fillingTexts(filled)}, // what a new row needs of your own columns`]),
     '  },',
     language === 'TypeScript' ? '} satisfies HostTables' : '}',
   ]
@@ -138,8 +138,12 @@ function literal(column: string | false): string {
   return column === false ? 'false' : quoted(column)
 }
 
-function emptyTexts(columns: readonly string[]): string {
-  return `{ ${columns.map((column) => `${/^[a-z_$][\w$]*$/i.test(column) ? column : quoted(column)}: ''`).join(', ')} }`
+/** Returns the function that fills the app's columns: with an empty text, or with the address where no two rows may be equal. */
+function fillingTexts(columns: readonly FilledColumn[]): string {
+  const entries = columns.map(
+    ({ name, isUnique }) => `${/^[a-z_$][\w$]*$/i.test(name) ? name : quoted(name)}: ${isUnique ? 'email' : "''"}`,
+  )
+  return `(${columns.some(({ isUnique }) => isUnique) ? '{ email }' : ''}) => ({ ${entries.join(', ')} })`
 }
 
 export function quoted(text: string): string {
@@ -159,6 +163,9 @@ function settings({ delivery, providers, hasPages }: Choices): Lines {
   return [
     `tokenDelivery: '${delivery}',`,
     ...(delivery === 'bearer' ? [] : ['cookieSecure: !isDevelopment, // your machine has no https']),
+    ...(delivery === 'cookie' || delivery === 'both'
+      ? ['refreshReuseGraceSeconds: 10, // two tabs that refresh at once stay signed in']
+      : []),
     hasPages
       ? 'pagesEnabled: true, // /auth/signup, /auth/login, /auth/account'
       : 'backendLinks: true, // mailed links open a page of ours',

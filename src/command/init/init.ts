@@ -5,15 +5,17 @@ import { authModuleIn, namedInPackage } from '../auth-module'
 import { type EnvFileFlags, readEnvFile } from '../env-file'
 import type { Surroundings } from '../surroundings'
 import { authFile, type Plan } from './auth-file'
-import { choose, type InitFlags } from './choices'
+import { type Choices, choose, type InitFlags } from './choices'
 import { envExample } from './env-example'
 import { type App, lookAtApp } from './look-at-app'
 import { migrationFile } from './migration-file'
 import { type NextSteps, nextSteps } from './next-steps'
-import { findUsersTable } from './users-table'
+import type { Knexfile } from './read-knexfile'
+import { findUsersTable, type NotLooked, type UsersTable } from './users-table'
 import { type NewFile, writeFiles } from './write-files'
 
 export interface InitCommandFlags extends InitFlags, EnvFileFlags {
+  readonly 'hash-column'?: string | undefined
   readonly print?: boolean | undefined
 }
 
@@ -28,7 +30,7 @@ export async function init(flags: InitCommandFlags, surroundings: Surroundings):
   const obstacle = obstacleIn(app)
   if (obstacle !== null && !flags.print) throw new CommandRefusal('FILE_EXISTS', obstacle)
   const choices = await choose(app, flags, surroundings.terminal)
-  const found = app.knexfile && (await findUsersTable(app, app.knexfile, choices.providers.length > 0))
+  const found = app.knexfile && (await lookForUsers(app, app.knexfile, { flags, terminal: surroundings.terminal, choices }))
   const users = found && 'table' in found ? found : null
   const plan: Plan = { app, choices, users }
   const example = { path: '.env.example', text: envExample(plan) }
@@ -63,6 +65,30 @@ export async function init(flags: InitCommandFlags, surroundings: Surroundings):
     ...(notes.length > 0 && { note: notes.join('\n') }),
     isNo: obstacle !== null,
   }
+}
+
+interface Asking {
+  readonly flags: InitCommandFlags
+  readonly terminal: Surroundings['terminal']
+  readonly choices: Choices
+}
+
+/**
+ * Finds the users table. If no column of the table is known to hold the password hash, a person names it.
+ * @throws CommandRefusal `HASH_COLUMN` with the columns of the table, if nobody can be asked
+ */
+async function lookForUsers(app: App, knexfile: Knexfile, { flags, terminal, choices }: Asking): Promise<UsersTable | NotLooked | null> {
+  const hasProviders = choices.providers.length > 0
+  const found = await findUsersTable(app, knexfile, { hasProviders, hashColumn: flags['hash-column'] ?? null })
+  if (!found || 'why' in found || found.unknownHash === null) return found
+  const columns = found.unknownHash.join(', ')
+  if (!terminal || flags.yes)
+    throw new CommandRefusal(
+      'HASH_COLUMN',
+      `No column of ${found.table} is known to hold the password hash. Its columns are ${columns}. Name one with --hash-column, or --hash-column new if accounts have no password yet.`,
+    )
+  const question = `Which column of ${found.table} holds the password hash: ${columns}? Or new, if accounts have no password yet: `
+  return findUsersTable(app, knexfile, { hasProviders, hashColumn: (await terminal.ask(question)).trim() })
 }
 
 /**

@@ -9,6 +9,7 @@ import type { ColumnFacts, TableFacts } from '../../store/knex/check/table-facts
 import { databaseName } from '../../store/knex/database-name'
 import { dialectOf } from '../../store/knex/dialect-of'
 import type { OwnUserFields } from '../../store/knex/users-table'
+import { UsageError } from '../answer'
 import { loadPackage } from '../load-module'
 import type { App } from './look-at-app'
 import type { Knexfile } from './read-knexfile'
@@ -22,9 +23,17 @@ export interface UsersTable {
   /** Only columns that differ from doorward's own table. */
   readonly columns: Readonly<Partial<Record<Field, string | false>>>
   /** The app's own text columns that every new row must fill. */
-  readonly filled: readonly string[]
+  readonly filled: readonly FilledColumn[]
+  /** The columns of the table, if none of them is known to hold the password hash. `init` must not guess one, and must not add one. */
+  readonly unknownHash: readonly string[] | null
   /** What must change in the table before people can sign up. */
   readonly findings: readonly TableFinding[]
+}
+
+export interface FilledColumn {
+  readonly name: string
+  /** True if no two rows may have the same value. */
+  readonly isUnique: boolean
 }
 
 /** Why the command did not read the database. */
@@ -35,20 +44,23 @@ export interface NotLooked {
 /** The time limit for reading the database, in milliseconds. The database can be remote, or not respond. */
 const longestLookMs = 4_000
 
-const tables = ['users', 'user', 'accounts', 'members', 'people']
+const tables = ['users', 'user', 'accounts', 'members', 'people', 'customers', 'auth_user', 'wp_users']
 
 /** Other names of our columns. The more likely name is first. The search ignores letter case and underscores. */
 const synonyms: Readonly<Record<Field, readonly string[]>> = {
   id: ['user_id', 'uuid'],
-  email: ['email_address', 'mail'],
-  hashedPassword: ['password_hash', 'password_digest', 'encrypted_password', 'password'],
+  email: ['email_address', 'user_email', 'mail'],
+  hashedPassword: [
+    ...['password_hash', 'password_digest', 'encrypted_password', 'crypted_password', 'hashed_passwd', 'pass_hash', 'passwd_hash'],
+    ...['user_password', 'user_pass', 'password', 'passwd', 'pass', 'pwd'],
+  ],
   isActive: ['active', 'enabled'],
-  createdAt: ['created', 'created_on'],
+  createdAt: ['created', 'created_on', 'date_joined', 'registered_at', 'user_registered'],
   updatedAt: ['updated', 'updated_on', 'modified_at'],
-  isAdmin: ['admin'],
+  isAdmin: ['admin', 'is_superuser', 'is_super_admin'],
   name: ['full_name', 'display_name'],
-  lastLoginAt: ['last_login', 'last_sign_in_at'],
-  emailVerifiedAt: ['email_confirmed_at', 'verified_at', 'confirmed_at'],
+  lastLoginAt: ['last_login', 'last_sign_in_at', 'current_sign_in_at'],
+  emailVerifiedAt: ['email_confirmed_at', 'verified_at', 'confirmed_at', 'email_verified'],
   activatedAt: [],
   passwordSetAt: [],
   totpSecret: [],
@@ -63,8 +75,18 @@ const synonyms: Readonly<Record<Field, readonly string[]>> = {
  */
 const required: readonly Field[] = ['id', 'email', 'hashedPassword', 'isActive', 'createdAt', 'updatedAt', 'emailVerifiedAt']
 
-/** Reads the database of the knexfile and changes nothing. Returns null if the database has no users table. */
-export async function findUsersTable(app: App, knexfile: Knexfile, hasProviders: boolean): Promise<UsersTable | NotLooked | null> {
+/** What `init` knows before it reads the table. */
+export interface Wanted {
+  readonly hasProviders: boolean
+  /** The column that holds the password hash, as a person named it. `new`: none does, and the app adds one. Null: nobody was asked. */
+  readonly hashColumn: string | null
+}
+
+/**
+ * Reads the database of the knexfile and changes nothing. Returns null if the database has no users table.
+ * @throws UsageError if the table has no column `wanted.hashColumn`
+ */
+export async function findUsersTable(app: App, knexfile: Knexfile, wanted: Wanted): Promise<UsersTable | NotLooked | null> {
   const makeKnex = (await loadPackage('knex', app.folder))?.['default'] as typeof import('knex').knex | undefined // an export of knex
   if (!makeKnex) return { why: 'knex is not installed' }
   if (isMissingFile(app.folder, knexfile)) return null
@@ -72,8 +94,9 @@ export async function findUsersTable(app: App, knexfile: Knexfile, hasProviders:
   try {
     knex = makeKnex({ ...knexfile.config, pool: { min: 0, max: 1 } })
     const late = () => withOwnMessage(new Error(`it did not answer within ${longestLookMs / 1_000} seconds`))
-    return await inTime(look(knex, hasProviders), longestLookMs, late)
+    return await inTime(look(knex, wanted), longestLookMs, late)
   } catch (error) {
+    if (error instanceof UsageError) throw error
     return { why: sentenceOf(error) }
   } finally {
     void knex?.destroy().catch(() => {}) // the command does not wait for this
@@ -85,21 +108,31 @@ function isMissingFile(folder: string, { client, sqliteFile }: Knexfile): boolea
   return client === 'better-sqlite3' && !(sqliteFile !== null && existsSync(resolve(folder, sqliteFile)))
 }
 
-async function look(knex: Knex, hasProviders: boolean): Promise<UsersTable | null> {
+async function look(knex: Knex, wanted: Wanted): Promise<UsersTable | null> {
   const dialect = dialectOf(knex)
   for (const table of tables) {
     const facts = await dialect.readTable(knex, databaseName(knex, table))
-    if (facts.kind === 'table' && columnOf(facts, 'id') && columnOf(facts, 'email')) return mapped(knex, table, facts, hasProviders)
+    if (facts.kind === 'table' && columnOf(facts, 'id') && columnOf(facts, 'email')) return mapped(knex, table, facts, wanted)
   }
   return null
 }
 
-async function mapped(knex: Knex, table: string, facts: TableFacts, hasProviders: boolean): Promise<UsersTable> {
-  const needed = hasProviders ? [...required, 'name'] : required
+async function mapped(knex: Knex, table: string, facts: TableFacts, { hasProviders, hashColumn }: Wanted): Promise<UsersTable> {
+  // A table with parts of the name, such as first_name, has a name. doorward then leaves it to the app.
+  const hasNameParts = facts.columns.some(({ name }) => /name$/i.test(name))
+  const needed = hasProviders && !hasNameParts ? [...required, 'name'] : required
   const found = new Map((Object.keys(synonyms) as Field[]).map((field) => [field, columnOf(facts, field)])) // the record has these keys
+  if (hashColumn !== null && hashColumn !== 'new') {
+    const named = facts.columns.find(({ name }) => name === hashColumn)
+    if (!named) throw new UsageError(`--hash-column takes a column of ${table}, or new: ${namesOf(facts)}.`)
+    found.set('hashedPassword', named)
+  }
   const ours = new Set([...found.values()].map((column) => column?.name))
-  const filled = facts.columns.filter((column) => !ours.has(column.name) && isOwnToFill(column)).map(({ name }) => name)
-  const own = { table, ids: idsOf(found.get('id')), filled }
+  const filled = facts.columns
+    .filter((column) => !ours.has(column.name) && isOwnToFill(column))
+    .map(({ name }) => ({ name, isUnique: isUniqueIn(facts, name) }))
+  const unknownHash = found.get('hashedPassword') || hashColumn === 'new' ? null : facts.columns.map(({ name }) => name)
+  const own = { table, ids: idsOf(found.get('id')), filled, unknownHash }
   const unfit = await errorsOf(knex, { ...own, columns: columnsOf(found, needed, []) })
   const columns = columnsOf(found, needed, unfit)
   return { ...own, columns, findings: await errorsOf(knex, { ...own, columns }) }
@@ -127,6 +160,14 @@ function columnOf({ columns }: TableFacts, field: Field): ColumnFacts | undefine
   return undefined
 }
 
+function namesOf({ columns }: TableFacts): string {
+  return columns.map(({ name }) => name).join(', ')
+}
+
+function isUniqueIn({ indexes }: TableFacts, column: string): boolean {
+  return indexes.some(({ isUnique, keys }) => isUnique && keys.length === 1 && keys[0]?.column === column)
+}
+
 /** `isActive` -> `is_active` */
 function ownName(field: Field): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
@@ -146,9 +187,12 @@ function isOwnToFill({ isNotNull, isFilled, family }: ColumnFacts): boolean {
   return isNotNull && !isFilled && family === 'text'
 }
 
-async function errorsOf(knex: Knex, { table, ids, columns, filled }: Omit<UsersTable, 'findings'>): Promise<TableFinding[]> {
+async function errorsOf(
+  knex: Knex,
+  { table, ids, columns, filled }: Omit<UsersTable, 'findings' | 'unknownHash'>,
+): Promise<TableFinding[]> {
   const { checkTables } = await import('../../readiness/check-tables.js') // loaded only if there is a table to check
-  const insertDefaults = () => Object.fromEntries(filled.map((column) => [column, '']))
+  const insertDefaults = () => Object.fromEntries(filled.map(({ name }) => [name, '']))
   const findings = await checkTables(knex, { users: { table, ids, columns, insertDefaults } })
   return findings.filter(({ key, level }) => key.startsWith('users.') && level === 'error')
 }

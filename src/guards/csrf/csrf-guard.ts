@@ -3,13 +3,16 @@ import { ConfigurationError, CsrfValidationFailedError } from '../../errors'
 import type { CookieSite } from '../../http/doubled-cookies'
 import { onlyValue } from '../../http/header-values'
 import { isSafeMethod } from '../../http/safe-method'
+import { consoleLogger, safely } from '../../logger'
 import { isObject, refuseUnknownOptions } from '../../options'
+import { foreignRequest } from '../../setup-notices/login-notices'
+import { createSetupNotices, type SetupNotices } from '../../setup-notices/notices'
 import { refusing } from '../refusing'
 import { isSameText } from '../shared-secret'
 import { excludedPaths } from './excluded-paths'
 import { foreignBy, originsOf } from './foreign-by'
 import { anySite, readCsrfCookie } from './token-cookie'
-import { type SignerOptions, tokenSigner } from './token-signer'
+import { type SignerOptions, type SignerSite, tokenSigner } from './token-signer'
 
 export interface CsrfGuardOptions extends SignerOptions {
   /**
@@ -37,7 +40,7 @@ export function csrfGuard(options: CsrfGuardOptions = {}): RequestHandler {
       'csrfGuard() takes an object: { exclude, secret, session, sessionCookieName, accessCookieName, trustedOrigins }.',
     )
   refuseUnknownOptions('csrfGuard', options, csrfOptionNames)
-  return refusing(csrfCheck('csrfGuard', options))
+  return refusing(csrfCheck('csrfGuard', options, { notices: createSetupNotices(safely(consoleLogger)) }))
 }
 
 export const csrfOptionNames = ['exclude', 'secret', 'session', 'sessionCookieName', 'accessCookieName', 'trustedOrigins'] as const
@@ -45,21 +48,29 @@ export const csrfOptionNames = ['exclude', 'secret', 'session', 'sessionCookieNa
 /** The values of `details.reason`. */
 export type CsrfReason = 'origin' | 'site' | 'no_cookie' | 'no_token' | 'mismatch' | 'signature'
 
-/** Returns the check of `csrfGuard` as a plain function. The function throws a CsrfValidationFailedError. */
+/** Returns the check of `csrfGuard` as a plain function. The function throws a CsrfValidationFailedError, and logs where a foreign request came from. */
 export function csrfCheck(
   where: string,
   options: CsrfGuardOptions,
-  { tokenOf = headerToken, site = anySite }: { tokenOf?: (req: Request) => string | null; site?: CookieSite } = {},
+  {
+    notices,
+    tokenOf = headerToken,
+    site,
+  }: { notices: SetupNotices; tokenOf?: (req: Request) => string | null; site?: CookieSite & SignerSite },
 ): (req: Request) => void {
   const isExcluded = excludedPaths(options.exclude)
   const trustedOrigins = originsOf(options.trustedOrigins)
-  const signer = tokenSigner(where, options)
+  const signer = tokenSigner(where, options, site)
 
   return (req) => {
     if (isSafeMethod(req.method) || isExcluded(req)) return
     const foreign = foreignBy(req, trustedOrigins)
-    if (foreign) throw refusal(foreign)
-    const cookie = readCsrfCookie(site, req)
+    if (foreign) {
+      const notice = foreignRequest(req)
+      if (notice) notices.tell(notice)
+      throw refusal(foreign)
+    }
+    const cookie = readCsrfCookie(site ?? anySite, req, signer)
     if (!cookie) throw refusal('no_cookie')
     const token = tokenOf(req)
     if (!token) throw refusal('no_token')

@@ -14,6 +14,7 @@ export function excludedPaths(exclude: readonly string[] = []): (req: Request) =
   if (prefixes.length === 0) return () => false
 
   return (req) => {
+    if (!req.app) return false // no request of Express, so that no route of it was chosen
     const path = req.baseUrl + req.path
     if (!isPlain(path)) return false
     const sameCase = req.app.enabled('case sensitive routing') ? (text: string) => text : lowerAscii

@@ -1,15 +1,18 @@
 import type { Request, RequestHandler } from 'express'
-import { CsrfValidationFailedError } from '../../errors'
 import { step } from '../../http/routes'
 import { isObject, refuseUnknownOptions } from '../../options'
-import { refusedOrigin } from '../../setup-notices/login-notices'
+import { hasBearer } from '../credentials'
 import type { GuardContext } from '../guards'
 import { logRefusal, refuse } from '../refusing'
 import { type CsrfGuardOptions, csrfCheck, csrfOptionNames, headerToken } from './csrf-guard'
+import type { TokenSource } from './csrf-token'
+import { tokenSigner } from './token-signer'
 
 /**
  * Makes the CSRF guard of a router. The guard knows the public origin, the trusted origins and the names of the cookies. The guard logs a
- * rejected origin.
+ * rejected origin. Without `secret`, the guard checks the tokens of `whoami` and `auth.csrfToken()`.
+ *
+ * A request with a Bearer header passes, because no browser adds that header by itself. The guard behind rejects a bad token.
  */
 export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestHandler {
   const { settings, logger, notices } = ctx
@@ -19,16 +22,21 @@ export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestH
   const check = csrfCheck(
     'guards.csrf',
     { sessionCookieName, accessCookieName, ...options, trustedOrigins: known },
-    { tokenOf: sentToken, site: ctx },
+    { notices, tokenOf: sentToken, site: ctx },
   )
-  return step(check, (error, req, res, next) => {
-    const { origin } = req.headers
-    const isForeign = error instanceof CsrfValidationFailedError && error.details['reason'] === 'origin'
-    const notice = isForeign && origin !== undefined ? refusedOrigin(origin) : null
-    if (notice) notices.tell(notice)
-    logRefusal(logger, error)
-    refuse(req, res, next, error, ctx)
-  })
+  return step(
+    (req) => (hasBearer(req) ? undefined : check(req)),
+    (error, req, res, next) => {
+      logRefusal(logger, error)
+      refuse(req, res, next, error, ctx)
+    },
+  )
+}
+
+/** Makes the tokens of a router, with the names and attributes of its cookies, under a key of `jwtSecret`. */
+export function siteTokens(ctx: Pick<GuardContext, 'settings' | 'prefix' | 'keys' | 'now'>): TokenSource {
+  const { sessionCookieName, accessCookieName, cookieSecure: secure, cookieSamesite: sameSite } = ctx.settings
+  return { signer: tokenSigner('auth.csrfToken', { sessionCookieName, accessCookieName, secure }, ctx), secure, sameSite, site: ctx }
 }
 
 /**

@@ -1,8 +1,9 @@
 import { createHmac, type KeyObject, randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
+import type { GuardSettings } from '../../config/guard-settings'
 import { ConfigurationError } from '../../errors'
 import { cookieNames } from '../../http/cookies'
-import { deriveKeyList, findKey } from '../../keys'
+import { deriveKeyList, findKey, type Keys } from '../../keys'
 import { csrfBinding, csrfBindingNames } from '../../session/csrf-binding'
 import { findSessionName } from '../current-auth'
 import { checkSecrets, isSameText } from '../shared-secret'
@@ -19,6 +20,14 @@ export interface SignerOptions {
   sessionCookieName?: string
   /** The same name as in the router's settings. Default `access_token`. A request with this cookie has a session. */
   accessCookieName?: string
+}
+
+/** The router, or the guards of `createGuards()`. Without `secret`, their own keys sign the tokens. */
+export interface SignerSite {
+  readonly settings: Pick<GuardSettings, 'cookieSamesite'>
+  /** Null: the guards do not know `jwtSecret`. */
+  readonly keys: Pick<Keys, 'csrf' | 'csrf-binding'> | null
+  readonly now: () => Date
 }
 
 export interface TokenSigner {
@@ -39,8 +48,9 @@ export interface TokenSigner {
  * can be unknown here, because the guard that finds it can run after this check. If a request has no session and no cookie of the library,
  * an attacker gains nothing from the request. The guard then accepts any token with a valid signature. So a request with an expired session
  * gets 401 and not 403.
+ * @returns null without `secret` and without a site: then tokens have no signature
  */
-export function tokenSigner(where: string, options: SignerOptions & { secure?: boolean }): TokenSigner | null {
+export function tokenSigner(where: string, options: SignerOptions & { secure?: boolean }, site?: SignerSite): TokenSigner | null {
   const {
     secret,
     session = findSessionName,
@@ -51,13 +61,12 @@ export function tokenSigner(where: string, options: SignerOptions & { secure?: b
   if (![sessionCookieName, accessCookieName].every((name) => typeof name === 'string' && name !== ''))
     throw new ConfigurationError(`${where}: sessionCookieName and accessCookieName must be the names of cookies, as the router has them.`)
   if (typeof session !== 'function') throw new ConfigurationError(`${where}: session must be a function of a request that returns text.`)
-  if (secret === undefined) {
-    if (options.session) throw new ConfigurationError(`${where}: session binds signed tokens to a session, so pass \`secret\` too.`)
-    return null
-  }
-  const secrets = checkSecrets(`${where}: secret`, secret)
-  const keys = deriveKeyList(secrets, 'csrf')
-  const browser = csrfBinding(deriveKeyList(secrets, 'csrf-binding'), secure)
+  if (secret === undefined && options.session)
+    throw new ConfigurationError(`${where}: session binds signed tokens to a session, so pass \`secret\` too.`)
+  if (secret === undefined && !site) return null
+  const own = secret === undefined ? site : undefined
+  const { csrf: keys, 'csrf-binding': browserKeys } = own ? ownKeys(where, own) : keysOf(checkSecrets(`${where}: secret`, secret))
+  const browser = csrfBinding(browserKeys, secure, { sameSite: own?.settings.cookieSamesite, now: own?.now })
 
   const known: readonly string[] = [...(options.session ? [] : [sessionCookieName, accessCookieName]), ...csrfBindingNames]
   const isBare = (req: Request) => !cookieNames(req).some((name) => known.includes(name))
@@ -85,8 +94,25 @@ export function tokenSigner(where: string, options: SignerOptions & { secure?: b
       return sign(keys[0], random, ofSession, ofBrowser)
     },
     accepts,
-    isUpToDate: (token, req) => accepts(token, req) && (token.split('.')[1] !== '' || !session(req)),
+    isUpToDate: (token, req) =>
+      accepts(token, req) &&
+      (token.split('.')[1] !== '' || !session(req)) &&
+      // A check before the guards knows no session, so there the token has to be of this browser.
+      (!own || read(token, req)?.isOfBrowser === true),
   }
+}
+
+type SignerKeys = NonNullable<SignerSite['keys']>
+
+function keysOf(secrets: readonly string[]): SignerKeys {
+  return { csrf: deriveKeyList(secrets, 'csrf'), 'csrf-binding': deriveKeyList(secrets, 'csrf-binding') }
+}
+
+function ownKeys(where: string, { keys }: SignerSite): SignerKeys {
+  if (keys) return keys
+  throw new ConfigurationError(
+    `${where}: pass \`secret\`, the secret of your csrfToken(). These guards have no jwtSecret, so they cannot check the tokens of the router.`,
+  )
 }
 
 function sign(key: KeyObject, random: string, ofSession: string, ofBrowser: string): string {

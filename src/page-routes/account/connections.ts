@@ -1,6 +1,7 @@
 import type { AuthContext } from '../../context'
 import { queryParameter } from '../../http/query-parameter'
 import { connectionsPage, removeConnectionPage } from '../../pages/account/connections-page'
+import { shownProvider } from '../../pages/provider-marks'
 import { providerName } from '../../pages/provider-name'
 import { listIdentities } from '../../social/identities'
 import type { TextKey } from '../../texts/texts'
@@ -36,8 +37,7 @@ export const connections: AccountPage = {
     const failed = req.method === 'GET' ? queryParameter(req, 'error', 64) : null
     const shown = failed === null ? state : { ...state, problem: reader.text(sentences[failed] ?? 'connections.failed') }
     const connections = [...new Set([...ctx.providers.keys(), ...linked.keys()])].map((key) => ({
-      key,
-      name: providerName(key),
+      ...shownProvider(ctx.providers, key),
       since: linked.get(key)?.createdAt ?? null,
       email: linked.get(key)?.email ?? null,
     }))

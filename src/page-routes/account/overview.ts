@@ -1,3 +1,4 @@
+import type { AuthContext } from '../../context'
 import { type Html, html } from '../../http/html'
 import { verifiedTag } from '../../pages/account/email-page'
 import { type OverviewRow, overviewPage } from '../../pages/account/overview-page'
@@ -35,51 +36,72 @@ interface Row {
   /** Returns true if the row exists. Default: `isThere` of the page. */
   readonly isThere?: AccountPage['isThere']
   readonly label: TextKey
-  value(visit: AccountVisit): Value | Promise<Value>
+  /** Returns the present state. `isEmpty` is true if there is nothing yet that a person could change. */
+  state(visit: AccountVisit): State | Promise<State>
+  /** The text of the link, and its text if there is nothing yet. */
+  readonly actions: readonly [some: TextKey, none?: TextKey]
+}
+
+interface State {
+  readonly value: Value
+  readonly isEmpty?: boolean
 }
 
 const rows: readonly Row[] = [
-  { page: profile, label: 'account.name', value: ({ reader, person }) => person.name ?? reader.text('account.unnamed') },
+  {
+    page: profile,
+    label: 'account.name',
+    state: ({ reader, person: { name } }) => ({ value: name ?? reader.text('account.unnamed'), isEmpty: name === null }),
+    actions: ['account.change', 'account.add'],
+  },
   {
     page: email,
     label: 'account.email',
-    value: ({ ctx, reader, session: { user } }) => html`${user.email} ${verifiedTag(reader, isVerified(ctx, user))}`,
+    state: ({ ctx, reader, session: { user } }) => ({ value: html`${user.email} ${verifiedTag(reader, isVerified(ctx, user))}` }),
+    actions: ['account.change'],
   },
   {
     page: password,
     label: 'field.password',
-    value: ({ reader, session }) => reader.text(hasPassword(session.user) ? 'account.password_set' : 'account.password_none'),
+    state({ reader, session }) {
+      const isSet = hasPassword(session.user)
+      return { value: reader.text(isSet ? 'account.password_set' : 'account.password_none'), isEmpty: !isSet }
+    },
+    actions: ['account.change', 'account.set'],
   },
   {
     page: security,
     isThere: ({ settings }) => settings.passkeysEnabled,
     label: 'passkey.title',
-    value: async ({ ctx, reader, person }) => reader.text('account.count', { count: (await listPasskeys(ctx, person.id)).length }),
+    state: (visit) => count(visit, listPasskeys),
+    actions: ['account.change', 'account.add'],
   },
   {
     page: security,
     isThere: ({ settings }) => settings.mfaEnabled,
     label: 'security.app',
-    value: ({ reader, person }) => reader.text(person.mfaEnabled ? 'security.on' : 'security.off'),
+    state: ({ reader, person: { mfaEnabled } }) => ({
+      value: reader.text(mfaEnabled ? 'security.on' : 'security.off'),
+      isEmpty: !mfaEnabled,
+    }),
+    actions: ['account.change', 'account.turn_on'],
   },
   {
     page: connections,
     label: 'connections.title',
-    value: async ({ ctx, reader, person }) => reader.text('account.count', { count: (await listIdentities(ctx, person.id)).length }),
+    state: (visit) => count(visit, listIdentities),
+    actions: ['account.see', 'account.add'],
   },
-  {
-    page: devices,
-    label: 'devices.title',
-    value: async ({ ctx, reader, person }) => reader.text('account.count', { count: (await listSessions(ctx, person.id)).length }),
-  },
+  { page: devices, label: 'devices.title', state: (visit) => count(visit, listSessions), actions: ['account.see'] },
 ]
 
-async function rowOf(visit: AccountVisit, { page, label, value }: Row): Promise<OverviewRow> {
+async function count({ ctx, reader, person }: AccountVisit, list: (ctx: AuthContext, userId: string) => Promise<readonly unknown[]>) {
+  const { length } = await list(ctx, person.id)
+  return { value: reader.text('account.count', { count: length }), isEmpty: length === 0 }
+}
+
+async function rowOf(visit: AccountVisit, { page, label, state, actions: [some, none = some] }: Row): Promise<OverviewRow> {
   const { reader } = visit
-  return {
-    label: reader.text(label),
-    value: await value(visit),
-    href: reader.href(page.path),
-    action: reader.text(page === devices || page === connections ? 'account.see' : 'account.change'),
-  }
+  const { value, isEmpty = false } = await state(visit)
+  return { label: reader.text(label), value, href: reader.href(page.path), action: reader.text(isEmpty ? none : some) }
 }

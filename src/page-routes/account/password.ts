@@ -1,5 +1,6 @@
 import { hasPasswords } from '../../config/has-passwords'
 import { passwordPage } from '../../pages/account/password-page'
+import { passwordRule } from '../../pages/password-rule'
 import { hasPassword } from '../../passwords/unusable-password'
 import type { AccountPage } from '../account-page'
 import { FormFault, requireFields } from '../form-fault'
@@ -12,10 +13,11 @@ export const password: AccountPage = {
   navigation: 'password.nav',
   passwordField: 'new_password',
   sentences: { UNAUTHORIZED: 'password.wrong' },
+  faultFields: { UNAUTHORIZED: 'current_password' },
   isThere: ({ settings }) => hasPasswords(settings),
   needsFresh: ({ session }) => !hasPassword(session.user),
-  show: ({ reader, session: { user }, formOf }, state) =>
-    passwordPage(reader, state, { hasPassword: hasPassword(user), email: user.email, formOf }),
+  show: ({ ctx, reader, session: { user }, formOf }, state) =>
+    passwordPage(reader, state, { hasPassword: hasPassword(user), email: user.email, rule: passwordRule(ctx, reader), formOf }),
   async post({ ask, session }, fields) {
     const { current_password: currentPassword = '', new_password: newPassword = '', confirm_password: confirmed = '' } = fields
     const isFirst = !hasPassword(session.user)

@@ -27,6 +27,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
   UNAUTHORIZED: 'password.wrong',
   MFA_CODE_INVALID: 'mfa.wrong',
 }
+const faultFields = { MFA_CODE_INVALID: 'code' }
 const isThere = ({ settings }: AuthContext) => settings.mfaEnabled
 
 /** Shows the second factor and the passkeys. A request for the page shows no secret and creates no secret. */
@@ -52,6 +53,7 @@ export const authenticator: AccountPage = {
   path: `${path}/authenticator`,
   title: 'security.app',
   sentences,
+  faultFields,
   isThere,
   // If a person began in a fresh session, the person can finish after the session is no longer fresh.
   needsFresh: (visit, fields) => begunIn(visit, fields) === null,
@@ -86,9 +88,9 @@ async function begin(visit: AccountVisit, code: string) {
 }
 
 function enrolment({ ctx, reader, session, person, formOf }: AccountVisit, begun: PageEnrolment, state = emptyForm) {
-  const { qrSvg } = forAuthenticatorApp(ctx, person.email, begun.secret)
+  const { qrSvg, provisioningUri } = forAuthenticatorApp(ctx, person.email, begun.secret)
   const sealed = hidden('enrolment', sealEnrolment(ctx, session, begun))
-  return enrolmentPage(reader, state, { secret: begun.secret, qrSvg, sealed, formOf })
+  return enrolmentPage(reader, state, { secret: begun.secret, qrSvg, provisioningUri, sealed, formOf })
 }
 
 export const recoveryCodes: AccountPage = {
@@ -96,6 +98,7 @@ export const recoveryCodes: AccountPage = {
   path: `${path}/recovery-codes`,
   title: 'security.codes',
   sentences,
+  faultFields,
   isThere,
   needsFresh: true,
   show: (visit, state) => newCodesPage(visit.reader, state, requireFactor(visit).formOf),
@@ -111,6 +114,7 @@ export const turnOffFactor: AccountPage = {
   path: `${path}/turn-off`,
   title: 'security.off_title',
   sentences,
+  faultFields: { ...faultFields, UNAUTHORIZED: 'password' },
   isThere,
   needsFresh: true,
   show(visit, state) {

@@ -1,11 +1,10 @@
 import { type Html, html } from '../../http/html'
 import { card, form, hidden, linkButton, type Part, problem, time } from '../elements'
 import type { FormState } from '../form-state'
+import type { ShownProvider } from '../provider-marks'
 import type { Reader } from '../reader'
 
-export interface Connection {
-  readonly key: string
-  readonly name: string
+export interface Connection extends ShownProvider {
   /** Null if the provider is not connected. */
   readonly since: Date | null
   readonly email: string | null
@@ -28,13 +27,14 @@ export function connectionsPage(
 }
 
 function row(reader: Reader, connection: Connection, formOf: Part): Html {
-  const { key, name, since, email } = connection
+  const { key, name, mark, since, email } = connection
   const details = since === null ? reader.text('connections.none') : connectedSince(reader, since, email)
   return html`<li class="row"><div><p><strong>${name}</strong></p><p class="hint">${details}</p></div>${
     since === null
       ? form({
           fields: [formOf, hidden('provider', key)],
           button: reader.text('connections.connect', { provider: name }),
+          mark,
           look: 'second',
         })
       : linkButton(

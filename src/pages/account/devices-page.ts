@@ -31,6 +31,15 @@ export function devicesPage(reader: Reader, state: FormState, { devices, formOf 
   )
 }
 
+/** Offers to sign out everywhere else, after a credential was removed. The form posts to the page of the devices. */
+export function endOthersCard(reader: Reader, { action, formOf }: { action: string; formOf: Part }): Html {
+  return card(
+    html`<p class="hint">${reader.text('devices.after_removal')}</p>
+`,
+    form({ action, fields: [formOf, hidden('action', 'others')], button: reader.text('devices.end_everywhere_else'), look: 'danger' }),
+  )
+}
+
 function row(reader: Reader, device: Device, formOf: Part): Html {
   const { id, name, ip, signedInAt, lastSeenAt, method, isCurrent } = device
   return html`<li class="row"><div><p><strong>${name}</strong> ${isCurrent ? html`<span class="tag">${reader.text('devices.current')}</span>` : null}</p>

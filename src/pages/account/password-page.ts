@@ -8,10 +8,12 @@ export interface PasswordView {
   readonly hasPassword: boolean
   /** The address of the account. Password managers store the address with the password. */
   readonly email: string
+  /** The rule of passwords, before the first try. */
+  readonly rule: string
   readonly formOf: Part
 }
 
-export function passwordPage(reader: Reader, state: FormState, { hasPassword, email, formOf }: PasswordView): Html {
+export function passwordPage(reader: Reader, state: FormState, { hasPassword, email, rule, formOf }: PasswordView): Html {
   return card(
     html`<h1>${reader.text(hasPassword ? 'password.title' : 'password.first_title')}</h1>
 <p class="lead">${reader.text(hasPassword ? 'password.lead' : 'password.first_lead')}</p>
@@ -35,6 +37,7 @@ export function passwordPage(reader: Reader, state: FormState, { hasPassword, em
           label: reader.text('password.new'),
           type: 'password',
           autocomplete: 'new-password',
+          hint: rule,
           isFirst: !hasPassword,
         }),
         field(reader, state, {

@@ -58,18 +58,21 @@ export function beginFactorPage(reader: Reader, state: FormState, { isReplacing,
 export interface EnrolmentView {
   readonly secret: string
   readonly qrSvg: string
+  /** The `otpauth:` link, for an app on the same phone. */
+  readonly provisioningUri: string
   /** A hidden field that the form sends back. */
   readonly sealed: Part
   readonly formOf: Part
 }
 
 /** Shows the QR code, the secret as text, and the field for the first code. */
-export function enrolmentPage(reader: Reader, state: FormState, { secret, qrSvg, sealed, formOf }: EnrolmentView): Html {
+export function enrolmentPage(reader: Reader, state: FormState, { secret, qrSvg, provisioningUri, sealed, formOf }: EnrolmentView): Html {
   const picture = `data:image/svg+xml,${qrSvg.replace(/[<>"#%]/g, encodeURIComponent)}`
   return card(
     html`<h1>${reader.text('security.scan_title')}</h1>
 <p class="lead">${reader.text('security.scan_lead')}</p>
 <img class="qr" src="${picture}" alt="${reader.text('security.qr_alt')}" width="208" height="208">
+<p class="phone"><a class="button second" href="${provisioningUri}" referrerpolicy="no-referrer">${reader.text('security.open_app')}</a></p>
 <p class="hint">${reader.text('security.type_key')}</p>
 <p class="key">${inGroups(secret)}</p>
 `,
@@ -87,8 +90,9 @@ export function recoveryCodesPage(reader: Reader, codes: readonly string[], { is
 <p class="notice" role="status">${reader.text(isNewFactor ? 'security.factor_on' : 'security.codes_made')}</p>
 <p class="lead">${reader.text('security.codes_lead')}</p>
 <ul class="codes">${codes.map((code) => html`<li>${code}</li>`)}</ul>
-<p><a href="${file}" download="recovery-codes.txt">${reader.text('security.download')}</a></p>
-<button type="button" class="second" data-print hidden>${reader.text('security.print')}</button>
+<div class="links"><button type="button" class="plain" data-copy=".codes" data-copied="${reader.text('security.copied')}" hidden>${reader.text('security.copy')}</button>
+<a href="${file}" download="recovery-codes.txt">${reader.text('security.download')}</a>
+<button type="button" class="plain" data-print hidden>${reader.text('security.print')}</button></div>
 `,
     linkButton(reader.href('/account/security'), reader.text('security.kept')),
   )

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { ServiceUnavailableError } from '../../errors'
+import { quietly } from '../../logger'
 import { rolledBack } from './driver-errors'
 
 /**
@@ -90,6 +91,7 @@ function runOne(effect: () => void, trx: Knex.Transaction): void {
   try {
     effect()
   } catch (error) {
-    trx.client.logger.error(`doorward: an effect after the commit failed (${error instanceof Error ? error.name : typeof error})`)
+    const name = error instanceof Error ? error.name : typeof error
+    quietly(() => trx.client.logger.error(`doorward: an effect after the commit failed (${name})`))
   }
 }

@@ -108,9 +108,13 @@ export function fromColumn(kind: ColumnKind, value: unknown): unknown {
   }
 }
 
-// MariaDB returns a BIT(1) as a byte.
+// MariaDB returns a BIT(1) as a byte. A host's type parsers may leave PostgreSQL's own text.
 function toBoolean(value: unknown): boolean {
-  return value === true || Number(Buffer.isBuffer(value) ? value[0] : value) === 1
+  if (typeof value === 'boolean') return value // of PostgreSQL's driver: every request reads some
+  const text = String(Buffer.isBuffer(value) && value.length === 1 ? value[0] : value)
+  if (/^(true|t|1)$/.test(text)) return true
+  if (/^(false|f|0)$/.test(text)) return false
+  throw new Error('A flag in the database cannot be read')
 }
 
 const NUMBER = /^-?\d+$/
@@ -118,8 +122,7 @@ const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
 
 // Accepts a Date, a number, a number as text, or a date as text. A text without a time zone is in UTC.
 function toInstant(value: unknown): Date {
-  if (value instanceof Date) return value
-  const instant = Number.isInteger(value) ? new Date(value as number) : fromText(String(value))
+  const instant = value instanceof Date ? value : Number.isInteger(value) ? new Date(value as number) : fromText(String(value))
   // An invalid date is an error, because it would never compare as expired.
   if (Number.isNaN(instant.getTime())) throw new Error('A date in the database cannot be read')
   return instant

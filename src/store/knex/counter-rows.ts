@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
-import { poolConnection } from './connection'
-import { deleteUpTo } from './delete-up-to'
-import type { Dialect } from './dialect'
+import type { PurgeRun } from '../auth-store'
+import { type Connection, poolConnection } from './connection'
 import { dialectOf } from './dialect-of'
-import type { Queryable } from './queryable'
+import { whereLater } from './next-ended'
+import type { Queryable, Row } from './queryable'
 
 /** The knex instance that the host made. Layers above the store only pass the instance on. */
 export type HostKnex = Knex
@@ -21,8 +21,12 @@ export interface CounterRows {
    */
   countDown(key: string): Promise<void>
   remove(key: string): Promise<void>
-  /** Deletes windows that ended before `instant`, at most `most` of them. */
-  removeEnded(instant: number, most: number): Promise<void>
+  /** Deletes windows that ended before `instant`, at most `most` of them. Returns how many. */
+  removeEnded(instant: number, most: number, run?: PurgeRun): Promise<number>
+  /** Moves the end of a window, if it is still `from`. Returns true if the end was moved. */
+  moveEnd(key: string, from: number, to: number): Promise<boolean>
+  /** Returns the end of the key's window. Null: the key has no row. */
+  endOf(key: string): Promise<number | null>
 }
 
 export interface Counted {
@@ -39,7 +43,8 @@ const [KEY, COUNT, ENDS_AT] = ['counter_key', 'count', 'ends_at']
  */
 export function bindCounterRows(knex: HostKnex): CounterRows {
   const dialect = dialectOf(knex)
-  const { statement } = poolConnection(knex, dialect)
+  const connection = poolConnection(knex, dialect)
+  const { statement } = connection
   const countUp = dialect.returning ? countUpReturning : countUpPacked
   return {
     countUp: (key, endsAt, now) => statement('counters.countUp', (db) => countUp(db, key, endsAt, now)),
@@ -61,8 +66,26 @@ export function bindCounterRows(knex: HostKnex): CounterRows {
       )
     },
 
-    async removeEnded(instant, most) {
-      await statement('counters.removeEnded', (db) => removeEnded(db, dialect, instant, most))
+    removeEnded: (instant, most, run) => removeEnded(connection, instant, most, run),
+
+    async moveEnd(key, from, to) {
+      const where = { [KEY]: key, [ENDS_AT]: from }
+      return (
+        (await statement<number>('counters.moveEnd', (db) =>
+          db(TABLE)
+            .where(where)
+            .update({ [ENDS_AT]: to }),
+        )) === 1
+      )
+    },
+
+    async endOf(key) {
+      const [row] = await statement<Row[]>('counters.endOf', (db) =>
+        db(TABLE)
+          .where({ [KEY]: key })
+          .select(`${ENDS_AT} as ends`),
+      )
+      return row ? Number(row['ends']) : null
     },
   }
 }
@@ -109,15 +132,19 @@ async function countUpPacked(db: Queryable, key: string, endsAt: number, now: nu
   return { count: Math.floor(answer / YEAR), secondsLeft: answer % YEAR }
 }
 
-/**
- * Deletes ended windows. The statement repeats the condition on `ends_at` outside of the subquery. So a row stays if another request began
- * a new window in it meanwhile.
- */
-function removeEnded(db: Queryable, { name }: Dialect, instant: number, most: number): PromiseLike<number> {
-  const ended = db(TABLE).where(ENDS_AT, '<', instant)
-  if (name === 'mysql') return deleteUpTo(db, ended, most)
-  const keys = db(TABLE).where(ENDS_AT, '<', instant).orderBy(ENDS_AT).limit(most).select(KEY)
-  return ended.whereIn(KEY, keys).delete()
+/** Deletes ended windows, as `deleteExpired` deletes rows. A row stays if another request began a new window in it meanwhile. */
+async function removeEnded({ dialect, statement }: Connection, instant: number, most: number, run: PurgeRun = {}): Promise<number> {
+  const position = run.position as { ends: number; ended: string } | undefined // only this function writes it
+  const rows = await statement<Row[]>('counters.removeEnded', (db) => {
+    const query = db(TABLE).where(ENDS_AT, '<', instant)
+    if (position) whereLater(query, dialect, [ENDS_AT, position.ends], [KEY, position.ended])
+    return query.orderBy([ENDS_AT, KEY]).limit(most).select(`${KEY} as ended`, `${ENDS_AT} as ends`)
+  })
+  run.isOver = rows.length < most
+  if (rows.length === 0) return 0
+  run.position = rows.at(-1)
+  const keys = rows.map((row) => String(row['ended']))
+  return statement<number>('counters.removeEnded', (db) => db(TABLE).where(ENDS_AT, '<', instant).whereIn(KEY, keys).delete())
 }
 
 function secondsBetween(now: number, endsAt: number): number {

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import type { AuthStore } from '../auth-store'
 import { checkedTablesOf } from './knex-store'
 
@@ -9,6 +10,36 @@ export interface DatabaseFacts {
   readonly poolMax: number
   /** Returns the time by the database's clock. */
   now(): Promise<Date>
+}
+
+/** Where the accounts of a store are. */
+export interface UsersPlace {
+  readonly knex: Knex
+  readonly table: string
+  /** The name or the file of the database. Null: unknown, for example because a function makes the connection. */
+  readonly database: string | null
+}
+
+/** Returns where the accounts of a store are. Null: the store is an adapter of the host. */
+export function usersPlace(store: AuthStore): UsersPlace | null {
+  const checked = checkedTablesOf(store)
+  if (!checked) return null
+  const { connection } = checked.knex.client.config
+  const url = typeof connection === 'string' ? connection : Object(connection).connectionString
+  const { filename, database } = Object(connection)
+  const named: unknown = filename ?? database ?? (typeof url === 'string' ? url.split('?')[0]?.split('/').at(-1) : null)
+  return {
+    knex: checked.knex,
+    table: checked.tables.users.name,
+    database: typeof named === 'string' && named !== '' ? named : null,
+  }
+}
+
+/** Returns true if the stores cannot have the same accounts. A database can have several addresses, so only its name counts. */
+export function areOtherUsers(one: UsersPlace, other: UsersPlace): boolean {
+  if (one.knex === other.knex) return one.table !== other.table
+  if (one.database === null || other.database === null) return false
+  return one.database !== other.database || one.table !== other.table || one.database === ':memory:'
 }
 
 const knexPoolMax = 10

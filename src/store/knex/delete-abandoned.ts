@@ -1,112 +1,122 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import type { AbandonedAccounts, Expired } from '../auth-store'
 import type { Connection } from './connection'
 import type { HostTables, Tables } from './default-tables'
-import { holdUser } from './hold-user'
+import { holdUsers } from './hold-user'
+import { nextEnded } from './next-ended'
 import type { Queryable } from './queryable'
+
+const verb = 'users.deleteAbandoned'
 
 /** The error codes of the three databases if another table refers to the row. */
 const heldByForeignKey = /^(23503|ER_ROW_IS_REFERENCED(_2)?|SQLITE_CONSTRAINT_(FOREIGNKEY|TRIGGER))$/
 
+/** The store's tables, and the time by which the newest activation link of an account must have expired. */
+interface Search {
+  readonly tables: Tables
+  readonly hostTables: HostTables
+  readonly before: Date
+}
+
 /**
- * Deletes the abandoned accounts, each in its own transaction. So if a host's table refers to one account, the other accounts are still
- * deleted.
+ * Deletes the abandoned accounts. Walks along the expired activation links, because a search of the pending accounts would read all of
+ * them for each batch. With `run`, a call reads one batch of links, which can belong to fewer accounts.
  */
 export async function deleteAbandoned(
   connection: Connection,
   tables: Tables,
   hostTables: HostTables,
-  expired: Expired,
+  { before, most, run }: Expired,
 ): Promise<AbandonedAccounts> {
-  const { users } = tables
-  if (!users.fields.has('activatedAt')) return { deleted: 0, held: 0 }
-  const rows = await connection.statement('users.deleteAbandoned', (db) => abandoned(db, tables, expired.before).limit(expired.most))
+  const { users, userTokens } = tables
+  const state = run ?? {}
   const result = { deleted: 0, held: 0 }
-  for (const row of rows) {
-    const id = users.read(row, 'id')
-    const outcome = await removeOrLeave(connection, tables, hostTables, id, expired.before)
-    if (outcome !== 'gone on') result[outcome] += 1
-  }
+  if (!users.fields.has('activatedAt')) return result
+  const end = userTokens.value('expiresAt', before)
+  const where = (query: Knex.QueryBuilder) =>
+    query.where(userTokens.where({ purpose: 'ACTIVATION' })).where(userTokens.column('expiresAt'), '<=', end)
+  do {
+    const batch = { most: most - result.deleted - result.held, run: state }
+    const links = await nextEnded(connection, verb, userTokens, 'expiresAt', batch, { where, fields: ['id', 'userId'] })
+    const owners = [...new Set(links.map((link) => userTokens.read(link, 'userId')))]
+    const search = { tables, hostTables, before }
+    const { deleted, held } = await removeOrLeave(connection, search, await abandonedAmong(connection, search, owners))
+    result.deleted += deleted
+    result.held += held
+  } while (!run && !state.isOver && result.deleted + result.held < most)
   return result
 }
 
-/** Selects pending accounts whose newest activation link expired by `before`. */
-function abandoned(db: Queryable, { users, userTokens }: Tables, before: Date): Knex.QueryBuilder {
-  const end = [userTokens.column('expiresAt'), userTokens.value('expiresAt', before)] as const
-  const links = () => db(userTokens.name).where(userTokens.where({ purpose: 'ACTIVATION' }))
-  const query = db(users.name)
-    .where(users.where({ isActive: false, activatedAt: null }))
-    .whereIn(users.column('id'), links().where(end[0], '<=', end[1]).select(userTokens.column('userId')))
-    .whereNotIn(users.column('id'), links().where(end[0], '>', end[1]).select(userTokens.column('userId')))
-    .select([...users.select(['id'])])
-  return users.fields.has('lastLoginAt') ? query.whereNull(users.column('lastLoginAt')) : query
+/** Returns which of the accounts are pending, and have no activation link that expired later than `before`. */
+async function abandonedAmong(connection: Connection, { tables, before }: Search, ids: readonly string[]) {
+  const { users, userTokens } = tables
+  if (ids.length === 0) return []
+  const later = (db: Queryable) =>
+    ofUsers(db(userTokens.name), tables, userTokens.column('userId'), ids)
+      .where(userTokens.where({ purpose: 'ACTIVATION' }))
+      .where(userTokens.column('expiresAt'), '>', userTokens.value('expiresAt', before))
+      .select(userTokens.column('userId'))
+  const rows = await connection.statement(verb, (db) => {
+    const query = ofUsers(db(users.name), tables, users.column('id'), ids)
+      .where(users.where({ isActive: false, activatedAt: null }))
+      .whereNotIn(users.column('id'), later(db))
+      .select([...users.select(['id'])])
+    return users.fields.has('lastLoginAt') ? query.whereNull(users.column('lastLoginAt')) : query
+  })
+  return rows.map((row: Record<string, unknown>) => users.read(row, 'id'))
 }
 
-async function removeOrLeave(
-  connection: Connection,
-  tables: Tables,
-  hostTables: HostTables,
-  id: string,
-  before: Date,
-): Promise<'deleted' | 'held' | 'gone on'> {
+/** Deletes the accounts in one transaction. If a row of another table refers to one of them, searches it by halves and leaves it. */
+async function removeOrLeave(connection: Connection, search: Search, ids: readonly string[]): Promise<AbandonedAccounts> {
+  if (ids.length === 0) return { deleted: 0, held: 0 }
   try {
-    return (await connection.unit((inside) => remove(inside, tables, hostTables, id, before))) ? 'deleted' : 'gone on'
+    return { deleted: await connection.unit((inside) => remove(inside, search, ids)), held: 0 }
   } catch (error) {
     const code: unknown = error instanceof Error && 'code' in error ? error.code : null
     if (typeof code !== 'string' || !heldByForeignKey.test(code)) throw error
-    // Deletes the account's expired activation links, so that a later call does not select the account again.
-    const { userTokens } = tables
-    await connection.statement('users.deleteAbandoned', (db) =>
-      db(userTokens.name)
-        .where(userTokens.where({ userId: id, purpose: 'ACTIVATION' }))
-        .where(userTokens.column('expiresAt'), '<=', userTokens.value('expiresAt', before))
-        .delete(),
-    )
-    return 'held'
+    const middle = Math.ceil(ids.length / 2)
+    if (middle === ids.length) return leave(connection, search, ids)
+    const one = await removeOrLeave(connection, search, ids.slice(0, middle))
+    const other = await removeOrLeave(connection, search, ids.slice(middle))
+    return { deleted: one.deleted + other.deleted, held: one.held + other.held }
   }
 }
 
+/** Deletes the accounts' expired activation links, so that a later call does not find the accounts again. */
+async function leave(connection: Connection, { tables, before }: Search, ids: readonly string[]) {
+  const { userTokens } = tables
+  await connection.statement(verb, (db) =>
+    ofUsers(db(userTokens.name), tables, userTokens.column('userId'), ids)
+      .where(userTokens.where({ purpose: 'ACTIVATION' }))
+      .where(userTokens.column('expiresAt'), '<=', userTokens.value('expiresAt', before))
+      .delete(),
+  )
+  return { deleted: 0, held: ids.length }
+}
+
 /**
- * Deletes one account. First locks the user's row and checks the account again, because the owner may have activated the account or signed
+ * Deletes accounts. First locks the users' rows and checks the accounts again, because an owner may have activated the account or signed
  * up again meanwhile.
  */
-async function remove(connection: Connection, tables: Tables, hostTables: HostTables, id: string, before: Date): Promise<boolean> {
-  const { users, identities, userTokens, recoveryCodes, sessions } = tables
-  const verb = 'users.deleteAbandoned'
-  await connection.statement(verb, (db) => holdUser(db, connection.dialect, users, { id }))
-  const still = await connection.statement(verb, (db) => abandoned(db, tables, before).where(users.where({ id })))
-  if (still.length === 0) return false
-  const deletions: readonly ((db: Queryable) => PromiseLike<number>)[] = [
-    (db) =>
-      db(userTokens.name)
-        .where(userTokens.where({ userId: id }))
-        .delete(),
-    ...(hostTables.identities === false
-      ? []
-      : [
-          (db: Queryable) =>
-            db(identities.name)
-              .where(identities.where({ userId: id }))
-              .delete(),
-        ]),
-    ...(hostTables.recoveryCodes === false
-      ? []
-      : [
-          (db: Queryable) =>
-            db(recoveryCodes.name)
-              .where(recoveryCodes.where({ userId: id }))
-              .delete(),
-        ]),
-    ...(hostTables.sessions === false
-      ? []
-      : [
-          (db: Queryable) =>
-            db(sessions.name)
-              .where(sessions.where({ userId: id }))
-              .delete(),
-        ]),
-    (db) => db(users.name).where(users.where({ id })).delete(),
-  ]
-  for (const deletion of deletions) await connection.statement(verb, deletion)
-  return true
+async function remove(connection: Connection, search: Search, ids: readonly string[]): Promise<number> {
+  const { tables, hostTables } = search
+  const { users, userTokens } = tables
+  await connection.statement(verb, (db) =>
+    holdUsers(db, connection.dialect, users, (query) => ofUsers(query, tables, users.column('id'), ids)),
+  )
+  const still = await abandonedAmong(connection, search, ids)
+  if (still.length === 0) return 0
+  const optional = (['identities', 'recoveryCodes', 'sessions'] as const).filter((name) => hostTables[name] !== false)
+  for (const table of [userTokens, ...optional.map((name) => tables[name])]) {
+    await nextTurn()
+    await connection.statement(verb, (db) => ofUsers(db(table.name), tables, table.column('userId'), still).delete())
+  }
+  await nextTurn()
+  return connection.statement<number>(verb, (db) => ofUsers(db(users.name), tables, users.column('id'), still).delete())
+}
+
+/** Adds the condition that a key of the users table, or a reference to it, is one of the ids. */
+function ofUsers(query: Knex.QueryBuilder, { users }: Tables, column: string, ids: readonly string[]): Knex.QueryBuilder {
+  return query.whereIn(column, ids.map((id) => users.value('id', id)) as string[]) // the keys may have any type that knex can bind
 }

@@ -17,7 +17,8 @@ export const postgresql: Dialect = {
   types: { id: 'uuid', bigint: 'bigint', text: 'text', boolean: 'boolean', instant: 'timestamptz(3)' },
   // The instant is text in UTC, because the driver would write local time with an offset. The local time and the offset can disagree.
   instantToColumn: (instant) => instant.toISOString(),
-  instantExpression: null,
+  // JSON always has the ISO form, whatever DateStyle and the driver's type parsers are. The driver reads another DateStyle as null.
+  instantExpression: "to_json(??) #>> '{}'",
   integerKeyExpression: null,
   insertFree,
   run: runPrepared,

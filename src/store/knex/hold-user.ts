@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import type { UserRecord } from '../auth-store'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
@@ -8,7 +9,17 @@ import type { Row, Table } from './table'
  * no value locks the file. So the transaction never has to turn a read lock into a write lock.
  */
 export async function holdUser(db: Queryable, dialect: Dialect, users: Table<UserRecord>, wanted: Partial<UserRecord>): Promise<Row[]> {
-  const query = db(users.name).where(users.where(wanted))
+  return holdUsers(db, dialect, users, (query) => query.where(users.where(wanted)))
+}
+
+/** Like `holdUser`, for every user that a condition matches. */
+export async function holdUsers(
+  db: Queryable,
+  dialect: Dialect,
+  users: Table<UserRecord>,
+  condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder,
+): Promise<Row[]> {
+  const query = condition(db(users.name))
   if (dialect.rowLocks) return query.select([...users.selection]).forUpdate()
   const column = touchedColumn(users)
   return query.update({ [column]: db.ref(column) }).returning([...users.selection])

@@ -1,7 +1,7 @@
 import { ConfigurationError, ValidationError } from '../../errors'
 import type { HostFieldRules, HostFields } from '../auth-store'
 import { canHold, fromColumn } from './column-values'
-import type { Row, Values } from './table'
+import { type Row, unreadableColumn, type Values } from './table'
 import { isName } from './table-options'
 
 /** One column of your own in the users table. */
@@ -45,10 +45,16 @@ interface BoundField {
  * Binds the host's fields to their columns.
  * @param table the table's name, which qualifies the columns
  * @param mapped the columns that hold doorward's own fields
+ * @param adminColumn the column of `isAdmin`, which may also be a field
  */
-export function bindHostFields(map: HostFieldMap, table: string, mapped: ReadonlyMap<string, string>): BoundHostFields {
+export function bindHostFields(
+  map: HostFieldMap,
+  table: string,
+  mapped: ReadonlyMap<string, string>,
+  adminColumn: string | null,
+): BoundHostFields {
   const fields = Object.entries(map).map(([name, option], index) => boundField(name, completed(option), index))
-  refuseSharedColumns(fields, mapped)
+  refuseSharedColumns(fields, mapped, ({ name, column }) => column === adminColumn && completed(map[name] ?? '').readOnly === true)
   const byName = new Map(fields.map((field) => [field.name, field]))
   return {
     rules: new Map(Object.entries(map).map(([name, option]) => [name, rulesOf(completed(option))])),
@@ -83,8 +89,13 @@ function letters(index: number): string {
   return (rest > 0 ? letters(rest - 1) : '') + String.fromCharCode(97 + (index % 26))
 }
 
-function readValue({ isBoolean }: BoundField, value: unknown): unknown {
-  return isBoolean ? fromColumn('boolean', value) : (value ?? null)
+function readValue({ isBoolean, column }: BoundField, value: unknown): unknown {
+  if (!isBoolean) return value ?? null
+  try {
+    return fromColumn('boolean', value)
+  } catch (error) {
+    throw unreadableColumn(column, error)
+  }
 }
 
 /**
@@ -97,12 +108,25 @@ export function isSingleValue(value: unknown): boolean {
   return typeof value === 'boolean' || canHold('text', value) || canHold('native', value)
 }
 
-/** @throws ConfigurationError if two fields use one column */
-function refuseSharedColumns(fields: readonly BoundField[], mapped: ReadonlyMap<string, string>): void {
+/**
+ * A host's code may write the column of `isAdmin` as a field too. The field must be `readOnly`, or a person could make himself administrator.
+ * @throws ConfigurationError if two fields use one column
+ */
+function refuseSharedColumns(
+  fields: readonly BoundField[],
+  mapped: ReadonlyMap<string, string>,
+  mayBeAdminColumn: (field: BoundField) => boolean,
+): void {
   const owners = new Map(mapped)
-  for (const { name, column } of fields) {
+  for (const field of fields) {
+    const { name, column } = field
     const owner = owners.get(column.toLowerCase())
-    if (owner) throw refusal(`.${name}: the column ${column} is already the column of ${owner}; a column can have only one field.`)
+    if (owner === 'isAdmin' && !mayBeAdminColumn(field))
+      throw refusal(
+        `.${name}: the column ${column} decides who is an administrator, so the field must have the same spelling and readOnly: true.`,
+      )
+    if (owner && owner !== 'isAdmin')
+      throw refusal(`.${name}: the column ${column} is already the column of ${owner}; a column can have only one field.`)
     owners.set(column.toLowerCase(), `fields.${name}`)
   }
 }

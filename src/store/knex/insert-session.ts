@@ -3,6 +3,7 @@ import type { SessionRecord } from '../auth-store'
 import { compiledFor, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { deleteExpired } from './delete-expired'
 import type { Queryable, Row } from './queryable'
 
 export async function insertSession(connection: Connection, tables: Tables, session: SessionRecord): Promise<void> {
@@ -64,8 +65,23 @@ function othersOf(db: Queryable, { sessions }: Tables, { id, userId, createdAt }
     .whereNot(sessions.where({ id }))
 }
 
+/** Revokes sessions beyond `most`. If there were any, deletes sessions of the user that ended earlier, so that their number stays bounded. */
+async function endUnused(connection: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
+  const revoked = await revokeUnused(connection, tables, session, most)
+  if (revoked === 0) return 0
+  const { sessions } = tables
+  const before = new Date(session.createdAt.getTime() - 1) // the sessions that this login revoked stay for their owner to see
+  await deleteExpired(connection, 'sessions.insertWithin', sessions, 'expiresAt', { before, most: mostDeleted }, (query) =>
+    query.where(sessions.where({ userId: session.userId })),
+  )
+  return revoked
+}
+
+/** Bounds the duration of the login. */
+const mostDeleted = 500
+
 /** Revokes the longest unused sessions beyond `most`. MySQL has no LIMIT in a subquery of IN, so on MySQL the store first reads the ids. */
-async function endUnused({ statement, dialect }: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
+async function revokeUnused({ statement, dialect }: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
   const { sessions } = tables
   const id = sessions.column('id')
   const newestFirst = (['lastSeenAt', 'createdAt', 'id'] as const).map((field) => ({ column: sessions.column(field), order: 'desc' }))

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
+import { quietly } from '../../logger'
 import type { AuthStore, EmailLoginRecord, IdentityRecord, PasskeyRecord, RecoveryCodeRecord, SessionRecord } from '../auth-store'
 import { afterCommitOf, refuseEnded } from './after-commit'
 import type { CheckedTables } from './check/check-store-tables'
@@ -119,8 +120,10 @@ export function isKnexStore(store: AuthStore): boolean {
 function warnOfSeveralWriters({ client }: Knex, { name }: Dialect): void {
   const { config }: Knex.Client = client
   if (name === 'sqlite' && (config.pool?.max ?? 1) > 1)
-    client.logger.warn(
-      'doorward: give knex `pool: { min: 1, max: 1 }` for SQLite. With more connections, two transactions at once stop the whole process for up to five seconds.',
+    quietly(() =>
+      client.logger.warn(
+        'doorward: give knex `pool: { min: 1, max: 1 }` for SQLite. With more connections, two transactions at once stop the whole process for up to five seconds.',
+      ),
     )
 }
 

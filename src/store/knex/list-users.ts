@@ -3,7 +3,7 @@ import { ValidationError } from '../../errors'
 import type { UserListing, UserPage, UserRecord } from '../auth-store'
 import { meetsFilter } from '../meets-filter'
 import type { Connection } from './connection'
-import type { Dialect } from './dialect'
+import { whereLater } from './next-ended'
 import type { Row, Selected, Table } from './table'
 import type { UsersTable } from './users-table'
 import { whereFilter } from './where-filter'
@@ -20,7 +20,7 @@ export async function listUsers(connection: Connection, users: UsersTable, { fil
   const found = await connection.statement<Row[]>('users.list', (db) => {
     const query = db(users.name)
     for (const filter of filters) whereFilter(query, users, dialect, filter)
-    if (last) whereLater(query, users, dialect, last)
+    if (last) whereLater(query, dialect, [users.column('createdAt'), last.createdAt], [users.column('id'), last.id])
     return byAge(users, query.select(isIdsFirst ? users.select(['id']) : whole)).limit(limit + 1) // one more shows whether there is a next page
   })
   const rows = isIdsFirst ? await wholeRows(connection, users, whole, found) : found
@@ -56,7 +56,7 @@ function byAge(users: UsersTable, query: Knex.QueryBuilder): Knex.QueryBuilder {
  */
 interface Position {
   createdAt: string | number
-  id: string
+  id: Knex.Value
 }
 
 function asText(users: Table<UserRecord>, row: Row): string {
@@ -67,7 +67,7 @@ function asText(users: Table<UserRecord>, row: Row): string {
 function positionOf(users: Table<UserRecord>, after: string): Position {
   const [createdAt, id] = parsed(after)
   const isAge = typeof createdAt === 'number' || typeof createdAt === 'string'
-  if (isAge && typeof id === 'string' && users.match({ id })) return { createdAt, id }
+  if (isAge && typeof id === 'string' && users.match({ id })) return { createdAt, id: users.value('id', id) as Knex.Value } // an id is never null
   throw new ValidationError({ details: { errors: [{ path: 'after', rule: 'unstorable' }] } })
 }
 
@@ -78,10 +78,4 @@ function parsed(after: string): unknown[] {
   } catch {
     return [] // `positionOf` refuses the empty list, like every text that is not a position
   }
-}
-
-function whereLater(query: Knex.QueryBuilder, users: Table<UserRecord>, dialect: Dialect, last: Position): void {
-  const [age, key, id] = [users.column('createdAt'), users.column('id'), users.value('id', last.id) as Knex.Value] // an id is never null
-  if (dialect.comparesRows) query.whereRaw('(??, ??) > (?, ?)', [age, key, last.createdAt, id])
-  else query.where((later) => later.where(age, '>', last.createdAt).orWhere((twin) => twin.where(age, last.createdAt).where(key, '>', id)))
 }

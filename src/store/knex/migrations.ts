@@ -1,11 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import type { AuthStore } from '../auth-store'
 import type { CheckedTables } from './check/check-store-tables'
-import { databaseName } from './database-name'
+import { poolConnection } from './connection'
 import { checkedTablesOf } from './knex-store'
-import { addedIndexes, conditionOf, createAuthTables, narrowedColumns, ownTables, statements, usersOf, withoutReplaced } from './schema'
+import { conditionOf, createAuthTables, statements, usersOf } from './schema'
 import { VERSIONS } from './schema-versions'
 import type { Version } from './version'
+import { addedIndexes, narrowedColumns, ownTables, pendingVersions, withoutReplaced } from './version-state'
 
 /** A version of the schema. doorward reads the state from the tables themselves, because a host can make the tables in several ways. */
 export interface MigrationState {
@@ -13,40 +15,103 @@ export interface MigrationState {
   readonly state: 'done' | 'pending'
 }
 
+export interface MigrationRun {
+  /** The versions that were pending. */
+  readonly done: readonly string[]
+  /** True if the run took over a lock that another run had left. */
+  readonly tookLock: boolean
+}
+
 /** Updates the tables of a store to the newest version. */
 export interface Migrations {
   status(): Promise<MigrationState[]>
   /**
-   * Makes the missing tables and indexes, narrows columns, and moves rows. Records every version in knex's migrations table `table`.
-   * @returns the versions that were pending
+   * Makes the missing tables and indexes, narrows columns, and moves rows. Records every version in knex's migrations table `table`. If
+   * nothing is missing, writes nothing and makes no migrations table. Waits for another run that holds knex's lock of `table`.
    */
-  up(table: string): Promise<string[]>
+  up(table: string): Promise<MigrationRun>
   /** Returns the SQL of the pending versions. If a version also moves rows, a comment says so. */
   sql(): Promise<string[]>
 }
 
-/** Returns the migrations of a knex store. Null: the store is an adapter of the host. */
-export function migrationsOf(store: AuthStore): Migrations | null {
+/**
+ * Returns the migrations of a knex store. Null: the store is an adapter of the host.
+ * @param second waits a second
+ */
+export function migrationsOf(store: AuthStore, second: () => Promise<unknown> = () => sleep(1_000)): Migrations | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
   const { knex, hostTables } = checked
-  const pending = async () => {
-    const states = await Promise.all(VERSIONS.map(async (version) => ({ version, isDone: await isDone(checked, version) })))
-    return states.flatMap(({ version, isDone }) => (isDone ? [] : [version]))
-  }
   return {
     async status() {
-      const missing = await pending()
+      const missing = await pendingVersions(checked)
       return VERSIONS.map((version) => ({ name: version.name, state: missing.includes(version) ? 'pending' : 'done' }))
     },
     async up(tableName) {
-      const missing = await pending()
+      if ((await pendingVersions(checked)).length === 0 && (await isRecorded(knex, tableName))) return { done: [], tookLock: false }
+      const tookLock = await awaitLock(knex, tableName, second)
+      const missing = await pendingVersions(checked)
       await createAuthTables(knex, hostTables)
+      await makeRecord(checked, tableName)
       await knex.migrate.latest({ migrationSource: recordsAlone, tableName })
-      return missing.map(({ name }) => name)
+      return { done: missing.map(({ name }) => name), tookLock }
     },
-    sql: async () => (await Promise.all((await pending()).map((version) => sqlOf(checked, version)))).flat(),
+    sql: async () => (await Promise.all((await pendingVersions(checked)).map((version) => sqlOf(checked, version)))).flat(),
   }
+}
+
+/** Returns true if the migrations table needs no more rows. A missing table needs none, because only a run that makes tables records them. */
+async function isRecorded(knex: Knex, tableName: string): Promise<boolean> {
+  if (!(await knex.schema.hasTable(tableName))) return true
+  const recorded: unknown[] = await knex(tableName).pluck('name')
+  return VERSIONS.every(({ name }) => recorded.includes(name))
+}
+
+const mostSeconds = 60
+
+/**
+ * Waits until no run holds knex's lock. Knex does not store when a run took its lock, so after a minute in which no migration was recorded
+ * the run counts as killed.
+ * @returns true if this call removed the lock
+ */
+async function awaitLock(knex: Knex, tableName: string, second: () => Promise<unknown>): Promise<boolean> {
+  if (!(await knex.schema.hasTable(lockOf(tableName)))) return false
+  let last = -1
+  for (let seconds = 0; seconds < mostSeconds; seconds++) {
+    if ((await knex(lockOf(tableName)).where({ is_locked: 1 }).select(knex.raw('1'))).length === 0) return false
+    const recorded = (await knex(tableName).pluck('name')).length
+    if (recorded !== last) seconds = 0
+    last = recorded
+    await second()
+  }
+  await knex.migrate.forceFreeMigrationsLock({ tableName })
+  return true
+}
+
+function lockOf(tableName: string): string {
+  return `${tableName}_lock`
+}
+
+/** Makes the two tables in which knex records migrations, one process at a time, because knex fails if two processes make them at once. */
+function makeRecord({ knex, dialect }: CheckedTables, tableName: string): Promise<void> {
+  const lock = dialect.withSchemaLock ?? ((_db, work) => work())
+  return poolConnection(knex, dialect).together('migrate', (db) => lock(db, () => makeRecordTables(db as Knex, tableName))) // the whole knex
+}
+
+async function makeRecordTables(db: Knex, tableName: string): Promise<void> {
+  if (!(await db.schema.hasTable(tableName)))
+    await db.schema.createTable(tableName, (table) => {
+      table.increments()
+      table.string('name')
+      table.integer('batch')
+      table.timestamp('migration_time')
+    })
+  if (!(await db.schema.hasTable(lockOf(tableName))))
+    await db.schema.createTable(lockOf(tableName), (table) => {
+      table.increments('index').primary()
+      table.integer('is_locked')
+    })
+  if (!(await db(lockOf(tableName)).first('is_locked'))) await db(lockOf(tableName)).insert({ is_locked: 0 })
 }
 
 /** The source for a run of knex that only records the names of the versions in knex's migrations table. The tables exist already. */
@@ -56,25 +121,15 @@ const recordsAlone: Knex.MigrationSource<Version> = {
   getMigration: async () => ({ up: async () => {}, down: async () => {} }),
 }
 
-async function isDone({ knex, dialect, hostTables }: CheckedTables, version: Version): Promise<boolean> {
-  const exists = async (name: string) => (await dialect.readTable(knex, databaseName(knex, name))).kind !== 'missing'
-  const made = ownTables(withoutReplaced(version), hostTables)
-  for (const { name } of made) if (!(await exists(name))) return false
-  const isMoved = version.move && hostTables[version.move.record] === undefined
-  const replaced = isMoved ? version.move.replaces.filter((name) => !made.some((table) => table.name === name)) : []
-  for (const name of replaced) if (await exists(name)) return false
-  for (const { table, column, from } of narrowedColumns(version, hostTables, dialect))
-    if ((await dialect.columnType(knex, table, column))?.split(' ', 1)[0] === from) return false
-  for (const { table, name } of addedIndexes(version, hostTables, dialect)) if (!(await dialect.hasIndex(knex, table, name))) return false
-  return true
-}
-
 async function sqlOf({ knex, dialect, hostTables }: CheckedTables, version: Version): Promise<string[]> {
   const [options, users] = [await dialect.tableOptions(knex), await usersOf(knex, dialect, hostTables)]
   const tables = ownTables(withoutReplaced(version), hostTables).flatMap((table) => statements(table, dialect, users, options))
-  const indexes = addedIndexes(version, hostTables, dialect).map(
-    ({ name, table, columns, where }) => `create index ${name} on ${table} (${columns})${conditionOf(where)}`,
-  )
+  const indexes: string[] = []
+  for (const { name, table, columns, where, replaces } of addedIndexes(version, hostTables, dialect)) {
+    indexes.push(`create index ${name} on ${table} (${columns})${conditionOf(where)}`)
+    if (replaces && (await dialect.hasIndex(knex, table, replaces.name)))
+      indexes.push(`drop index ${replaces.name}${dialect.indexesInTable ? ` on ${table}` : ''}`)
+  }
   const moves =
     version.move && hostTables[version.move.record] === undefined
       ? [`-- ${version.name} also moves rows. Only \`migrate up\` moves the rows`]

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { quietly } from '../../logger'
 import type { Queryable, Row, Statement } from './queryable'
 
 /** The prepared statements for the client of a host's knex. */
@@ -63,7 +64,7 @@ function stopPreparing(db: Queryable, reason: string): void {
   const known = preparingOf(db)
   if (known.isOff) return
   known.isOff = true
-  db.client.logger.warn(`doorward: ${reason} From now on this process prepares no statements; see docs/store.md.`)
+  quietly(() => db.client.logger.warn(`doorward: ${reason} From now on this process prepares no statements; see docs/store.md.`))
 }
 
 const lost =

@@ -3,6 +3,7 @@ import type { Version } from './version'
 
 const ofUser = (users: string): string => `foreign key (user_id) references ${users} on delete cascade`
 
+const recordOf = { user_tokens: 'userTokens', sessions: 'sessions', email_logins: 'emailLogins' } as const
 const onUsers = { table: 'auth_users', record: 'users' } as const
 const listed = 'created_at, id, is_active, is_admin, updated_at, email_verified_at, activated_at, totp_enabled_at'
 
@@ -281,6 +282,28 @@ export const VERSIONS: readonly Version[] = [
           { name: 'auth_email_logins_email', columns: 'email' },
           { name: 'auth_email_logins_expiry', columns: 'expires_at' },
         ],
+      },
+    ],
+  },
+  {
+    name: 'doorward_0009_purge',
+    tables: [],
+    indexes: [
+      // The purge reads these indexes in their order. Without the id, it could not continue within rows that ended at one instant.
+      ...(['user_tokens', 'sessions', 'email_logins'] as const).map((name) => ({
+        table: `auth_${name}`,
+        record: recordOf[name],
+        name: `auth_${name}_ended`,
+        columns: 'expires_at, id',
+        replaces: { name: `auth_${name}_expiry`, columns: 'expires_at' },
+      })),
+      // Finds the live sessions of an account among any number of ended ones.
+      {
+        table: 'auth_sessions',
+        record: 'sessions',
+        name: 'auth_sessions_live',
+        columns: 'user_id, expires_at',
+        replaces: { name: 'auth_sessions_user', columns: 'user_id' },
       },
     ],
   },

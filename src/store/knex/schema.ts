@@ -10,9 +10,11 @@ import { dialectOf } from './dialect-of'
 import type { Queryable } from './queryable'
 import { VERSIONS } from './schema-versions'
 import type { AddedIndex, NarrowedColumn, TableSchema, UsersKey, Version } from './version'
+import { addedIndexes, isDone, isOurs, narrowedColumns, ownTables, withoutReplaced } from './version-state'
 
 /**
- * Makes the missing default tables, and updates the default tables of an earlier version. You can call the function again at any time, also
+ * Makes the missing default tables, and updates the default tables of an earlier version. If nothing is missing, the database role needs no
+ * right to create. You can call the function again at any time, also
  * from several processes at once. On PostgreSQL, an index on a table with rows is built CONCURRENTLY, except if `knex` is a transaction.
  *
  * @param hostTables the table options of `createKnexStore`. If you name a table there, the table is yours and is not changed. The default
@@ -26,6 +28,8 @@ export async function createAuthTables(knex: Knex, hostTables: HostTables = {}):
     ? transactionConnection(knex as Knex.Transaction, dialect) // `isTransaction` says so
     : poolConnection(knex, dialect)
   for (const version of VERSIONS) {
+    // Looks first, because PostgreSQL refuses CREATE ... IF NOT EXISTS to a role without CREATE, also if the table exists.
+    if (await connection.statement('createAuthTables', (db) => isDone({ knex: db, dialect, hostTables }, version))) continue
     await perform(connection, version, (db) => makeTables(db, dialect, withoutReplaced(version), hostTables))
     for (const index of addedIndexes(version, hostTables, dialect))
       await addIndex(connection, index, { isInTransaction: knex.isTransaction === true })
@@ -40,13 +44,6 @@ function perform(connection: Connection, version: Version, work: (db: Queryable)
   const { withSchemaLock } = connection.dialect
   if (withSchemaLock) return connection.together('createAuthTables', (db) => withSchemaLock(db, () => work(db)))
   return version.move ? connection.together('createAuthTables', work) : connection.statement('createAuthTables', work)
-}
-
-/** Returns the version without the tables that a later version replaces, because a new database does not need these tables. */
-export function withoutReplaced(version: Version): Version {
-  const later = VERSIONS.slice(VERSIONS.indexOf(version) + 1)
-  const replaced = new Set(later.flatMap(({ move }) => move?.replaces ?? []))
-  return { ...version, tables: version.tables.filter(({ name }) => !replaced.has(name)) }
 }
 
 /**
@@ -86,25 +83,18 @@ async function up(knex: Knex, version: Version, hostTables: HostTables): Promise
  */
 async function down(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
   const dialect = dialectOf(knex)
-  for (const index of addedIndexes(version, hostTables, dialect)) await dropIndex(knex, dialect, index)
+  for (const index of addedIndexes(version, hostTables, dialect)) {
+    const { table, record, replaces } = index
+    if (!(await dialect.hasIndex(knex, table, index.name))) continue
+    if (replaces) await buildIndex(knex, dialect, { table, record, ...replaces }) // first, because a foreign key of MySQL needs an index
+    await dropIndex(knex, dialect, index)
+  }
   for (const { table, column, from } of narrowedColumns(version, hostTables, dialect))
     await knex.raw(`alter table ${table} modify ${column} ${from}`)
   for (const { name } of ownTables(version, hostTables).toReversed()) await knex.schema.dropTableIfExists(name)
   const replaced = VERSIONS.slice(0, VERSIONS.indexOf(version)).flatMap(({ tables }) => tables)
   const tables = replaced.filter(({ name }) => version.move?.replaces.includes(name))
   await makeTables(knex, dialect, { name: version.name, tables }, hostTables)
-}
-
-export function ownTables({ tables }: Version, hostTables: HostTables): readonly TableSchema[] {
-  return tables.filter((table) => isOurs(table, hostTables))
-}
-
-export function addedIndexes({ indexes = [] }: Version, hostTables: HostTables, { name }: Dialect): readonly AddedIndex[] {
-  return indexes.filter((index) => isOurs(index, hostTables) && (index.on?.includes(name) ?? true))
-}
-
-function isOurs({ record }: { readonly record: keyof HostTables | null }, hostTables: HostTables): boolean {
-  return record === null || hostTables[record] === undefined
 }
 
 async function makeTables(db: Queryable, dialect: Dialect, version: Version, hostTables: HostTables): Promise<void> {
@@ -115,10 +105,6 @@ async function makeTables(db: Queryable, dialect: Dialect, version: Version, hos
     for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
   await move?.finish(db, dialect, users, new Date())
   for (const column of narrowedColumns(version, hostTables, dialect)) await narrow(db, dialect, column)
-}
-
-export function narrowedColumns({ narrowed = [] }: Version, hostTables: HostTables, { types }: Dialect): readonly NarrowedColumn[] {
-  return narrowed.filter((column) => isOurs(column, hostTables) && column.from === types.text)
 }
 
 async function narrow(db: Queryable, dialect: Dialect, { table, column, from, characters }: NarrowedColumn): Promise<void> {
@@ -178,27 +164,37 @@ async function canBuildConcurrently(db: Queryable, dialect: Dialect, { table }: 
 }
 
 async function buildIndex(db: Queryable, dialect: Dialect, index: AddedIndex): Promise<void> {
-  const { name, table, columns, where } = index
-  if (await dialect.hasIndex(db, table, name)) return
-  if (await canBuildConcurrently(db, dialect, index, db.isTransaction === true)) return buildConcurrently(db, dialect, index)
-  const ifMissing = dialect.indexesInTable ? '' : 'if not exists ' // MySQL does not support `if not exists`, but has the schema lock
-  await db.raw(`create index ${ifMissing}${name} on ${table} (${columns})${conditionOf(where)}`)
-}
-
-const mostBuilds = 5
-
-/**
- * Builds the index CONCURRENTLY. If two processes build one index at once, the processes block each other, and the database ends one build.
- * The process of that build checks again a moment later.
- */
-async function buildConcurrently(db: Queryable, dialect: Dialect, { name, table, columns, where }: AddedIndex): Promise<void> {
-  for (let builds = 1; !(await dialect.hasIndex(db, table, name)); builds++) {
-    try {
+  const { name, table, columns, where, replaces } = index
+  const isConcurrent = await canBuildConcurrently(db, dialect, index, db.isTransaction === true)
+  const isThere = () => dialect.hasIndex(db, table, name)
+  const isReplaced = async () => !replaces || !(await dialect.hasIndex(db, table, replaces.name))
+  if (isConcurrent) {
+    await untilDone(isThere, async () => {
       // An interrupted build leaves an unusable index, so the index is dropped first.
       await db.raw(`drop index concurrently if exists ${name}`)
-      return await db.raw(`create index concurrently if not exists ${name} on ${table} (${columns})${conditionOf(where)}`)
+      await db.raw(`create index concurrently if not exists ${name} on ${table} (${columns})${conditionOf(where)}`)
+    })
+    await untilDone(isReplaced, () => db.raw(`drop index concurrently if exists ${replaces?.name}`))
+    return
+  }
+  const ifMissing = dialect.indexesInTable ? '' : 'if not exists ' // MySQL does not support `if not exists`, but has the schema lock
+  if (!(await isThere())) await db.raw(`create index ${ifMissing}${name} on ${table} (${columns})${conditionOf(where)}`)
+  if (replaces && !(await isReplaced())) await dropIndex(db, dialect, { table, ...replaces })
+}
+
+const mostAttempts = 5
+
+/**
+ * Runs work with CONCURRENTLY, unless it is done. If two processes change one index at once, the processes block each other, and the
+ * database ends the work of one. That process checks again a moment later.
+ */
+async function untilDone(isDone: () => Promise<boolean>, work: () => PromiseLike<unknown>): Promise<void> {
+  for (let attempts = 1; !(await isDone()); attempts++) {
+    try {
+      await work()
+      return
     } catch (error) {
-      if (builds === mostBuilds) throw error
+      if (attempts === mostAttempts) throw error
       await sleep(randomInt(100, 1_000))
     }
   }
@@ -208,6 +204,7 @@ export function conditionOf(where: string | undefined): string {
   return where ? ` where ${where}` : ''
 }
 
-async function dropIndex(db: Queryable, dialect: Dialect, { name, table }: AddedIndex): Promise<void> {
-  if (await dialect.hasIndex(db, table, name)) await db.raw(`drop index ${name}${dialect.indexesInTable ? ` on ${table}` : ''}`)
+async function dropIndex(db: Queryable, dialect: Dialect, { name, table }: Pick<AddedIndex, 'name' | 'table'>): Promise<void> {
+  if (!(await dialect.hasIndex(db, table, name))) return
+  await db.raw(dialect.indexesInTable ? `drop index ${name} on ${table}` : `drop index if exists ${name}`)
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { SessionRecord, SessionStore, SessionWithUser } from '../auth-store'
+import type { SessionChoice, SessionRecord, SessionStore, SessionWithUser } from '../auth-store'
 import { compiledSelect } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
@@ -10,18 +10,27 @@ import { rotateSession } from './rotate-session'
 import type { Row } from './table'
 import { updateFound } from './update-found'
 
+/**
+ * How long after its expiry a session may still count as live: for a server whose clock is slow, and for a request that began before the
+ * expiry.
+ */
+const stillLiveMs = 5 * 60_000
+
+/**
+ * How many expired sessions of an account `revokeForUser` revokes, the newest first. Such a session lets nobody in, but makes its browser a
+ * known device. The number is bounded, because an account may have very many of them before the next purge.
+ */
+const mostExpired = 500
+
 export function sessionsStore(connection: Connection, tables: Tables): SessionStore {
   const { users, sessions } = tables
   const { dialect } = connection
 
-  /**
-   * Revokes live and expired sessions. An expired session may still count as live: for a server whose clock is slow, and for a request that
-   * began before the expiry.
-   */
-  const revoke = (verb: string, condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder, at: Date) =>
+  /** Revokes sessions, also expired ones: see `stillLiveMs`. */
+  const revoke = (verb: string, condition: (query: Knex.QueryBuilder, db: Queryable) => Knex.QueryBuilder, at: Date) =>
     connection.statement<number>(verb, (db) =>
       // Sets `expiresAt` too, because `purgeExpired` finds ended sessions by `expiresAt`.
-      condition(db(sessions.name).where(sessions.where({ revokedAt: null }))).update(sessions.toRow({ revokedAt: at, expiresAt: at })),
+      condition(db(sessions.name).where(sessions.where({ revokedAt: null })), db).update(sessions.toRow({ revokedAt: at, expiresAt: at })),
     )
 
   return {
@@ -88,20 +97,49 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
       return rows.map(sessions.toRecord).filter((session) => session.userId === userId) // a host's collation may treat two keys as equal
     },
 
-    async revoke(wanted, at) {
-      const where = sessions.match(wanted)
-      return where !== null && (await revoke('sessions.revoke', (query) => query.where(where), at)) === 1
+    async revoke({ id, ...others }, at) {
+      const ids: readonly string[] = Array.isArray(id) ? id : [id]
+      const wanted = ids.map((one) => sessions.match({ id: one, ...others })).filter((where) => where !== null)
+      if (wanted.length === 0) return false
+      const condition = (query: Knex.QueryBuilder) =>
+        query.where((either) => {
+          for (const where of wanted) either.orWhere((one) => one.where(where))
+        })
+      return (await revoke('sessions.revoke', condition, at)) > 0
     },
 
-    async revokeForUser(userId, at, { exceptId } = {}) {
+    async revokeForUser(userId, at, { exceptId, ...openedBy } = {}) {
       const owned = sessions.match({ userId })
       if (!owned) return 0
       const kept = exceptId === undefined ? null : sessions.match({ id: exceptId })
-      return revoke('sessions.revokeForUser', (query) => (kept ? query.where(owned).whereNot(kept) : query.where(owned)), at)
+      // The database reads only the live sessions of an account and the newest expired ones, however many have ended.
+      const end = sessions.value('expiresAt', new Date(at.getTime() - stillLiveMs))
+      const ofUser = (query: Knex.QueryBuilder, db: Queryable) => {
+        const expired = db(sessions.name)
+          .where(owned)
+          .where(sessions.where({ revokedAt: null }))
+          .where(sessions.column('expiresAt'), '<=', end)
+        const newest = expired
+          .select({ ended: sessions.column('expiresAt') })
+          .orderBy(sessions.column('expiresAt'), 'desc')
+          .limit(mostExpired)
+        const first = db.queryBuilder().min('ended').from(newest.as('newest'))
+        const chosen = query.where(owned).where(sessions.column('expiresAt'), '>=', db.raw('coalesce((?), ?)', [first, end as Knex.Value]))
+        return whereOpenedBy(kept ? chosen.whereNot(kept) : chosen, sessions, openedBy)
+      }
+      return revoke('sessions.revokeForUser', ofUser, at)
     },
 
     deleteExpired: (expired) => deleteExpired(connection, 'sessions.deleteExpired', sessions, 'expiresAt', expired),
   }
+}
+
+function whereOpenedBy(query: Knex.QueryBuilder, sessions: Tables['sessions'], { amr, provider }: SessionChoice): Knex.QueryBuilder {
+  if (provider !== undefined && sessions.fields.has('provider')) return sessions.whereExactly(query, { provider })
+  const method = provider === undefined ? amr : 'ext'
+  if (method === undefined || !sessions.fields.has('amr')) return query
+  // The column has a list of methods. No method contains the name of another method.
+  return query.where(sessions.column('amr'), 'like', `%${method}%`)
 }
 
 function alive(query: Knex.QueryBuilder, { sessions }: Tables, at: Date): Knex.QueryBuilder {

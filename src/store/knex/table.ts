@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
-import { ConfigurationError, ValidationError } from '../../errors'
+import { ConfigurationError, ServiceUnavailableError, ValidationError } from '../../errors'
 import { withOwnMessage } from '../../logger'
+import { seeTroubleshooting } from '../../troubleshooting'
 import { type ColumnKind, canHold, expressionOf, fromColumn, toColumn } from './column-values'
 import type { Dialect } from './dialect'
 import type { Queryable, Row } from './queryable'
@@ -121,7 +122,7 @@ export function bindTable<R extends { id: string }>(
   const selected = new Map([...columns].map(([field, column]) => [field, selectedColumn(column, name, alias(prefix, String(field)))]))
 
   // Every request reads records here. So this code computes only once what is equal for all rows.
-  const readers = [...columns].map(([field, { kind }]) => ({ field: String(field), as: alias(prefix, String(field)), kind }))
+  const readers = [...columns].map(([field, column]) => ({ field: String(field), as: alias(prefix, String(field)), column }))
   const missing = names.filter((field) => !columns.has(field))
   const widths = new Map<keyof R, Width>()
 
@@ -208,11 +209,11 @@ export function bindTable<R extends { id: string }>(
       return expression ? knex.raw(`${expression} as ??`, [table.column(field), as]) : `${table.column(field)} as ${as}`
     },
     read<F extends keyof R>(row: Row, field: F): R[F] {
-      return fromColumn(columnOf(field).kind, row[table.alias(field)]) as R[F] // what the field's kind promises
+      return readColumn(columnOf(field), row[table.alias(field)]) as R[F] // what the field's kind promises
     },
     toRecord(row) {
       const record: Record<string, unknown> = {}
-      for (const { field, as, kind } of readers) record[field] = fromColumn(kind, row[as])
+      for (const { field, as, column } of readers) record[field] = readColumn(column, row[as])
       return completed(record as Partial<R>) // fields of R
     },
     asRow: (values) => Object.fromEntries(entries(values).map(([field, value]) => [table.alias(field), value])),
@@ -225,6 +226,15 @@ export function bindTable<R extends { id: string }>(
     },
   }
   return table
+
+  /** Converts a value of the driver. @throws ServiceUnavailableError for a value that cannot be read, because it is not "no value" */
+  function readColumn({ name: column, kind }: MappedColumn, value: unknown): unknown {
+    try {
+      return fromColumn(kind, value)
+    } catch (error) {
+      throw unreadableColumn(`${name}.${column}`, error)
+    }
+  }
 
   /**
    * Removes the host's values for columns that we write. Ignores the case of the names, because EMAIL and email are one column to a
@@ -241,6 +251,12 @@ export function bindTable<R extends { id: string }>(
     const standIns = missing.map((field) => [field, optional[field]?.(record) ?? null])
     return { ...record, ...Object.fromEntries(standIns) } as R // every field of R
   }
+}
+
+/** Returns the error for a value that cannot be read. Its cause names the column. */
+export function unreadableColumn(column: string, error: unknown): ServiceUnavailableError {
+  const cause = new Error(`${column}: ${(error as Error).message}. ${seeTroubleshooting('a-value-cannot-be-read')}`)
+  return new ServiceUnavailableError({ cause: withOwnMessage(cause) })
 }
 
 /** Returns the existing columns, by field. @throws ConfigurationError if two fields use one column */

@@ -55,7 +55,8 @@ export function bindUsersTable(definition: TableDefinition<OwnUserFields>, optio
   const roleOptions = isRole(isAdmin) ? isAdmin : null
   const base = bindTable(definition, { ...rest, columns: withRoleColumn(columns) }, binding)
   const role = roleOptions && bindRoleColumn(roleOptions, { ...binding, table: base.name, alias: base.alias('isAdmin') })
-  const host = fields && Object.keys(fields).length > 0 ? bindHostFields(fields, base.name, columnOwners(base)) : null
+  const adminColumn = base.fields.has('isAdmin') ? base.bareColumn('isAdmin') : null
+  const host = fields && Object.keys(fields).length > 0 ? bindHostFields(fields, base.name, columnOwners(base), adminColumn) : null
   const changes = (values: Partial<UserRecord>, toRole: (isAdmin: boolean) => unknown): Values => {
     const { fields, isAdmin } = values
     return Object.assign(
@@ -73,12 +74,14 @@ export function bindUsersTable(definition: TableDefinition<OwnUserFields>, optio
     toRow: (values) => changes(values, (isAdmin) => role?.change(isAdmin)),
     newUserRow(user, origin) {
       const given = changes(user, (isAdmin) => role?.roleOf(isAdmin))
+      // In a new row only `isAdmin` makes an administrator, because an import must not do so by a field.
+      if (role && given[role.column] === role.roleOf(true)) given[role.column] = role.roleOf(user.isAdmin)
+      if (!role && adminColumn !== null) Object.assign(given, base.toRow({ isAdmin: user.isAdmin }))
       const own = insertDefaults?.({ ...origin, email: user.email, name: user.name })
       return base.completeRow(given, own)
     },
     toRecord: (row) => ({
-      ...base.toRecord(row),
-      ...(role && { isAdmin: role.isAdmin(row) }),
+      ...base.toRecord(role ? { ...row, [base.alias('isAdmin')]: role.isAdmin(row) } : row),
       ...(host && { fields: host.read(row) }),
     }),
     asRow({ fields, ...values }) {

@@ -45,6 +45,8 @@ export interface AddedIndex extends IndexSchema {
   readonly on?: readonly Dialect['name'][]
   /** The condition of a partial index. */
   readonly where?: string
+  /** The index of an earlier version that this index makes superfluous. */
+  readonly replaces?: IndexSchema
   readonly table: string
   /** As in `TableSchema`. */
   readonly record: keyof HostTables | null

@@ -47,8 +47,10 @@ const ourCookies = [
   'auth_session',
   'oauth_state',
   'oauth_binding',
+  'oauth_browser',
   'signup_binding',
   'csrf_binding',
+  'csrf_token',
   'auth_device',
 ]
 /** Browsers may hold a cookie without a name, which they send as one of ours. */

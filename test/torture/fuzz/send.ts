@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { Pool } from 'undici'
+import { sentAnyway } from '../../support/cookie-check'
 import { type FuzzHost, type Persona, segments } from './fuzz-host'
 import { type Body, damaged, Live, type LiveKind, type Quirk, type Twist, type Wish } from './wish'
 
@@ -29,6 +30,7 @@ export function askedFor(wish: Wish, personas: readonly Persona[]): Asked {
   const { type, bytes } = written(wish.body, fill)
   const headers = wish.headers.map(({ name, value }): [string, string] => [name, headerText(credential(name, fill(value)))])
   if (cookies.length > 0) headers.push(['Cookie', headerText(cookies.join('; '))])
+  headers.push(...Object.entries(sentAnyway('no browser made this request')))
   if (type !== null && !headers.some(([name]) => name === 'Content-Type')) headers.push(['Content-Type', type])
   const target = targetText(`/auth${pathOf(wish, fill)}${query.length > 0 ? `?${query.join('&')}` : ''}`)
   return { method: wish.method, target, headers, body: bytes, quirk: wish.quirk }

@@ -8,7 +8,9 @@ import { looseColumns } from './loose-columns'
 import { missingColumns } from './missing-columns'
 import { missingForeignKeys, missingIndexes, missingUniqueRules } from './missing-rules'
 import { boundedColumns, narrowColumns } from './narrow-columns'
+import { pendingFirst } from './pending-first'
 import { probeUsers } from './probes'
+import { readBack } from './read-back'
 import { readTable } from './read-table'
 import { type AnyTable, type Subject, subjectOf } from './subject'
 import { missingTable, unreadable, unusableDatabase, viewInstead } from './table-findings'
@@ -24,8 +26,8 @@ export interface CheckedTables {
 }
 
 /**
- * Compares the tables with the values that the store writes. Sends one query of the catalogue for each table, and at most two queries of
- * the rows. Also tells `tables` the widths of narrow columns, so that the store cuts or rejects longer values.
+ * Compares the tables with the values that the store writes. Sends one query of the catalogue for each table, and at most three
+ * other queries. Also tells `tables` the widths of narrow columns, so that the store cuts or rejects longer values.
  */
 export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds): Promise<TableFinding[]> {
   try {
@@ -34,8 +36,13 @@ export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds
     const users = subjects[0] // recordsIn returns users first
     if (!users) return []
     for (const subject of subjects) keepWidths(checked.tables, subject, needs)
-    const found = subjects.flatMap((subject) => findingsOf(checked, subject, users, needs))
-    return users.facts.kind === 'table' ? [...found, ...(await probeUsers(checked.knex, users, needs))] : found
+    const found = await pendingFirst(
+      checked,
+      subjects.flatMap((subject) => findingsOf(checked, subject, users, needs)),
+    )
+    if (users.facts.kind !== 'table') return found
+    const faulty = new Set(found.filter(({ table }) => table === users.table).map(({ column }) => column))
+    return [...found, ...(await readBack(checked.knex, users, faulty)), ...(await probeUsers(checked.knex, users, needs))]
   } catch (error) {
     return [unusableDatabase(error)]
   }
@@ -54,7 +61,7 @@ function recordsIn(hostTables: HostTables, { recoveryCodes, passkeys, emailLogin
   return all.filter((record) => hostTables[record] !== false)
 }
 
-async function lookAt({ knex, dialect, tables, hostTables }: CheckedTables, record: keyof HostTables): Promise<Subject> {
+export async function lookAt({ knex, dialect, tables, hostTables }: CheckedTables, record: keyof HostTables): Promise<Subject> {
   const table = tables[record] as unknown as AnyTable // all records are checked in the same way
   const facts = await readTable(knex, dialect, databaseName(knex, table.name))
   const isRole = record === 'users' && tables.users.role !== null

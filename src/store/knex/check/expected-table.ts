@@ -25,13 +25,14 @@ export function expectedTable(record: keyof HostTables, types: ColumnTypes): Exp
   // Omits the indexes that only some databases need. These indexes make filters faster, but a host's users table works without them
   // (docs/admin.md).
   const added = VERSIONS.flatMap(({ indexes = [] }) => indexes).filter(({ table, on }) => table === schema.name && on === undefined)
+  const replaced = new Set(added.map(({ replaces }) => replaces?.name))
   return {
     columns: new Map(lines.map(({ name, type, isNotNull }) => [name, { type, isNotNull }])),
     unique: [
       ...lines.filter(({ isUnique }) => isUnique).map(({ name }) => [name]),
       ...constraints.flatMap((constraint) => /^unique \((.*)\)$/.exec(constraint)?.slice(1).map(namesIn) ?? []),
     ],
-    indexes: [...schema.indexes, ...added].map(({ columns }) => namesIn(columns)),
+    indexes: [...schema.indexes, ...added].filter(({ name }) => !replaced.has(name)).map(({ columns }) => namesIn(columns)),
     refersToUsers: constraints.some((constraint) => constraint.startsWith('foreign key')),
   }
 }

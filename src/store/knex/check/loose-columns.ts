@@ -35,7 +35,14 @@ function loose(subject: Subject, column: CheckedColumn, facts: ColumnFacts, need
   const { field, name } = column
   const message = `The collation of ${subject.table}.${name} may treat different texts as equal (letter case, accents or trailing blanks). doorward compares the rows again byte for byte, so nobody gets another account. Still, give the column a binary collation. ${seeTroubleshooting('a-collation-is-not-byte-exact')}`
   const isKey = field === 'id' || field === 'userId' // the two columns of a foreign key must change together, by hand
-  return finding(subject, name, { what: 'collation', level: 'warning', message, sql: isKey ? null : exact(subject, column, facts, needs) })
+  const fails = `A unique rule on ${name} refuses a value that only resembles another.`
+  return finding(subject, name, {
+    what: 'collation',
+    level: 'warning',
+    message,
+    fails,
+    sql: isKey ? null : exact(subject, column, facts, needs),
+  })
 }
 
 /**

@@ -26,7 +26,15 @@ function missingUniqueRule(subject: Subject, rule: string, columns: readonly Che
     : `has no unique rule, so two requests at once can store the same twice`
   const message = `${subject.table} (${names.join(', ')}) ${lack}. Add a unique index. If two rows have the same value already, decide by hand which row stays. ${seeTroubleshooting('a-unique-rule-is-missing')}`
   const level = isVital && !isPartial ? 'error' : 'warning'
-  return [finding(subject, names, { what: 'unique', level, message, sql: addUniqueRule(subject, names) })]
+  return [
+    finding(subject, names, {
+      what: 'unique',
+      level,
+      message,
+      fails: 'Two requests at once can store one value twice.',
+      sql: addUniqueRule(subject, names),
+    }),
+  ]
 }
 
 /** Returns true if the index enforces the rule. A unique index over only some of the columns is stricter, so it enforces the rule too. */
@@ -55,7 +63,15 @@ export function missingIndexes(subject: Subject): TableFinding[] {
     if (facts.indexes.some(({ isPartial, keys }) => !isPartial && keys[0] && isKey(subject, keys[0], first))) return []
     const names = wanted.map(({ name }) => name)
     const message = `${subject.table} has no index that begins with ${first.name}, so each search by this column reads the whole table. ${seeTroubleshooting('an-index-is-missing')}`
-    return [finding(subject, first.name, { what: 'index', level: 'warning', message, sql: addIndex(subject, names) })]
+    return [
+      finding(subject, first.name, {
+        what: 'index',
+        level: 'warning',
+        message,
+        fails: `A search by ${first.name} gets slower with every row.`,
+        sql: addIndex(subject, names),
+      }),
+    ]
   })
 }
 
@@ -68,5 +84,7 @@ export function missingForeignKeys(subject: Subject, users: Subject): TableFindi
   if (subject.facts.references.some((columns) => columns.some(same))) return []
   const message = `${subject.table}.${userId.name} has no foreign key to ${users.table}, so rows of a deleted account stay. ${seeTroubleshooting('a-foreign-key-is-missing')}`
   const sql = addForeignKey(subject, userId.name, { table: users.table, key: key.name })
-  return [finding(subject, userId.name, { what: 'foreign-key', level: 'warning', message, sql })]
+  return [
+    finding(subject, userId.name, { what: 'foreign-key', level: 'warning', message, fails: 'The rows of a deleted account stay.', sql }),
+  ]
 }

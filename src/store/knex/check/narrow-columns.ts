@@ -43,6 +43,7 @@ function narrow(subject: Subject, column: CheckedColumn, needs: TableNeeds): Tab
     what: 'width',
     level: use === null ? 'error' : 'warning',
     message,
+    fails: `A value of more than ${facts.length} characters ${use === 'cut' ? 'is cut' : 'gets 422'}.`,
     sql: changeType(subject, facts, wideType(column, length)),
   })
 }

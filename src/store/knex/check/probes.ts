@@ -9,8 +9,8 @@ import { columnOf, finding, type Subject } from './subject'
 import type { TableNeeds } from './table-needs'
 
 const probeMs = 2_000
-/** The query stops counting at this number. */
-const most = 1_000
+/** A query stops counting at this number. */
+export const mostCounted = 1_000
 /** The maximum number of rows to read in SQLite. SQLite has no timeout for a statement, and blocks the process while a statement runs. */
 const sqliteRows = 100_000
 
@@ -35,17 +35,18 @@ async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFind
   if (!email?.facts) return null
   const column = name(users, email.name)
   const condition = differs(users, column)
-  const rows = users.dialect.name === 'sqlite' ? `(select ${column} from ${table(users)} limit ${sqliteRows}) as looked` : table(users)
-  const count = await ask(
-    knex,
-    users,
-    `select count(*) as found from (select 1 as one from ${rows} where ${condition} limit ${most}) as counted`,
-  )
+  const count = await countRows(knex, users, [column], condition)
   if (count === 0) return null
-  const many = count === most ? '1,000 or more addresses have' : count === 1 ? '1 address has' : `${count} addresses have`
+  const many = count === mostCounted ? '1,000 or more addresses have' : count === 1 ? '1 address has' : `${count} addresses have`
   const message = `${many} upper-case letters in ${users.table}.${email.name}. doorward searches addresses in lower case, so the owners cannot sign in, and other people can register the same address. Change the addresses to lower case. If two rows then have one address, decide by hand. ${seeTroubleshooting('addresses-with-upper-case-letters')}`
   const sql = `update ${table(users)} set ${column} = ${lowered(users, column)} where ${condition}`
-  return finding(users, email.name, { what: 'lower-case', level: 'warning', message, sql })
+  return finding(users, email.name, {
+    what: 'lower-case',
+    level: 'warning',
+    message,
+    fails: 'The owners of these addresses cannot sign in.',
+    sql,
+  })
 }
 
 /** Returns a condition that is true for an address with upper-case letters, in every collation. */
@@ -72,8 +73,7 @@ async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFin
   const verified = columnOf(users, 'emailVerifiedAt')
   if (!verified?.facts) return null
   const column = name(users, verified.name)
-  const rows = users.dialect.name === 'sqlite' ? `(select ${column} from ${table(users)} limit ${sqliteRows}) as looked` : table(users)
-  const any = `select 1 from ${rows}`
+  const any = `select 1 from ${rowsIn(users, [column])}`
   const count = await ask(
     knex,
     users,
@@ -81,7 +81,23 @@ async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFin
   )
   if (count === 0) return null
   const message = `No address in ${users.table} is verified (${verified.name} is null in every row), and oauthLinkByVerifiedEmail removes the password of such an account when a provider verifies its address. If your service verified these addresses, set ${verified.name} in the rows concerned. ${seeTroubleshooting('linking-over-unverified-addresses')}`
-  return finding(users, verified.name, { what: 'unverified', level: 'warning', message })
+  return finding(users, verified.name, {
+    what: 'unverified',
+    level: 'warning',
+    message,
+    fails: 'A login by a provider removes the password of the account.',
+  })
+}
+
+/** Counts the rows for which the condition is true, up to `mostCounted`. The names are quoted. */
+export function countRows(knex: Knex, users: Subject, columns: readonly string[], condition: string): Promise<number> {
+  const found = `select 1 as one from ${rowsIn(users, columns)} where ${condition} limit ${mostCounted}`
+  return ask(knex, users, `select count(*) as found from (${found}) as counted`)
+}
+
+function rowsIn(users: Subject, columns: readonly string[]): string {
+  if (users.dialect.name !== 'sqlite') return table(users)
+  return `(select ${columns.join(', ')} from ${table(users)} limit ${sqliteRows}) as looked`
 }
 
 /** Sends a statement with a timeout of two seconds, and returns the number from its result. */

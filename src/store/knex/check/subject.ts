@@ -72,15 +72,23 @@ export function columnsNamed({ columns }: Subject, defaultNames: readonly string
   return found.length === defaultNames.length ? found : null
 }
 
-type Told = Pick<TableFinding, 'level' | 'message'> & { what?: string; sql?: string | null }
+type Told = Pick<TableFinding, 'level' | 'message'> & { what?: string; fails?: string | undefined; sql?: string | null }
 
 /** Makes a finding about one or more columns, or about the table if `column` is null. */
 export function finding(
   { record, table }: Subject,
   column: string | readonly string[] | null,
-  { what, level, message, sql = null }: Told,
+  { what, level, message, fails, sql = null }: Told,
 ): TableFinding {
   const names = column === null ? [] : [column].flat()
   const key = [[record, ...(names.length > 0 ? [names.join(',')] : [])].join('.'), ...(what === undefined ? [] : [what])].join(':')
-  return { key, level, table, column: names.length === 1 ? (names[0] ?? null) : null, message, sql }
+  return {
+    key,
+    level,
+    table,
+    column: names.length === 1 ? (names[0] ?? null) : null,
+    message,
+    ...(level === 'warning' && fails !== undefined && { fails }),
+    sql,
+  }
 }

@@ -3,24 +3,24 @@ import type { TableFinding } from '../../auth-store'
 import { troubleOf } from '../driver-errors'
 import { finding, type Subject } from './subject'
 
+/** Reports a missing table of the host. Missing default tables are pending migrations. */
 export function missingTable(subject: Subject): TableFinding {
-  const { record, table, isMapped } = subject
-  const fix = isMapped
-    ? `Name your table in \`${record}.table\` of createKnexStore(), with its schema if it is in one (\`app.people\`)`
-    : `Run createAuthTables() or the migrations, or describe a table of yours as \`${record}\` in createKnexStore()`
-  const message = `There is no table ${table}, or this role may not see it. ${fix}. ${seeTroubleshooting('a-table-is-missing')}`
+  const { record, table } = subject
+  const message = `There is no table ${table}, or this role may not see it. Name your table in \`${record}.table\` of createKnexStore(), with its schema if it is in one (\`app.people\`). ${seeTroubleshooting('a-table-is-missing')}`
   return finding(subject, null, { level: 'error', message })
 }
+
+const unseen = 'A fault of this table shows only when a request fails.'
 
 /** Reports a view. A view has no unique rules, and only the host knows the tables behind the view. */
 export function viewInstead(subject: Subject): TableFinding {
   const message = `${subject.table} is not a table, but for example a view, so doorward did not check its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
-  return finding(subject, null, { what: 'view', level: 'warning', message })
+  return finding(subject, null, { what: 'view', level: 'warning', message, fails: unseen })
 }
 
 export function unreadable(subject: Subject): TableFinding {
   const message = `The catalogue of the database says nothing about ${subject.table}, so doorward did not check its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
-  return finding(subject, null, { what: 'unreadable', level: 'warning', message })
+  return finding(subject, null, { what: 'unreadable', level: 'warning', message, fails: unseen })
 }
 
 /** Makes a finding about the whole database. Its message contains the driver's code, never an address or a name. */

@@ -38,21 +38,28 @@ function unfilled(subject: Subject, column: string): TableFinding {
 
 function unknownDefaults(subject: Subject): TableFinding {
   const message = `\`${subject.record}.insertDefaults\` threw an error during the check, so doorward could not check ${subject.table} for NOT NULL columns that stay empty. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
-  return finding(subject, null, { what: 'insertDefaults', level: 'warning', message })
+  return finding(subject, null, {
+    what: 'insertDefaults',
+    level: 'warning',
+    message,
+    fails: 'An INSERT fails if a NOT NULL column stays empty.',
+  })
 }
 
-/** The fields that are null in some rows, but not in all rows. */
-const SOMETIMES_NULL: ReadonlySet<string> = new Set([
-  'name',
-  'passwordSetAt',
-  'authenticatedAt',
-  'ip',
-  'userAgent',
-  'provider',
-  'email',
-  'emailVerified',
-  'picture',
-])
+/** The fields that are null in some rows, but not in all rows. The value says which operation leaves the field empty. */
+const SOMETIMES_NULL: Readonly<Record<string, string>> = {
+  name: 'A row without a name cannot be stored.',
+  'users.name': 'Sign-up without a name fails.',
+  'identities.name': 'A login by a provider that sends no name fails.',
+  passwordSetAt: 'Sign-up without a password fails.',
+  authenticatedAt: 'A session without a known login cannot be stored.',
+  ip: 'A login from an unknown IP address fails.',
+  userAgent: 'A login without a User-Agent header fails.',
+  provider: 'A login without a provider fails.',
+  email: 'A login by a provider that sends no email address fails.',
+  emailVerified: 'A login by a provider that does not say whether the email address is verified fails.',
+  picture: 'A login by a provider that sends no picture fails.',
+}
 
 /** Finds columns of ours that are NOT NULL, although the store may write null into the column. */
 function nulledColumns(subject: Subject): TableFinding[] {
@@ -63,9 +70,16 @@ function nulledColumns(subject: Subject): TableFinding[] {
 }
 
 function nulled(subject: Subject, { field, name }: CheckedColumn, facts: ColumnFacts): TableFinding {
-  const isAlways = !SOMETIMES_NULL.has(field)
+  const fails = SOMETIMES_NULL[`${subject.record}.${field}`] ?? SOMETIMES_NULL[field]
+  const isAlways = fails === undefined
   const message = `${subject.table}.${name} is NOT NULL, and doorward writes null into it ${isAlways ? 'in every new row, so every INSERT fails' : 'if the value is unknown, so such an INSERT fails'}. Allow null in the column. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
-  return finding(subject, name, { what: 'not-null', level: isAlways ? 'error' : 'warning', message, sql: dropNotNull(subject, facts) })
+  return finding(subject, name, {
+    what: 'not-null',
+    level: isAlways ? 'error' : 'warning',
+    message,
+    fails,
+    sql: dropNotNull(subject, facts),
+  })
 }
 
 /** Finds an integer key that the database does not make. */

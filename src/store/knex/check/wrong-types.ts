@@ -133,5 +133,11 @@ function padded(subject: Subject, column: CheckedColumn, facts: ColumnFacts): Ta
 function zoneless(subject: Subject, column: CheckedColumn, facts: ColumnFacts): TableFinding {
   const message = `${subject.table}.${column.name} is ${facts.type}, which is right only while the process and the database session are both in UTC. Change the column; the statement treats the existing values as UTC. ${seeTroubleshooting('a-timestamp-without-time-zone')}`
   const sql = changeType(subject, facts, column.type, (value) => `${value} at time zone 'UTC'`)
-  return finding(subject, column.name, { what: 'zone', level: 'warning', message, sql })
+  return finding(subject, column.name, {
+    what: 'zone',
+    level: 'warning',
+    message,
+    fails: 'Outside of UTC, every instant is read hours early or late.',
+    sql,
+  })
 }

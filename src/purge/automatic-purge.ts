@@ -1,0 +1,50 @@
+import type { AuthContext } from '../context'
+import { describeError } from '../logger'
+import type { AuthStore } from '../store/auth-store'
+
+/** The purge in the background of a process. */
+export interface AutomaticPurge {
+  /**
+   * Ends the purge that runs, after its current batch. The promise resolves when no statement runs. The next purge comes at its time,
+   * because a serverless platform drains after every request.
+   */
+  pause(): Promise<void>
+}
+
+/** The first purge waits, so that a process of a few seconds, such as a command, begins none. */
+const firstMs = 60_000
+
+/**
+ * Purges every `everyMinutes` minutes. Its timers do not keep the process alive.
+ * @param store the store as the host passed it
+ */
+export function startPurge(ctx: AuthContext, store: AuthStore, everyMinutes: number): AutomaticPurge {
+  const everyMs = everyMinutes * 60_000
+  let pausing = new AbortController()
+  let running: Promise<void> | null = null
+  wait(firstMs)
+
+  function wait(ms: number): void {
+    setTimeout(() => {
+      running = run()
+    }, ms).unref()
+  }
+
+  async function run(): Promise<void> {
+    pausing = new AbortController()
+    try {
+      const { purgeInTurn } = await import('./purge-now.js') // loaded at the first purge
+      await purgeInTurn(ctx, store, everyMs, pausing.signal)
+    } catch (error) {
+      ctx.logger.warn({ error: describeError(error) }, 'doorward: the purge failed. It is tried again after purge.everyMinutes')
+    }
+    wait(everyMs)
+  }
+
+  return {
+    async pause() {
+      pausing.abort()
+      await running
+    },
+  }
+}

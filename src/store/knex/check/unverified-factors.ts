@@ -1,0 +1,42 @@
+import type { AuthStore } from '../../auth-store'
+import { checkedTablesOf } from '../knex-store'
+import { lookAt } from './check-store-tables'
+import { name, table } from './mend'
+import { countRows, mostCounted } from './probes'
+import { columnOf } from './subject'
+
+export interface UnverifiedFactors {
+  readonly count: number
+  /** True if there may be more than `count`. */
+  readonly isMost: boolean
+  /** Marks the addresses of these accounts as verified, except after a login within 30 days. Null: `last_login_at` is not mapped. */
+  readonly sql: string | null
+}
+
+const thirtyDaysMs = 30 * 86_400_000
+
+/**
+ * Counts the accounts that have a second factor, but no verified address. Returns null if the store is an adapter of the host, or if the
+ * table has not both columns.
+ * @throws the errors of the database, for example if the query takes longer than two seconds
+ */
+export async function unverifiedFactors(store: AuthStore, now: Date): Promise<UnverifiedFactors | null> {
+  const checked = checkedTablesOf(store)
+  if (!checked) return null
+  const users = await lookAt(checked, 'users')
+  const named = (field: string) => {
+    const column = columnOf(users, field)
+    return column?.facts ? name(users, column.name) : null
+  }
+  const [verified, enabled, lastLogin] = [named('emailVerifiedAt'), named('totpEnabledAt'), named('lastLoginAt')]
+  if (verified === null || enabled === null) return null
+  const condition = `${verified} is null and ${enabled} is not null`
+  const count = await countRows(checked.knex, users, [verified, enabled], condition)
+  const literal = (instant: Date) => {
+    const value = checked.dialect.instantToColumn(instant)
+    return typeof value === 'number' ? String(value) : `'${value}'`
+  }
+  const isLongAgo = `${lastLogin} < ${literal(new Date(now.getTime() - thirtyDaysMs))}`
+  const sql = `update ${table(users)} set ${verified} = ${literal(now)} where ${condition} and ${isLongAgo}`
+  return { count, isMost: count === mostCounted, sql: lastLogin === null ? null : sql }
+}
