@@ -328,6 +328,7 @@ test('below /cookie are the twins of the contract and no others, in delivery bot
         '/sessions/revoke-others',
         '/signup',
         '/oauth/link/redeem',
+        '/whoami',
       ],
     ].sort(),
   )
