@@ -208,7 +208,6 @@ function verificationPage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'email_verify_confirm')],
     form: 'email_verify',
     done: 'email_verified',
-    ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
     look: async (token, { req }) => ({
       password: (await lookAtVerification(ctx, token, await evidenceOf(ctx, req))) ? { canSkip: true } : null,
     }),
@@ -237,7 +236,6 @@ function changePage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'email_change_confirm')],
     form: 'email_change',
     done: 'email_changed',
-    ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
     look: async (token, { req }) => {
       const { newEmail, needs } = await lookAtEmailChange(ctx, token, await evidenceOf(ctx, req))
       return { items: [newEmail], ...shownNeeds[needs] }

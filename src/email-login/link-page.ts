@@ -1,12 +1,11 @@
 import type { Request, Response } from 'express'
 import { clientOf } from '../client-key'
-import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { sendChallenge } from '../device/send-challenge'
 import { openFor, setLoginCookies } from '../device/send-login'
 import { CsrfValidationFailedError, EmailLoginInvalidError } from '../errors'
 import { evidenceOf } from '../first-proof/evidence'
-import { evidenceOfForm, oldPassword } from '../first-proof/evidence-of-form'
+import { evidenceOfForm } from '../first-proof/evidence-of-form'
 import { whomItSignsIn } from '../first-proof/whom-it-signs-in'
 import { routeBudget } from '../guards/route-budget'
 import { browserName } from '../http/browser-name'
@@ -36,9 +35,6 @@ export function emailLoginPage(ctx: AuthContext): Route[] {
     refuses: [CsrfValidationFailedError, EmailLoginInvalidError],
     form: 'email_login',
     done: 'email_login', // never shown, because the form redirects
-    ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
-    seeOther:
-      'Sets the login cookies. In the browser that requested the mail: to `return_to`. In another browser: to the success redirect.',
     formTargets: targetsOf(ctx),
     look: async (token, { locale, req }) => {
       const { login, asksPassword } = await lookAtEmailLogin(ctx, token, await evidenceOf(ctx, req))

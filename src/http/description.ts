@@ -12,7 +12,9 @@ export interface Description {
   /** True if a hook of the host can send other errors, in the same envelope. */
   readonly hostRefuses?: boolean
   /** How the route sends an error. Default: in the JSON error envelope. */
-  readonly refusals?: 'page' | 'redirect'
+  readonly refusals?: 'redirect'
+  /** True if the route is a page for people, or the form of a page. The OpenAPI document leaves such routes out. */
+  readonly isPage?: true
   readonly query?: readonly QueryParameter[]
   /** The host's additional fields in the JSON body. */
   readonly hostsBody?: SignupSchema | undefined

@@ -1,10 +1,9 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
-import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { openFor, setLoginCookies } from '../device/send-login'
 import { type Evidence, evidenceOf } from '../first-proof/evidence'
-import { evidenceOfForm, oldPassword } from '../first-proof/evidence-of-form'
+import { evidenceOfForm } from '../first-proof/evidence-of-form'
 import { readSignupReturn } from '../first-proof/signup-binding'
 import { whomItSignsIn } from '../first-proof/whom-it-signs-in'
 import { routeBudget } from '../guards/route-budget'
@@ -28,8 +27,6 @@ const passwords = Joi.object<{ new_password: string; confirm_password: string }>
   confirm_password: passwordText().allow(''),
 })
 
-const signsIn = 'With `pagesEnabled`: sets the login cookies and redirects to the account.'
-
 /**
  * Returns the page of an activation link. In another browser than that of the sign-up, the page asks for the password. With `pagesEnabled`,
  * the page logs in the person who signed up. The person must use the same browser or enter the password. Any other person must log in after
@@ -44,8 +41,6 @@ export function activationPage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'activate')],
     form: 'activate',
     done: 'activated',
-    ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
-    ...(pagesEnabled && { seeOther: signsIn }),
     look: async (token, { req, locale }) => {
       const evidence = await evidenceOf(ctx, req)
       const asksPassword = await lookAtActivation(ctx, token, evidence)
@@ -77,11 +72,9 @@ export function resetPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/password-reset/:token',
     summary: 'Set a new password',
-    fields: passwords,
     before: [routeBudget(ctx, 'password_reset_confirm')],
     form: 'password_reset',
     done: 'password_changed',
-    ...(pagesEnabled && { seeOther: signsIn }),
     look: async (token, { req, locale }) => {
       const { email } = await lookAtReset(ctx, token)
       return pagesEnabled ? { items: await whomItSignsIn(ctx, req, email, locale) } : {}

@@ -41,18 +41,9 @@ export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine
       path: `${base}/mfa/verify`,
       describes: {
         summary: 'Finish a login with the form of the second-factor page',
-        form: fields,
-        answers: [
-          {
-            status: 302,
-            description:
-              'Sets the two cookies of the session. To `return_to`, or without it to the success redirect. If an app began the login: to the app, with `code` or `error`.',
-          },
-          { status: 200, description: 'The form again, because the code was wrong.', isPage: true },
-          { status: 400, description: 'The second-factor step has ended.', isPage: true },
-        ],
+        answers: [],
         refuses: [MfaThrottledError],
-        refusals: 'page',
+        isPage: true,
       },
       when: isForm,
       before: [refusingCrossSite((req) => refuseCrossSite(ctx, req))],

@@ -17,8 +17,8 @@ export interface Chapter {
 type DocumentContext = Pick<AuthContext, 'settings' | 'prefix'>
 
 /**
- * Returns the OpenAPI 3.1 document of the mounted routes. Paths, bodies and errors come from the route table, so that the document
- * describes only what the router does.
+ * Returns the OpenAPI 3.1 document of the mounted routes, without pages. Paths, bodies and errors come from the route table, so that the
+ * document describes only what the router does.
  */
 export function openApiDocument(ctx: DocumentContext, chapters: readonly Chapter[]): object {
   const named = new NamedSchemas()
@@ -31,7 +31,9 @@ export function openApiDocument(ctx: DocumentContext, chapters: readonly Chapter
   }
   const operations = chapters.flatMap(({ name: tag, routes }) => {
     const operation = { named, tag, schemesOf: useSchemes }
-    return operationsOf(routes).map((lines) => ({ path: pathOf(lines), method: methodOf(lines), operation: operationOf(operation, lines) }))
+    return routes
+      .filter(({ describes }) => !describes.isPage)
+      .map((route) => ({ path: pathOf(route), method: route.method.toLowerCase(), operation: operationOf(operation, route) }))
   })
   const described = {
     servers: [{ url: ctx.prefix }],
@@ -67,25 +69,8 @@ const errorSchema: JsonSchema = {
   required: ['detail', 'code', 'details'],
 }
 
-function operationsOf(routes: readonly Route[]): [Route, ...Route[]][] {
-  const operations = new Map<string, [Route, ...Route[]]>()
-  for (const route of routes) {
-    const key = `${route.method} ${route.path}`
-    const lines = operations.get(key)
-    if (lines) lines.push(route)
-    else operations.set(key, [route])
-  }
-  return [...operations.values()]
-}
-
-type Lines = readonly [Route, ...Route[]]
-
-function pathOf([{ path }]: Lines): string {
+function pathOf({ path }: Route): string {
   return path.replace(/:(\w+)/g, '{$1}')
-}
-
-function methodOf([{ method }]: Lines): string {
-  return method.toLowerCase()
 }
 
 function pathsOf(operations: readonly { path: string; method: string; operation: object }[]): object {

@@ -1,7 +1,7 @@
 import { InternalError, PayloadTooLargeError, ServiceUnavailableError, UnsupportedMediaTypeError, ValidationError } from '../errors'
-import { type Answer, type Credential, descriptionOf, type JsonSchema, type Refusal } from '../http/description'
+import { type Answer, type Credential, type Description, descriptionOf, type JsonSchema, type Refusal } from '../http/description'
 import type { Route } from '../http/routes'
-import { hostsSchemaOf, jsonSchemaOf, type NamedSchemas } from './schemas'
+import { hostsSchemaOf, jsonSchemaOf, type NamedSchemas, needsAField } from './schemas'
 
 export interface OperationContext {
   readonly named: NamedSchemas
@@ -10,22 +10,19 @@ export interface OperationContext {
   readonly schemesOf: (credential: Credential) => readonly string[]
 }
 
-/**
- * Returns one OpenAPI operation for all routes with the same method and path. One of these routes can accept JSON, and another a page's
- * form.
- */
-export function operationOf(ctx: OperationContext, lines: readonly [Route, ...Route[]]): object {
-  const [{ method, path, describes }] = lines
-  const bodies = lines.flatMap((line) => bodiesOf(ctx, line))
-  const parameters = [...pathParameters(path), ...queryParameters(lines)]
+/** Returns the OpenAPI operation of a route. */
+export function operationOf(ctx: OperationContext, route: Route): object {
+  const { method, path, describes } = route
+  const body = bodyOf(ctx, route)
+  const parameters = [...pathParameters(path), ...queryParameters(describes)]
   return {
     operationId: operationId(method, path),
     tags: [ctx.tag],
-    summary: lines.map((line) => line.describes.summary).join('; '),
+    summary: describes.summary,
     ...(parameters.length > 0 && { parameters }),
-    ...(bodies.length > 0 && { requestBody: requestBody(lines, bodies) }),
-    security: securityOf(ctx, lines),
-    responses: responsesOf(ctx, lines),
+    ...(body && { requestBody: body }),
+    security: securityOf(ctx, route),
+    responses: responsesOf(ctx, route),
     ...(describes.refusals === 'redirect' && { description: 'An error is a redirect too. The parameter `error` contains the code.' }),
   }
 }
@@ -41,57 +38,34 @@ function pathParameters(path: string): object[] {
 }
 
 /** Returns the query parameters. A parameter with several keys is described as an exploded object. */
-function queryParameters(lines: readonly Route[]): object[] {
-  return lines.flatMap((line) =>
-    (line.describes.query ?? []).map((parameter) => ({
-      in: 'query',
-      required: false,
-      ...parameter,
-      ...(parameter.schema['type'] === 'object' && { style: 'form', explode: true }),
-    })),
-  )
+function queryParameters({ query = [] }: Description): object[] {
+  return query.map((parameter) => ({
+    in: 'query',
+    required: false,
+    ...parameter,
+    ...(parameter.schema['type'] === 'object' && { style: 'form', explode: true }),
+  }))
 }
 
-interface Body {
-  readonly type: string
-  readonly schema: JsonSchema
-  /** True if a field is required. */
-  readonly isRequired: boolean
+function bodyOf({ named }: OperationContext, { body, describes: { form, hostsBody } }: Route): object | null {
+  const fields = form ?? body
+  if (!fields) return null
+  const own = jsonSchemaOf(fields)
+  const schema = hostsBody ? { allOf: [named.refer(own), hostsSchemaOf(hostsBody)] } : named.refer(own)
+  return { required: needsAField(own), content: { [form ? 'application/x-www-form-urlencoded' : 'application/json']: { schema } } }
 }
 
-function bodiesOf({ named }: OperationContext, { body, describes: { form, hostsBody } }: Route): Body[] {
-  if (form) return [{ type: 'application/x-www-form-urlencoded', schema: jsonSchemaOf(form), isRequired: false }]
-  if (!body) return []
-  const own = jsonSchemaOf(body)
-  const isRequired = ((own['required'] as unknown[] | undefined) ?? []).length > 0
-  const schema = named.refer(own)
-  return [{ type: 'application/json', schema: hostsBody ? { allOf: [schema, hostsSchemaOf(hostsBody)] } : schema, isRequired }]
+function securityOf({ schemesOf }: OperationContext, { before = [], describes }: Route): object[] {
+  const credentials = new Set([...before.map((step) => descriptionOf(step)?.credential), describes.credential])
+  return [...credentials].flatMap((credential) => (credential ? schemesOf(credential).map((scheme) => ({ [scheme]: [] })) : []))
 }
 
-function requestBody(lines: readonly Route[], bodies: readonly Body[]): object {
-  return {
-    required: bodies.length === lines.length && bodies.every(({ isRequired }) => isRequired),
-    content: Object.fromEntries(bodies.map(({ type, schema }) => [type, { schema }])),
-  }
-}
-
-function securityOf({ schemesOf }: OperationContext, lines: readonly Route[]): object[] {
-  const asked = lines.flatMap(({ before = [], describes }) => [
-    ...before.map((step) => descriptionOf(step)?.credential),
-    describes.credential,
-  ])
-  const credentials = [...new Set(asked)].filter((credential) => credential !== undefined)
-  return credentials.flatMap((credential) => schemesOf(credential).map((scheme) => ({ [scheme]: [] })))
-}
-
-function responsesOf(ctx: OperationContext, lines: readonly Route[]): object {
+function responsesOf(ctx: OperationContext, route: Route): object {
   const responses = new Map<number, Response>()
-  for (const line of lines) {
-    for (const answer of line.describes.answers) add(responses, answer.status, answerOf(ctx, answer))
-    for (const [status, refusals] of byStatus(refusalsOf(line))) add(responses, status, refusalOf(line, status, refusals))
-  }
+  for (const answer of route.describes.answers) add(responses, answer.status, answerOf(ctx, answer))
+  for (const [status, refusals] of byStatus(refusalsOf(route))) add(responses, status, refusalOf(status, refusals))
   const sorted = Object.fromEntries([...responses].sort(([one], [other]) => one - other))
-  return lines.some((line) => line.describes.hostRefuses) ? { ...sorted, default: hostsRefusal } : sorted
+  return route.describes.hostRefuses ? { ...sorted, default: hostsRefusal } : sorted
 }
 
 const hostsRefusal: Response = {
@@ -105,10 +79,7 @@ interface Response {
   readonly content?: object
 }
 
-/**
- * Adds a response. If the status has a response already, joins the two. Two routes with the same path can use one status for a page and for
- * JSON.
- */
+/** Adds a response. If the status has a response already, joins the two. */
 function add(responses: Map<number, Response>, status: number, response: Response): void {
   const known = responses.get(status)
   const description =
@@ -117,13 +88,11 @@ function add(responses: Map<number, Response>, status: number, response: Respons
   responses.set(status, { ...known, ...response, description, ...(Object.keys(content).length > 0 && { content }) })
 }
 
-const html = { 'text/html': { schema: { type: 'string' } } }
-
 function answerOf({ named }: OperationContext, { status, description, schema, isPage }: Answer): Response {
   return {
     description,
     ...(status === 302 && { headers: { Location: { schema: { type: 'string', format: 'uri-reference' } } } }),
-    ...(isPage && { content: html }),
+    ...(isPage && { content: { 'text/html': { schema: { type: 'string' } } } }),
     ...(schema && { content: { 'application/json': { schema: named.refer(schema) } } }),
   }
 }
@@ -147,17 +116,12 @@ function byStatus(refusals: readonly Refusal[]): Map<number, Refusal[]> {
   return sorted
 }
 
-/**
- * Returns the response of an error. A route that shows pages responds with an HTML page to a GET and to a form post. Other routes, other
- * POST requests, and requests with a malformed path get the JSON error envelope.
- */
-function refusalOf({ describes, method }: Route, status: number, refusals: readonly Refusal[]): Response {
-  const envelope = { 'application/json': { schema: envelopeOf(refusals.map(({ code }) => code)) } }
-  const isPage = describes.refusals === 'page'
+/** Returns the response of an error: the JSON error envelope. */
+function refusalOf(status: number, refusals: readonly Refusal[]): Response {
   return {
     description: [...new Set(refusals.map(({ code, detail }) => `${code}: ${detail['en-US']}`))].join(' '),
     ...(headersOf[status] && { headers: headersOf[status] }),
-    content: { ...(isPage && html), ...((!isPage || method === 'POST' || status === ValidationError.status) && envelope) },
+    content: { 'application/json': { schema: envelopeOf(refusals.map(({ code }) => code)) } },
   }
 }
 

@@ -29,7 +29,20 @@ export function jsonSchemaOf(schema: Joi.ObjectSchema, presence: 'required' | 'o
   const silent = presence === 'required' ? fieldsThatDoNotSay(schema) : []
   const spoken = silent.length === 0 ? schema : schema.fork(silent, (field) => field.required())
   // `unknown()`, because unknown fields are ignored. If a host uses another major version of Joi, its schema has no JSON Schema.
-  return spoken.unknown()['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? { type: 'object' }
+  const described = spoken.unknown()['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? { type: 'object' }
+  return { ...described, ...alternativesOf(schema) }
+}
+
+/** Returns true if a body without any field is refused. */
+export function needsAField({ required = [], oneOf }: JsonSchema): boolean {
+  return (required as unknown[]).length > 0 || oneOf !== undefined
+}
+
+/** Returns what Joi leaves out of the JSON Schema: the rule that a body has exactly one of several fields. */
+function alternativesOf(schema: Joi.ObjectSchema): JsonSchema {
+  const { dependencies = [] } = schema.describe() as { dependencies?: { rel: string; peers: readonly string[] }[] } // as Joi documents
+  const one = dependencies.find(({ rel }) => rel === 'xor')
+  return one ? { oneOf: one.peers.map((name) => ({ required: [name] })) } : {}
 }
 
 function fieldsThatDoNotSay(schema: Joi.ObjectSchema): string[] {

@@ -2,7 +2,6 @@ import type { ErrorRequestHandler, Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { TooManyRequestsError, UnsupportedMediaTypeError, ValidationError } from '../errors'
 import { routeBudget, takeRouteUnit } from '../guards/route-budget'
-import type { Answer } from '../http/description'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm } from '../http/json-body'
 import { queryValues } from '../http/query-parameter'
@@ -40,9 +39,6 @@ export interface PageDefinition extends Explaining {
   readonly isUnlimited?: boolean
 }
 
-const shown: Answer = { status: 200, description: 'The page.', isPage: true }
-const goneOn: Answer = { status: 303, description: 'To the next page.' }
-
 /** An error that redirects the request before a page is shown or a form is handled. */
 export class Elsewhere extends Error {
   readonly goOn: GoOn
@@ -60,7 +56,7 @@ export function pageLines(site: PageSite, page: PageDefinition): Route[] {
   const get: Route = {
     method: 'GET',
     path,
-    describes: { summary, answers: [shown, goneOn], refusals: 'page' },
+    describes: { summary, answers: [], isPage: true },
     before: [routeBudget(site.ctx, viewsOf(page))],
     handle: leading(site, async (req, res) => {
       const visit = visitOf(site, req, res, queryValues(req, 'return_to'))
@@ -72,7 +68,7 @@ export function pageLines(site: PageSite, page: PageDefinition): Route[] {
   const sent: Route = {
     method: 'POST',
     path,
-    describes: { summary, answers: [goneOn] },
+    describes: { summary, answers: [], isPage: true },
     when: isForm,
     handle: leading(site, (req, res) => takeForm(site, { ...page, post }, req, res)),
     onError,

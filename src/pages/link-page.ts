@@ -1,6 +1,4 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
-import Joi from 'joi'
-import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import {
   CsrfValidationFailedError,
@@ -13,7 +11,7 @@ import {
   UnauthorizedError,
   ValidationError,
 } from '../errors'
-import type { Answer, Refusal } from '../http/description'
+import type { Refusal } from '../http/description'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
@@ -34,8 +32,6 @@ export interface LinkPage {
   before: readonly RequestHandler[]
   /** Errors of the page, besides the errors of an invalid link. */
   refuses?: readonly Refusal[]
-  /** The fields of the form. Default: no fields. */
-  fields?: Joi.ObjectSchema
   form: LinkPageName
   done: LinkPageName
   /** Returns the data for the form. Throws the same errors as `redeem`, but does not use the link, because mail scanners open links too. */
@@ -44,8 +40,6 @@ export interface LinkPage {
   redeem(click: LinkClick): Promise<PageAfter | null>
   /** True if another route handles JSON on the same path. */
   sharesPath?: boolean
-  /** The OpenAPI description of the redirect after the form. Default: a redirect to the page for a new password. */
-  seeOther?: string
   /** Origins to which the form may redirect. */
   formTargets?: readonly string[]
 }
@@ -88,21 +82,16 @@ export interface FormNeeds {
  */
 export function linkPage(
   ctx: AuthContext,
-  { path, summary, before, form, fields, refuses = [], done, look, redeem, sharesPath, seeOther, formTargets = [] }: LinkPage,
+  { path, summary, before, form, refuses = [], done, look, redeem, sharesPath, formTargets = [] }: LinkPage,
 ): Route[] {
   const onError = pageErrors(ctx)
   const visitOf = (req: Request): LinkVisit => ({ req, locale: localeOf(ctx, req) })
-  const leadsOn = seeOther ?? (hasPasswords(ctx.settings) ? 'To the page where the person chooses a password.' : null)
-  const pageRefusals = { refuses: [EmailLinkForbiddenError, ...refuses], refusals: 'page' } as const
+  const describes = { summary, answers: [], refuses: [EmailLinkForbiddenError, ...refuses], isPage: true } as const
   return [
     {
       method: 'GET',
       path,
-      describes: {
-        summary: `${summary}: show the form`,
-        answers: [page('The form. Nothing has changed.'), notValid],
-        ...pageRefusals,
-      },
+      describes,
       before,
       handle: async (req, res) => {
         const visit = visitOf(req)
@@ -115,16 +104,7 @@ export function linkPage(
     {
       method: 'POST',
       path,
-      describes: {
-        summary,
-        form: fields ?? Joi.object({}),
-        answers: [
-          page('Done.'),
-          ...(leadsOn === null ? [] : [{ status: 303, description: leadsOn } as const]),
-          { ...notValid, description: 'The form again with the problem, or the page for an invalid link.' },
-        ],
-        ...pageRefusals,
-      },
+      describes,
       before: ctx.settings.pagesEnabled ? [...before, refusingCrossSite((req) => refuseCrossSite(ctx, req))] : before,
       ...(sharesPath && { when: isForm }),
       handle: async (req, res) => {
@@ -154,13 +134,6 @@ export function linkPage(
  */
 function isWrongPassword(error: unknown): error is UnauthorizedError {
   return error instanceof InvalidCredentialsError || (error instanceof UnauthorizedError && error.code === UnauthorizedError.code)
-}
-
-/** The answer for an invalid link, instead of 401. */
-const notValid: Answer = { status: 400, description: 'The link is not valid any more.', isPage: true }
-
-function page(description: string): Answer {
-  return { status: 200, description, isPage: true }
 }
 
 function tokenOf(req: Request): string {

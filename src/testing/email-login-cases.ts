@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { DuplicateRecordError, type EmailLoginRecord } from '../store/auth-store'
 import {
   AT,
+  deleteLongAgo,
   EMPTY_EMAIL_LOGIN,
   FULL_EMAIL_LOGIN,
   freshHash,
@@ -86,8 +87,8 @@ export const EMAIL_LOGIN_CASES: Cases = [
     'the open rows of an address are listed oldest first, and all of its rows are used up at once',
     async (store) => {
       const email = newEmailLogin().email
-      const second = await withEmailLogin(store, { email, createdAt: later(2) })
-      const first = await withEmailLogin(store, { email, createdAt: later(1) })
+      const second = await withEmailLogin(store, { ...EMPTY_EMAIL_LOGIN, email, createdAt: later(2) })
+      const first = await withEmailLogin(store, { email, createdAt: later(1), sessionId: FULL_EMAIL_LOGIN.sessionId })
       const ended = await withEmailLogin(store, { email, expiresAt: AT })
       await withEmailLogin(store, { email, usedAt: AT })
       const other = await withEmailLogin(store, { email: email.toUpperCase() })
@@ -101,6 +102,7 @@ export const EMAIL_LOGIN_CASES: Cases = [
   [
     'emailLogins.deleteExpired takes what had ended, and no more than it may',
     async (store) => {
+      await deleteLongAgo(store)
       const old = [1, 2, 3].map((age) => newEmailLogin({ expiresAt: later(-age, LONG_AGO) }))
       for (const login of old) await store.emailLogins.insert(login)
       const alive = await withEmailLogin(store, { expiresAt: later(1, LONG_AGO) })

@@ -1,7 +1,19 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { DuplicateRecordError } from '../store/auth-store'
-import { AT, EMPTY_IDENTITY, EMPTY_USER, FULL_IDENTITY, FULL_USER, later, NOBODY, newIdentity, STRANGE_IDS, withUser } from './records'
+import {
+  AT,
+  EMPTY_IDENTITY,
+  EMPTY_USER,
+  FULL_IDENTITY,
+  FULL_USER,
+  later,
+  NOBODY,
+  newIdentity,
+  STRANGE_IDS,
+  withIdentity,
+  withUser,
+} from './records'
 import type { Cases } from './store-contract'
 
 export const IDENTITY_CASES: Cases = [
@@ -30,7 +42,7 @@ export const IDENTITY_CASES: Cases = [
         assert.deepEqual(await store.identities.findWithUser('google', identity.subject), { identity, user })
         assert.deepEqual(await store.identities.listForUser(user.id), [identity])
       }
-      const identity = await store.identities.insert(newIdentity((await withUser(store)).id))
+      const identity = await withIdentity(store, (await withUser(store)).id)
       assert.equal(await store.identities.findWithUser('github', identity.subject), null)
       assert.equal(await store.identities.findWithUser('google', `${identity.subject}\0`), null)
     },
@@ -43,7 +55,7 @@ export const IDENTITY_CASES: Cases = [
       const owners = new Map<string, string>()
       for (const subject of subjects) {
         const { id } = await withUser(store)
-        await store.identities.insert(newIdentity(id, { subject }))
+        await withIdentity(store, id, { subject })
         owners.set(subject, id)
       }
       for (const subject of subjects) {
@@ -58,7 +70,7 @@ export const IDENTITY_CASES: Cases = [
     async (store) => {
       const { id } = await withUser(store)
       const provider = `p${randomUUID().slice(0, 8)}`
-      await store.identities.insert(newIdentity(id, { provider, subject: 'abc' }))
+      await withIdentity(store, id, { provider, subject: 'abc' })
       for (const subject of ['0', '', 'abc0']) assert.equal(await store.identities.findWithUser(provider, subject), null)
     },
   ],
@@ -66,11 +78,11 @@ export const IDENTITY_CASES: Cases = [
     'an identity belongs to one account, and an account has one identity of a provider',
     async (store) => {
       const [one, other] = [await withUser(store), await withUser(store)]
-      const identity = await store.identities.insert(newIdentity(one.id))
+      const identity = await withIdentity(store, one.id)
       await assert.rejects(store.identities.insert(newIdentity(other.id, { subject: identity.subject })), DuplicateRecordError)
       await assert.rejects(store.identities.insert(newIdentity(one.id)), DuplicateRecordError)
-      await store.identities.insert(newIdentity(one.id, { provider: 'github' }))
-      await store.identities.insert(newIdentity(other.id, { provider: 'github', subject: identity.subject }))
+      await withIdentity(store, one.id, { provider: 'github' })
+      await withIdentity(store, other.id, { provider: 'github', subject: identity.subject })
     },
   ],
   [
@@ -92,7 +104,7 @@ export const IDENTITY_CASES: Cases = [
         ['c', 1],
         ['a', 3],
       ] as const) {
-        await store.identities.insert(newIdentity(id, { provider, createdAt: later(-age) }))
+        await withIdentity(store, id, { provider, createdAt: later(-age) })
       }
       assert.deepEqual(
         (await store.identities.listForUser(id)).map(({ provider }) => provider),
@@ -105,8 +117,8 @@ export const IDENTITY_CASES: Cases = [
     async (store) => {
       for (const fields of [FULL_USER, EMPTY_USER]) {
         const user = await withUser(store, { ...fields, isAdmin: false })
-        const identity = await store.identities.insert(newIdentity(user.id))
-        const other = await store.identities.insert(newIdentity(user.id, { provider: 'github' }))
+        const identity = await withIdentity(store, user.id)
+        const other = await withIdentity(store, user.id, { provider: 'github' })
         const stamped = await store.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, later(7))
         assert.deepEqual(stamped, { ...user, lastLoginAt: later(7) })
         assert.deepEqual(await store.users.find(user.id), stamped)
@@ -118,7 +130,7 @@ export const IDENTITY_CASES: Cases = [
     'recordLogin of an inactive user or of a link that is gone answers null and changes nothing',
     async (store) => {
       const user = await withUser(store, { isActive: false })
-      const identity = await store.identities.insert(newIdentity(user.id))
+      const identity = await withIdentity(store, user.id)
       const link = { userId: user.id, provider: 'google', subject: identity.subject }
       assert.equal(await store.identities.recordLogin(link, later(7)), null)
       await store.users.update(user.id, { isActive: true })
@@ -133,8 +145,8 @@ export const IDENTITY_CASES: Cases = [
     'deleteForUser removes one provider or all, and says how many',
     async (store) => {
       const [{ id }, other] = [await withUser(store), await withUser(store)]
-      for (const provider of ['a', 'b', 'c']) await store.identities.insert(newIdentity(id, { provider }))
-      const foreign = await store.identities.insert(newIdentity(other.id, { provider: 'b' }))
+      for (const provider of ['a', 'b', 'c']) await withIdentity(store, id, { provider })
+      const foreign = await withIdentity(store, other.id, { provider: 'b' })
       assert.equal(await store.identities.deleteForUser(id, 'x'), 0)
       assert.equal(await store.identities.deleteForUser(id, 'b'), 1)
       assert.deepEqual((await store.identities.listForUser(id)).map(({ provider }) => provider).toSorted(), ['a', 'c'])

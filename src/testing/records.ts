@@ -1,11 +1,14 @@
+import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import type {
   AuthStore,
   CompleteStore,
   EmailLoginRecord,
+  IdentityRecord,
   NewIdentity,
   NewPasskey,
   NewUser,
+  PasskeyRecord,
   Rotation,
   SessionRecord,
   UserRecord,
@@ -181,6 +184,15 @@ export const EMPTY_EMAIL_LOGIN = {
   userAgent: null,
 }
 
+/** Returns the fields that `newPasskey` does not leave at the other value, with a credential id of 512 bytes. */
+export const emptyPasskey = () => ({
+  credentialId: `${freshHash()}${'-_Az9'.repeat(123)}xyz_`,
+  transports: '',
+  isBackupEligible: false,
+  isBackedUp: true,
+  name: null,
+})
+
 export const EMPTY_SESSION = {
   rotatedAt: null,
   amr: '',
@@ -192,8 +204,34 @@ export const EMPTY_SESSION = {
   providerSid: null,
 }
 
-export async function withUser(store: AuthStore, overrides: Partial<NewUser> = {}): Promise<UserRecord> {
-  return store.users.insert(newUser(overrides))
+/** Returns the inserted user. Asserts that the answer has the given values, so that a case compares what it reads with what it gave. */
+export async function withUser(store: Pick<AuthStore, 'users'>, overrides: Partial<NewUser> = {}): Promise<UserRecord> {
+  return asGiven(newUser(overrides), (given) => store.users.insert(given))
+}
+
+export async function withIdentity(store: CompleteStore, userId: string, overrides: Partial<NewIdentity> = {}): Promise<IdentityRecord> {
+  return asGiven(newIdentity(userId, overrides), (given) => store.identities.insert(given))
+}
+
+export async function withPasskey(store: CompleteStore, userId: string, overrides: Partial<NewPasskey> = {}): Promise<PasskeyRecord> {
+  return asGiven(newPasskey(userId, overrides), (given) => store.passkeys.insert(given))
+}
+
+export async function withUserToken(
+  store: Pick<AuthStore, 'userTokens'>,
+  userId: string,
+  overrides: Partial<UserTokenRecord> = {},
+): Promise<UserTokenRecord> {
+  return asGiven(newUserToken(userId, overrides), (given) => store.userTokens.insert(given))
+}
+
+async function asGiven<Given, Stored extends Given & { id: string }>(
+  given: Given,
+  insert: (given: Given) => Promise<Stored>,
+): Promise<Stored> {
+  const stored = await insert(given)
+  assert.deepEqual(stored, { ...given, id: stored.id })
+  return stored
 }
 
 export async function withSession(store: CompleteStore, overrides: Partial<SessionRecord> = {}): Promise<SessionRecord> {
@@ -204,6 +242,17 @@ export async function withSession(store: CompleteStore, overrides: Partial<Sessi
 
 /** A time before the times of all other records. So a row that has expired at this time belongs to the test case that uses this time. */
 export const LONG_AGO = new Date('2001-02-03T04:05:06.789Z')
+
+/** Deletes what other cases and an earlier run of the contract left of the time before `AT`. */
+export async function deleteLongAgo({ users, userTokens, sessions, emailLogins }: AuthStore): Promise<void> {
+  const expired = { before: later(8 * 86_400_000, LONG_AGO), most: 1_000 }
+  await deleteAll(async () => (await users.deleteAbandoned?.(expired))?.deleted ?? 0)
+  for (const table of [userTokens, sessions, emailLogins]) await deleteAll(async () => (await table?.deleteExpired(expired)) ?? 0)
+}
+
+async function deleteAll(deleteSome: () => Promise<number>): Promise<void> {
+  for (let rounds = 0; (await deleteSome()) > 0; rounds += 1) assert.ok(rounds < 1_000, 'a purge says without end that it deleted rows')
+}
 
 /** An id that no adapter has assigned. */
 export const NOBODY = '00000000-0000-4000-8000-000000000000'

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type CompleteStore, DuplicateRecordError, type SessionChoice, type SessionRecord } from '../store/auth-store'
 import {
   AT,
+  deleteLongAgo,
   EMPTY_SESSION,
   EMPTY_USER,
   FULL_SESSION,
@@ -237,6 +238,7 @@ export const SESSION_CASES: Cases = [
   [
     'deleteExpired takes what ended, at most so many at once: sessions',
     async (store) => {
+      await deleteLongAgo(store)
       const { id: userId } = await withUser(store)
       const sessions = [2, 1, 0, -1].map((age) => newSession(userId, { expiresAt: later(-1_000 * age, LONG_AGO) }))
       for (const session of sessions) await store.sessions.insert(session)
@@ -251,6 +253,7 @@ export const SESSION_CASES: Cases = [
   [
     'deleteExpired takes a session that was revoked by then, however long it would have lived',
     async (store) => {
+      await deleteLongAgo(store)
       const { id } = await withSession(store, { lastSeenAt: LONG_AGO, createdAt: LONG_AGO })
       assert.equal(await store.sessions.revoke({ id }, LONG_AGO), true)
       assert.equal(await store.sessions.deleteExpired({ before: LONG_AGO, most: 10 }), 1)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type AuthStore, DuplicateRecordError } from '../store/auth-store'
-import { freshHash, later, newIdentity, newSession, newUser, newUserToken, rotationOf, withUser } from './records'
+import { freshHash, later, newIdentity, newSession, newUser, newUserToken, rotationOf, withUser, withUserToken } from './records'
 import type { Cases } from './store-contract'
 
 export const UNIT_CASES: Cases = [
@@ -25,7 +25,7 @@ export const UNIT_CASES: Cases = [
       const email = newUser().email
       const session = newSession(before.id)
       await store.sessions?.insert(session)
-      const oneShot = await store.userTokens.insert(newUserToken(before.id))
+      const oneShot = await withUserToken(store, before.id)
       const reason = new Error('the host changed its mind')
       const unit = store.transaction(async (inside) => {
         const user = await inside.users.insert(newUser({ email }))

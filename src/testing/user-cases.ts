@@ -2,7 +2,20 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { DuplicateRecordError } from '../store/auth-store'
-import { AT, EMPTY_USER, FULL_USER, LONG_AGO, later, NOBODY, newIdentity, newUser, newUserToken, STRANGE_IDS, withUser } from './records'
+import {
+  AT,
+  deleteLongAgo,
+  EMPTY_USER,
+  FULL_USER,
+  LONG_AGO,
+  later,
+  NOBODY,
+  newIdentity,
+  newUser,
+  STRANGE_IDS,
+  withUser,
+  withUserToken,
+} from './records'
 import type { Cases } from './store-contract'
 
 export const USER_CASES: Cases = [
@@ -46,7 +59,7 @@ export const USER_CASES: Cases = [
     'instants before 1970, in a skipped hour of summer time and far ahead survive',
     async ({ users }) => {
       for (const at of [new Date('1969-12-31T23:59:59.001Z'), new Date('2026-03-29T02:30:00.123Z'), new Date('2199-12-31T23:59:59.999Z')]) {
-        const { id } = await users.insert(newUser({ createdAt: at, lastLoginAt: at }))
+        const { id } = await withUser({ users }, { createdAt: at, lastLoginAt: at })
         const found = await users.find(id)
         assert.deepEqual([found?.createdAt, found?.lastLoginAt], [at, at])
       }
@@ -68,7 +81,7 @@ export const USER_CASES: Cases = [
   [
     'an id in other letters is another id',
     async ({ users }) => {
-      const { id } = await users.insert(newUser())
+      const { id } = await withUser({ users })
       const others = [id.toUpperCase(), id.toLowerCase(), `{${id}}`, id.replaceAll('-', ''), `${id} `, ` ${id}`, `0${id}`]
       for (const other of others.filter((other) => other !== id)) assert.equal(await users.find(other), null, other)
     },
@@ -77,7 +90,7 @@ export const USER_CASES: Cases = [
     'an email is found byte for byte only',
     async ({ users }) => {
       const local = randomUUID()
-      await users.insert(newUser({ email: `jose${local}@example.test` }))
+      await withUser({ users }, { email: `jose${local}@example.test` })
       for (const email of [
         `Jose${local}@example.test`,
         `josé${local}@example.test`,
@@ -94,8 +107,8 @@ export const USER_CASES: Cases = [
   [
     'a taken address is a DuplicateRecordError at insert and at update',
     async ({ users }) => {
-      const first = await users.insert(newUser())
-      const second = await users.insert(newUser())
+      const first = await withUser({ users })
+      const second = await withUser({ users })
       await assert.rejects(users.insert(newUser({ email: first.email })), DuplicateRecordError)
       await assert.rejects(users.update(second.id, { email: first.email }), DuplicateRecordError)
       assert.equal((await users.find(second.id))?.email, second.email)
@@ -104,7 +117,7 @@ export const USER_CASES: Cases = [
   [
     'update changes the given fields only and says whether the row was there',
     async ({ users }) => {
-      const user = await users.insert(newUser({ totpLastStep: 5 }))
+      const user = await withUser({ users }, { totpLastStep: 5 })
       assert.equal(await users.update(user.id, { name: null, isActive: false, updatedAt: later(5), totpLastStep: null }), true)
       assert.deepEqual(await users.find(user.id), { ...user, name: null, isActive: false, updatedAt: later(5), totpLastStep: null })
       assert.equal(await users.update(user.id, { isActive: false }), true) // an update without a change still finds the row
@@ -113,14 +126,16 @@ export const USER_CASES: Cases = [
     },
   ],
   [
-    'update changes each field by itself, to a value and to nothing',
+    'update changes each field by itself, to a value and to nothing, of an active and of an inactive account',
     async ({ users }) => {
-      for (const [before, after] of [
-        [FULL_USER, EMPTY_USER],
-        [EMPTY_USER, FULL_USER],
+      for (const [before, after, isActive] of [
+        [FULL_USER, EMPTY_USER, true],
+        [EMPTY_USER, FULL_USER, true],
+        [FULL_USER, EMPTY_USER, false],
+        [EMPTY_USER, FULL_USER, false],
       ] as const) {
-        let user = await users.insert(newUser(before))
-        const { createdAt: _, ...changes } = { ...after, email: newUser().email, isActive: false }
+        let user = await withUser({ users }, { ...before, isActive })
+        const { createdAt: _, ...changes } = { ...after, email: newUser().email, isActive: !isActive }
         for (const [field, value] of Object.entries(changes)) {
           assert.equal(await users.update(user.id, { [field]: value }), true)
           user = { ...user, [field]: value }
@@ -133,7 +148,7 @@ export const USER_CASES: Cases = [
   [
     'a text with NUL or half a surrogate pair is a ValidationError or kept as it is, and does no harm',
     async ({ users }) => {
-      const user = await users.insert(newUser())
+      const user = await withUser({ users })
       for (const name of ['a\0b', 'a\ud800b', '\udc00']) {
         const kept = await users.insert(newUser({ name })).catch(refusal)
         if (kept) assert.equal((await users.find(kept.id))?.name, name)
@@ -169,7 +184,7 @@ export const USER_CASES: Cases = [
   [
     'a TOTP step is accepted once and never goes back, also when ten callers bring it at once',
     async ({ users }) => {
-      const { id } = await users.insert(newUser())
+      const { id } = await withUser({ users })
       const answers = await Promise.all(Array.from({ length: 10 }, () => users.advanceTotpStep(id, 100)))
       assert.equal(answers.filter(Boolean).length, 1)
       assert.equal(await users.advanceTotpStep(id, 99), false)
@@ -182,8 +197,8 @@ export const USER_CASES: Cases = [
   [
     'a TOTP step that is accepted changes nothing else',
     async ({ users }) => {
-      for (const fields of [FULL_USER, EMPTY_USER]) {
-        const user = await users.insert(newUser({ ...fields, isAdmin: false }))
+      for (const fields of [FULL_USER, { ...EMPTY_USER, isActive: false }]) {
+        const user = await withUser({ users }, { ...fields, isAdmin: false })
         assert.equal(await users.advanceTotpStep(user.id, 60_000_000), true)
         assert.deepEqual(await users.find(user.id), { ...user, totpLastStep: 60_000_000 })
       }
@@ -200,9 +215,10 @@ export const USER_CASES: Cases = [
     async (store) => {
       const { deleteAbandoned } = store.users
       if (!deleteAbandoned || !store.users.fields.has('activatedAt')) return
+      await deleteLongAgo(store)
       const pending = { isActive: false, activatedAt: null, lastLoginAt: null }
       const [gone, waiting, active] = [await withUser(store, pending), await withUser(store, pending), await withUser(store)]
-      const link = (id: string, expiresAt: Date) => store.userTokens.insert(newUserToken(id, { purpose: 'ACTIVATION', expiresAt }))
+      const link = (id: string, expiresAt: Date) => withUserToken(store, id, { purpose: 'ACTIVATION', expiresAt })
       for (const { id } of [gone, waiting, active]) await link(id, LONG_AGO)
       await link(waiting.id, later(1, LONG_AGO))
       await store.identities?.insert(newIdentity(gone.id))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { AuthStore, UserFilter, UserPage, UserRecord } from '../store/auth-store'
-import { AT, later, NOBODY, newUser, STRANGE_IDS } from './records'
+import { AT, later, NOBODY, type newUser, STRANGE_IDS, withUser } from './records'
 import type { Cases } from './store-contract'
 
 /** A filter, and the first letters of the users that the filter matches. */
@@ -13,7 +13,7 @@ export const USER_LIST_CASES: Cases = [
     async ({ users }) => {
       const mark = randomUUID()
       const add = (letter: string, overrides: Parameters<typeof newUser>[0]) =>
-        users.insert(newUser({ email: `${letter}-${mark}@example.test`, ...overrides }))
+        withUser({ users }, { email: `${letter}-${mark}@example.test`, ...overrides })
       const a = await add('a', { name: 'Zo\u00eb', createdAt: later(0), lastLoginAt: null, isAdmin: true })
       const b = await add('b', { name: 'zo\u00cb', createdAt: later(1), lastLoginAt: later(10) })
       const c = await add('c', { name: '50%_\\[a].*', createdAt: later(2), isActive: false, lastLoginAt: later(11), totpEnabledAt: AT })
@@ -37,7 +37,7 @@ export const USER_LIST_CASES: Cases = [
     async (store) => {
       const mark = randomUUID()
       const own: UserFilter = { field: 'email', operator: 'startswith', value: mark }
-      const add = (at: Date) => store.users.insert(newUser({ email: `${mark}${randomUUID()}@example.test`, createdAt: at }))
+      const add = (at: Date) => withUser(store, { email: `${mark}${randomUUID()}@example.test`, createdAt: at })
       const made = []
       for (const at of [later(2), later(1), later(1), later(1), later(3), later(1), later(0)]) made.push(await add(at))
       const seen: UserRecord[] = []
@@ -59,10 +59,10 @@ export const USER_LIST_CASES: Cases = [
   [
     'the active administrators are locked: of two who end each other at once, one stays',
     async (store) => {
-      const one = await store.users.insert(newUser({ isAdmin: true }))
-      const other = await store.users.insert(newUser({ isAdmin: true }))
-      const inactive = await store.users.insert(newUser({ isAdmin: true, isActive: false }))
-      const member = await store.users.insert(newUser())
+      const one = await withUser(store, { isAdmin: true })
+      const other = await withUser(store, { isAdmin: true })
+      const inactive = await withUser(store, { isAdmin: true, isActive: false })
+      const member = await withUser(store)
       const end = (by: string, whom: string) =>
         store.transaction(async (inside) => {
           const admins = ids(await inside.users.lockAdmins())

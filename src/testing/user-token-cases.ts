@@ -1,27 +1,29 @@
 import assert from 'node:assert/strict'
 import { DuplicateRecordError, type UserTokenRecord } from '../store/auth-store'
-import { AT, freshHash, LONG_AGO, later, newUserToken, withUser } from './records'
+import { AT, deleteLongAgo, freshHash, LONG_AGO, later, newUserToken, withUser, withUserToken } from './records'
 import type { Cases } from './store-contract'
 
 export const USER_TOKEN_CASES: Cases = [
   [
-    'a one-shot token is spent once, also when ten callers bring it at once',
+    'a one-shot token is spent once, also when ten callers bring it at once; its account stays as it is',
     async (store) => {
-      const { id } = await withUser(store)
-      const token = await store.userTokens.insert(newUserToken(id, { payload: 'new@example.test' }))
+      const user = await withUser(store, { isActive: false, activatedAt: null })
+      const { id } = user
+      const token = await withUserToken(store, id, { payload: 'new@example.test' })
       const spent = await Promise.all(
         Array.from({ length: 10 }, () => store.userTokens.consume(token.tokenHash, 'PASSWORD_RESET', later(5))),
       )
       assert.deepEqual(spent.filter(Boolean), [{ ...token, usedAt: later(5) }])
       assert.equal(await store.userTokens.consume(token.tokenHash, 'PASSWORD_RESET', later(6)), null)
+      assert.deepEqual(await store.users.find(id), user)
     },
   ],
   [
     'an unknown, expired or spent token, or one of another purpose, is not spent',
     async (store) => {
       const { id } = await withUser(store)
-      const token = await store.userTokens.insert(newUserToken(id, { expiresAt: later(100) }))
-      const used = await store.userTokens.insert(newUserToken(id, { usedAt: AT }))
+      const token = await withUserToken(store, id, { expiresAt: later(100) })
+      const used = await withUserToken(store, id, { usedAt: AT })
       const { consume } = store.userTokens
       assert.equal(await consume(freshHash(), 'PASSWORD_RESET', AT), null)
       assert.equal(await consume(`${token.tokenHash}\0`, 'PASSWORD_RESET', AT), null)
@@ -36,7 +38,7 @@ export const USER_TOKEN_CASES: Cases = [
     'a token hash is unique',
     async (store) => {
       const { id } = await withUser(store)
-      const token = await store.userTokens.insert(newUserToken(id))
+      const token = await withUserToken(store, id)
       await assert.rejects(
         store.userTokens.insert(newUserToken(id, { tokenHash: token.tokenHash, purpose: 'MFA_CHALLENGE' })),
         DuplicateRecordError,
@@ -47,7 +49,7 @@ export const USER_TOKEN_CASES: Cases = [
     "consumeAllForUser spends the user's open tokens, of one purpose or all",
     async (store) => {
       const [mine, other] = [await withUser(store), await withUser(store)]
-      const insert = (userId: string, purpose: UserTokenRecord['purpose']) => store.userTokens.insert(newUserToken(userId, { purpose }))
+      const insert = (userId: string, purpose: UserTokenRecord['purpose']) => withUserToken(store, userId, { purpose })
       const tokens = [await insert(mine.id, 'ACTIVATION'), await insert(mine.id, 'PASSWORD_RESET'), await insert(mine.id, 'PASSWORD_RESET')]
       const foreign = await insert(other.id, 'PASSWORD_RESET')
       assert.equal(await store.userTokens.consumeAllForUser(mine.id, AT, 'PASSWORD_RESET'), 2)
@@ -61,7 +63,7 @@ export const USER_TOKEN_CASES: Cases = [
     'consumeAllForUser spends the open tokens of several purposes, and an UNDO token only where it is named',
     async (store) => {
       const { id } = await withUser(store)
-      const insert = (purpose: UserTokenRecord['purpose']) => store.userTokens.insert(newUserToken(id, { purpose }))
+      const insert = (purpose: UserTokenRecord['purpose']) => withUserToken(store, id, { purpose })
       const [change, ticket, undo] = [await insert('EMAIL_CHANGE'), await insert('LINK_TICKET'), await insert('UNDO')]
       await insert('ACTIVATION')
       const { consume, consumeAllForUser } = store.userTokens
@@ -79,7 +81,7 @@ export const USER_TOKEN_CASES: Cases = [
     async (store) => {
       const [mine, other] = [await withUser(store), await withUser(store)]
       const insert = (userId: string, changes: Partial<UserTokenRecord>) =>
-        store.userTokens.insert(newUserToken(userId, { purpose: 'UNDO', expiresAt: later(100), ...changes }))
+        withUserToken(store, userId, { purpose: 'UNDO', expiresAt: later(100), ...changes })
       const second = await insert(mine.id, { createdAt: later(2) })
       const first = await insert(mine.id, { createdAt: later(1), payload: 'what it was' })
       await insert(mine.id, { purpose: 'PASSWORD_RESET' })
@@ -102,15 +104,15 @@ export const USER_TOKEN_CASES: Cases = [
         assert.deepEqual(token, { ...given, id: token.id })
         assert.deepEqual(await find(token.tokenHash), token)
       }
-      const unbound = await insert(newUserToken(id))
+      const unbound = await withUserToken(store, id)
       assert.deepEqual(await consume(unbound.tokenHash, 'PASSWORD_RESET', AT), { ...unbound, usedAt: AT })
       for (const purpose of ['ACTIVATION', 'MFA_CHALLENGE'] as const) {
-        const token = await insert(newUserToken(id, { purpose, payload: 'new@example.test', expiresAt: later(100) }))
+        const token = await withUserToken(store, id, { purpose, payload: 'new@example.test', expiresAt: later(100) })
         assert.deepEqual(await find(token.tokenHash), token)
         await consume(token.tokenHash, purpose, later(99))
         assert.deepEqual(await find(token.tokenHash), { ...token, usedAt: later(99) })
       }
-      const expired = await insert(newUserToken(id, { expiresAt: later(-1) }))
+      const expired = await withUserToken(store, id, { expiresAt: later(-1) })
       assert.deepEqual(await find(expired.tokenHash), expired)
       const { tokenHash } = expired
       for (const other of [freshHash(), tokenHash.toUpperCase(), `${tokenHash} `, `${tokenHash}\0`, '', '%']) {
@@ -122,10 +124,10 @@ export const USER_TOKEN_CASES: Cases = [
     'a superseded token ends when it was superseded, unless it had ended before',
     async (store) => {
       const { id } = await withUser(store)
-      const { insert, find, consume, consumeAllForUser } = store.userTokens
-      const open = await insert(newUserToken(id, { expiresAt: later(100) }))
-      const expired = await insert(newUserToken(id, { expiresAt: later(3) }))
-      const redeemed = await insert(newUserToken(id, { expiresAt: later(100) }))
+      const { find, consume, consumeAllForUser } = store.userTokens
+      const open = await withUserToken(store, id, { expiresAt: later(100) })
+      const expired = await withUserToken(store, id, { expiresAt: later(3) })
+      const redeemed = await withUserToken(store, id, { expiresAt: later(100) })
       await consume(redeemed.tokenHash, 'PASSWORD_RESET', later(4))
       assert.equal(await consumeAllForUser(id, later(5)), 2)
       assert.deepEqual(await find(open.tokenHash), { ...open, usedAt: later(5), expiresAt: later(5) })
@@ -137,14 +139,14 @@ export const USER_TOKEN_CASES: Cases = [
     'wasConsumed tells a redeemed token from an open, an expired and a superseded one, also of another purpose or user',
     async (store) => {
       const [mine, other] = [await withUser(store), await withUser(store)]
-      const { insert, consume, consumeAllForUser, wasConsumed } = store.userTokens
+      const { consume, consumeAllForUser, wasConsumed } = store.userTokens
       const [first, second] = [
-        await insert(newUserToken(mine.id, { purpose: 'ACTIVATION', expiresAt: later(100) })),
-        await insert(newUserToken(mine.id, { purpose: 'ACTIVATION', expiresAt: later(100) })),
+        await withUserToken(store, mine.id, { purpose: 'ACTIVATION', expiresAt: later(100) }),
+        await withUserToken(store, mine.id, { purpose: 'ACTIVATION', expiresAt: later(100) }),
       ]
-      await insert(newUserToken(mine.id, { expiresAt: later(-1) }))
-      await insert(newUserToken(mine.id, { expiresAt: later(100) }))
-      const reset = await insert(newUserToken(other.id))
+      await withUserToken(store, mine.id, { expiresAt: later(-1) })
+      await withUserToken(store, mine.id, { expiresAt: later(100) })
+      const reset = await withUserToken(store, other.id)
       await consume(reset.tokenHash, 'PASSWORD_RESET', AT)
       assert.equal(await wasConsumed(mine.id, 'ACTIVATION'), false)
       await consumeAllForUser(mine.id, later(5), 'PASSWORD_RESET')
@@ -164,7 +166,7 @@ export const USER_TOKEN_CASES: Cases = [
     async (store) => {
       const users = await Promise.all(Array.from({ length: 5 }, () => withUser(store)))
       for (const { id } of users) {
-        const { tokenHash } = await store.userTokens.insert(newUserToken(id))
+        const { tokenHash } = await withUserToken(store, id)
         const [redeemed, superseded] = await Promise.all([
           store.userTokens.consume(tokenHash, 'PASSWORD_RESET', AT),
           store.userTokens.consumeAllForUser(id, AT),
@@ -176,10 +178,11 @@ export const USER_TOKEN_CASES: Cases = [
   [
     'deleteExpired takes what ended, at most so many at once: one-shot tokens',
     async (store) => {
+      await deleteLongAgo(store)
       const { id } = await withUser(store)
       const ends = [LONG_AGO, later(-1_000, LONG_AGO), later(-2_000, LONG_AGO), later(1_000, LONG_AGO)]
       const hashes: string[] = []
-      for (const expiresAt of ends) hashes.push((await store.userTokens.insert(newUserToken(id, { expiresAt }))).tokenHash)
+      for (const expiresAt of ends) hashes.push((await withUserToken(store, id, { expiresAt })).tokenHash)
       const left = async () => (await Promise.all(hashes.map((hash) => store.userTokens.find(hash)))).map((token) => token !== null)
 
       assert.equal(await store.userTokens.deleteExpired({ before: LONG_AGO, most: 2 }), 2)
@@ -193,11 +196,11 @@ export const USER_TOKEN_CASES: Cases = [
     'deleteExpired keeps a redeemed activation token where nothing else tells that the account was activated',
     async (store) => {
       const { id } = await withUser(store)
-      const { insert, consume, find } = store.userTokens
-      const redeemed = await insert(newUserToken(id, { purpose: 'ACTIVATION', expiresAt: LONG_AGO }))
+      const { consume, find } = store.userTokens
+      const redeemed = await withUserToken(store, id, { purpose: 'ACTIVATION', expiresAt: LONG_AGO })
       await consume(redeemed.tokenHash, 'ACTIVATION', later(-1, LONG_AGO))
-      const forgotten = await insert(newUserToken(id, { purpose: 'ACTIVATION', expiresAt: LONG_AGO }))
-      const reset = await insert(newUserToken(id, { expiresAt: LONG_AGO }))
+      const forgotten = await withUserToken(store, id, { purpose: 'ACTIVATION', expiresAt: LONG_AGO })
+      const reset = await withUserToken(store, id, { expiresAt: LONG_AGO })
       await consume(reset.tokenHash, 'PASSWORD_RESET', later(-1, LONG_AGO))
       await store.userTokens.deleteExpired({ before: later(8 * 86_400_000, LONG_AGO), most: 10 })
 

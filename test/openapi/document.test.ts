@@ -17,6 +17,10 @@ const rules = {
   'operation-4xx-response': 'off',
 } as const
 
+/** The pages of docs/pages.md. A path that ends in a token is that of a mailed link. */
+const isPage =
+  /^(get|post) \/((login|signup|forgot-password|check-mail|mfa|logout|signed-out|reauthenticate|account(\/.+)?)|(password-reset|email-login|email-verify|email-change|security\/undo)\/\{token\})$|^get \/activate\/\{token\}$/
+
 describe.each(Object.entries(configurations))('with %s', (_name, options) => {
   test('GET /openapi.json answers a document that the linter has nothing to say about', async () => {
     const mounted = await start(options)
@@ -29,13 +33,16 @@ describe.each(Object.entries(configurations))('with %s', (_name, options) => {
     expect(problems.map(({ ruleId, message, location }) => `${ruleId} ${message} ${location[0]?.pointer}`)).toEqual([])
   })
 
-  test('it describes exactly the routes that are mounted', async () => {
+  test('it describes exactly the routes that are mounted, without pages', async () => {
     const mounted = await start(options)
 
     const { paths } = await documentOf(mounted)
 
     const described = Object.entries(paths).flatMap(([path, operations]) => Object.keys(operations).map((method) => `${method} ${path}`))
-    expect(described.sort()).toEqual(mountedRoutes(mounted.auth).sort())
+    const pages = mountedRoutes(mounted.auth).filter((route) => !described.includes(route))
+    expect(described.filter((route) => !mountedRoutes(mounted.auth).includes(route))).toEqual([])
+    for (const page of pages) expect(page).toMatch(isPage)
+    for (const route of described) if (route.startsWith('get ')) expect(route).not.toMatch(isPage)
   })
 })
 
@@ -59,6 +66,23 @@ test('the fields that a host adds to a signup are in the document', async () => 
       { properties: { company: { type: 'string', maxLength: 40 }, newsletter: { type: 'boolean' } }, required: ['company'] },
     ],
   })
+})
+
+test('a body is required if it must have a field, also one of several', async () => {
+  const { paths } = await documentOf(await start(everything))
+  const bodyOf = (path: string) => paths[path]?.['post']?.requestBody
+  const eitherOf = (...names: string[]) => ({ oneOf: names.map((name) => ({ required: [name] })) })
+
+  expect(bodyOf('/login')).toMatchObject({ required: true })
+  expect(bodyOf('/oauth/{provider}/token')).toMatchObject({
+    required: true,
+    content: { 'application/json': { schema: eitherOf('access_token', 'id_token') } },
+  })
+  expect(bodyOf('/mfa/recovery-codes')).toMatchObject({
+    required: true,
+    content: { 'application/json': { schema: eitherOf('code', 'credential') } },
+  })
+  expect(bodyOf('/activate/{token}')).toMatchObject({ required: false })
 })
 
 test('what a host’s field admits, assumes or says of itself is not', async () => {

@@ -30,7 +30,7 @@ type Described = Operation & {
 
 const intro = `# Routes
 
-All routes below the prefix. The tables show a router with every feature on: delivery \`both\`, \`backendLinks\`, \`mfaEnabled\`, \`jwtKeys\`,
+All routes below the prefix, except the [pages](pages.md). The tables show a router with every feature on: delivery \`both\`, \`backendLinks\`, \`mfaEnabled\`, \`jwtKeys\`,
 \`accessTokenIssuer\`, \`oauthSuccessRedirect\`, \`appRedirects\`, \`loginUrl\`, and a provider with \`responseMode\`.
 
 \`GET {prefix}/openapi.json\` returns the routes of your own router, with the JSON Schema of every body (OpenAPI 3.1). In production this route is
@@ -72,10 +72,20 @@ function rowOf(method: string, path: string, operation: Described): string {
   return `| ${[route, operation.summary, askedOf(operation), answersOf(operation), codesOf(operation)].join(' | ')} |`
 }
 
+interface Fields {
+  properties?: object
+  required?: string[]
+  oneOf?: { required: string[] }[]
+}
+
 function askedOf({ requestBody, security }: Described): string {
   const fields = Object.entries(requestBody?.content ?? {}).flatMap(([type, { schema }]) => {
-    const { properties = {}, required = [] } = schema as { properties?: object; required?: string[] }
-    const names = Object.keys(properties).map((name) => (required.includes(name) ? `\`${name}\`` : `\`${name}?\``))
+    const { properties = {}, required = [], oneOf = [] } = schema as Fields
+    const either = oneOf.flatMap((one) => one.required)
+    const names = Object.keys(properties)
+      .filter((name) => !either.includes(name))
+      .map((name) => (required.includes(name) ? `\`${name}\`` : `\`${name}?\``))
+    if (either.length > 0) names.unshift(either.map((name) => `\`${name}\``).join(' or '))
     return names.length === 0 ? [] : [type === 'application/json' ? names.join(', ') : `form: ${names.join(', ')}`]
   })
   const credentials = security.flatMap((one) => Object.keys(one))

@@ -183,23 +183,6 @@ const accounts: Readonly<Record<string, Way>> = {
   'post /security/undo': async (host) => post(host, '/security/undo', { token: await undoToken(host) }),
 }
 
-const pages: Readonly<Record<string, Way>> = {
-  'get /activate/{token}': async (host) => get(host, `/activate/${(await pending(host)).link}`),
-  'get /email-login/{token}': async (host) => get(host, `/email-login/${await emailLoginToken(host)}`),
-  'post /email-login/{token}': async (host) => form(host, `/email-login/${await emailLoginToken(host)}`),
-  'get /password-reset/{token}': async (host) => get(host, `/password-reset/${await resetToken(host)}`),
-  'post /password-reset/{token}': async (host) =>
-    form(host, `/password-reset/${await resetToken(host)}`, { new_password: otherPassword, confirm_password: otherPassword }),
-  'get /email-verify/{token}': async (host) => get(host, `/email-verify/${await mailedLink(host, '/email-verify/request')}`),
-  'post /email-verify/{token}': async (host) =>
-    form(host, `/email-verify/${await mailedLink(host, '/email-verify/request')}`, { password }),
-  'get /email-change/{token}': async (host) => get(host, `/email-change/${await mailedLink(host, '/email-change/request')}`),
-  'get /security/undo/{token}': async (host) => get(host, `/security/undo/${await undoToken(host)}`),
-  'post /security/undo/{token}': async (host) => form(host, `/security/undo/${await undoToken(host)}`),
-  'post /email-change/{token}': async (host) =>
-    form(host, `/email-change/${await mailedLink(host, '/email-change/request')}`, { password }),
-}
-
 const factor: Readonly<Record<string, Way>> = {
   'post /mfa/enroll': async (host) => post(host, '/mfa/enroll', { password }, bearerOf(await signedIn(host))),
   async 'post /mfa/recovery-codes'(host) {
@@ -297,7 +280,6 @@ export const ways: Readonly<Record<string, Way>> = {
   ...delivered(''),
   ...delivered('/cookie'),
   ...accounts,
-  ...pages,
   ...factor,
   ...passkeys,
   ...sessions,

@@ -1,5 +1,13 @@
-import type { CompleteStore, IdentityRecord, SessionRecord, UserRecord, UserTokenRecord } from '../../src/store/auth-store'
-import { AT, later, newIdentity, newSession, newUser, newUserToken, withUser } from '../../src/testing/records'
+import type {
+  CompleteStore,
+  EmailLoginRecord,
+  IdentityRecord,
+  PasskeyRecord,
+  SessionRecord,
+  UserRecord,
+  UserTokenRecord,
+} from '../../src/store/auth-store'
+import { AT, later, newEmailLogin, newIdentity, newPasskey, newSession, newUser, newUserToken, withUser } from '../../src/testing/records'
 import type { Mutant } from './mutant'
 
 interface Records {
@@ -7,6 +15,8 @@ interface Records {
   identities: IdentityRecord
   userTokens: UserTokenRecord
   sessions: SessionRecord
+  passkeys: PasskeyRecord
+  emailLogins: EmailLoginRecord
 }
 type Table = keyof Records
 type NullableFields<R> = { [F in keyof R as null extends R[F] ? F : never]: NonNullable<R[F]> }
@@ -36,6 +46,16 @@ const INVENTED: { [T in Table]: NullableFields<Records[T]> } = {
     providerSid: 'a-sid',
     revokedAt: AT,
   },
+  passkeys: { name: 'a name', lastUsedAt: AT },
+  emailLogins: {
+    tokenHash: 'a hash',
+    codeHash: 'a hash',
+    returnTo: '/',
+    ip: '192.0.2.1',
+    userAgent: 'an agent',
+    usedAt: AT,
+    sessionId: 'a session',
+  },
 }
 
 const SAMPLES: { [T in Table]: Records[T] } = {
@@ -43,6 +63,8 @@ const SAMPLES: { [T in Table]: Records[T] } = {
   identities: { id: '', ...newIdentity('') },
   userTokens: { id: '', ...newUserToken('') },
   sessions: newSession(''),
+  passkeys: { id: '', ...newPasskey('') },
+  emailLogins: newEmailLogin(),
 }
 
 /** One field that a verb gets wrong. */
@@ -86,7 +108,7 @@ const titled = (verb: string, { field, kind }: Slip, how: string): string => `${
 
 /** The row is stored otherwise than given; the answer repeats what was given. */
 function insertMutants(table: Table, caughtBy: RegExp): Mutant[] {
-  return slipsOf(table, { except: table === 'sessions' ? [] : ['id'] }).map((slip) => ({
+  return slipsOf(table, { except: table === 'sessions' || table === 'emailLogins' ? [] : ['id'] }).map((slip) => ({
     name: titled(`${table}.insert`, slip, ''),
     caughtBy,
     change: (store) =>
@@ -179,17 +201,21 @@ function forgettingMutants(table: 'users' | 'sessions', caughtBy: RegExp, except
 const SESSION_READ = /^a session comes back|^lock reads a living|^listForUser names/
 const TOKEN_READ = /^a one-shot token is/
 const IDENTITY_READ = /^an identity is found|^identities are listed|^recordLogin stamps/
+const PASSKEY_READ = /^a passkey is read/
+const EMAIL_LOGIN_READ = /^an email login is stored|^the open rows of an address/
 const USER_READ = /^every verb that answers with a user/
 
 /** These are no mutants: the field always has a value there, or never has one. */
 const CHANGES_NOTHING =
-  /(recordLogin with lastLoginAt|advanceTotpStep with totpLastStep|consume with usedAt|rotate with rotatedAt) invented|sessions\.(lock|listForUser|update|rotate|touch) with revokedAt (lost|changed)/
+  /(recordLogin with lastLoginAt|advanceTotpStep with totpLastStep|consume with usedAt|rotate with rotatedAt) invented|sessions\.(lock|listForUser|update|rotate|touch) with revokedAt (lost|changed)|emailLogins\.listOpen with usedAt (lost|changed)/
 
 const ALL: Readonly<Record<string, readonly Mutant[]>> = {
   'users.insert': insertMutants('users', USER_READ),
   'identities.insert': insertMutants('identities', /^an identity is found/),
   'userTokens.insert': insertMutants('userTokens', TOKEN_READ),
   'sessions.insert': insertMutants('sessions', SESSION_READ),
+  'passkeys.insert': insertMutants('passkeys', PASSKEY_READ),
+  'emailLogins.insert': insertMutants('emailLogins', /^an email login is stored/),
   ...Object.fromEntries(
     ['insert', 'find', 'findByEmail', 'lock', 'lockAdmins'].map((verb) => [
       `the answer of users.${verb}`,
@@ -211,6 +237,15 @@ const ALL: Readonly<Record<string, readonly Mutant[]>> = {
   ...Object.fromEntries(
     ['lock', 'listForUser'].map((verb) => [`the answer of sessions.${verb}`, answerMutants('sessions', verb, SESSION_READ)]),
   ),
+  'the answer of passkeys.insert': answerMutants('passkeys', 'insert', PASSKEY_READ),
+  'the answer of passkeys.listForUser': answerMutants('passkeys', 'listForUser', PASSKEY_READ),
+  'the answer of passkeys.findWithUser': [
+    ...answerMutants('passkeys', 'findWithUser', PASSKEY_READ, 'passkeys', ['passkey']),
+    ...answerMutants('passkeys', 'findWithUser', PASSKEY_READ, 'users', ['user']),
+  ],
+  'the answer of passkeys.recordLogin': answerMutants('passkeys', 'recordLogin', /^a login by passkey/, 'users'),
+  'the answer of emailLogins.find': answerMutants('emailLogins', 'find', EMAIL_LOGIN_READ),
+  'the answer of emailLogins.listOpen': answerMutants('emailLogins', 'listOpen', EMAIL_LOGIN_READ),
   'the answer of sessions.find': [
     ...answerMutants('sessions', 'find', SESSION_READ, 'sessions', ['session']),
     ...answerMutants('sessions', 'find', SESSION_READ, 'users', ['user']),

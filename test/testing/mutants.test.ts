@@ -37,6 +37,10 @@ describe('the store as it is keeps the contract', () => {
   for (const { name, run } of storeContract({ makeStore: async () => store })) test(name, run)
 })
 
+test('the contract may run twice on one database, with the rows of the first run still there', async () => {
+  for (let runs = 0; runs < 2; runs += 1) for (const { run } of storeContract({ makeStore: async () => store })) await run()
+})
+
 describe('storeContract finds a field that is lost, invented or changed', () => {
   test.each(FIELD_MUTANTS)('%s', async (_verb, mutants) => {
     expect(mutants.length).toBeGreaterThan(0)

@@ -5,18 +5,19 @@ import type { Mutant } from './mutant'
 type Verbs<T extends keyof CompleteStore> = (store: CompleteStore, knex: Parameters<Mutant['change']>[1]) => Partial<CompleteStore[T]>
 
 const on =
-  <T extends 'users' | 'identities' | 'userTokens' | 'recoveryCodes' | 'sessions' | 'emailLogins'>(table: T) =>
+  <T extends 'users' | 'identities' | 'userTokens' | 'recoveryCodes' | 'passkeys' | 'sessions' | 'emailLogins'>(table: T) =>
   (name: string, caughtBy: RegExp, verbs: Verbs<T>): Mutant => ({
     name,
     caughtBy,
     change: (store, knex) => ({ [table]: { ...store[table], ...verbs(store, knex) } }),
   })
 
-const [users, identities, userTokens, recoveryCodes, sessions, emailLogins] = [
+const [users, identities, userTokens, recoveryCodes, passkeys, sessions, emailLogins] = [
   on('users'),
   on('identities'),
   on('userTokens'),
   on('recoveryCodes'),
+  on('passkeys'),
   on('sessions'),
   on('emailLogins'),
 ]
@@ -47,6 +48,12 @@ export const VERB_MUTANTS: readonly Mutant[] = [
   })),
   users('an update without a change that says the row was not there', /^update changes the given/, ({ users }) => ({
     update: async (id, changes) => Object.keys(changes).length > 0 && users.update(id, changes),
+  })),
+  users('an update that activates the account with other changes', /^update changes each/, ({ users }) => ({
+    update: (id, changes) => users.update(id, Object.keys(changes).length > 0 ? { isActive: true, ...changes } : changes),
+  })),
+  users('an update that says an account was activated with other changes', /^update changes each/, ({ users }) => ({
+    update: (id, changes) => users.update(id, { ...('isActive' in changes ? { activatedAt: later(6) } : {}), ...changes }),
   })),
   users('a purge of abandoned accounts that only says it took one', /^deleteAbandoned/, () => ({
     deleteAbandoned: async () => ({ deleted: 1, held: 0 }),
@@ -437,6 +444,24 @@ export const VERB_MUTANTS: readonly Mutant[] = [
         .whereNotNull('revoked_at')
         .update({ expires_at: knex.ref('ends_at') })
       return sessions.deleteExpired(expired)
+    },
+  })),
+
+  passkeys('a use of a passkey that forgets that it may be backed up', /^a use is written down/, ({ passkeys }, knex) => ({
+    async recordUse(use) {
+      const isUsed = await passkeys.recordUse(use)
+      await knex('auth_passkeys').where({ id: use.id }).update({ is_backup_eligible: false })
+      return isUsed
+    },
+  })),
+  passkeys('a login by passkey that does not say whether it is backed up now', /^a login by passkey/, ({ passkeys }) => ({
+    recordLogin: (use, spent) => passkeys.recordLogin({ ...use, isBackedUp: false }, spent),
+  })),
+  passkeys('a new name that forgets that the passkey may be backed up', /^a passkey is renamed/, ({ passkeys }, knex) => ({
+    async rename(id, userId, name) {
+      const isRenamed = await passkeys.rename(id, userId, name)
+      await knex('auth_passkeys').where({ id }).update({ is_backup_eligible: false })
+      return isRenamed
     },
   })),
 
