@@ -123,7 +123,7 @@ const recordsAlone: Knex.MigrationSource<Version> = {
 
 async function sqlOf({ knex, dialect, hostTables }: CheckedTables, version: Version): Promise<string[]> {
   const [options, users] = [await dialect.tableOptions(knex), await usersOf(knex, dialect, hostTables)]
-  const tables = ownTables(withoutReplaced(version), hostTables).flatMap((table) => statements(table, dialect, users, options))
+  const tables = ownTables(withoutReplaced(version, dialect), hostTables).flatMap((table) => statements(table, dialect, users, options))
   const indexes: string[] = []
   for (const { name, table, columns, where, replaces } of addedIndexes(version, hostTables, dialect)) {
     indexes.push(`create index ${name} on ${table} (${columns})${conditionOf(where)}`)

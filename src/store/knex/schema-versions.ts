@@ -5,6 +5,7 @@ const ofUser = (users: string): string => `foreign key (user_id) references ${us
 
 const recordOf = { user_tokens: 'userTokens', sessions: 'sessions', email_logins: 'emailLogins' } as const
 const onUsers = { table: 'auth_users', record: 'users' } as const
+const liveSessions = { table: 'auth_sessions', record: 'sessions', name: 'auth_sessions_live', columns: 'user_id, expires_at' } as const
 const listed = 'created_at, id, is_active, is_admin, updated_at, email_verified_at, activated_at, totp_enabled_at'
 
 export const VERSIONS: readonly Version[] = [
@@ -298,13 +299,10 @@ export const VERSIONS: readonly Version[] = [
         replaces: { name: `auth_${name}_expiry`, columns: 'expires_at' },
       })),
       // Finds the live sessions of an account among any number of ended ones.
-      {
-        table: 'auth_sessions',
-        record: 'sessions',
-        name: 'auth_sessions_live',
-        columns: 'user_id, expires_at',
-        replaces: { name: 'auth_sessions_user', columns: 'user_id' },
-      },
+      { ...liveSessions, on: ['postgresql', 'sqlite'], replaces: { name: 'auth_sessions_user', columns: 'user_id' } },
+      // InnoDB locks the user whenever a row moves in the index of the foreign key. So that key keeps its own index, and a refresh does not
+      // wait for a change of the user.
+      { ...liveSessions, on: ['mysql'] },
     ],
   },
 ]

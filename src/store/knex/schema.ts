@@ -30,7 +30,7 @@ export async function createAuthTables(knex: Knex, hostTables: HostTables = {}):
   for (const version of VERSIONS) {
     // Looks first, because PostgreSQL refuses CREATE ... IF NOT EXISTS to a role without CREATE, also if the table exists.
     if (await connection.statement('createAuthTables', (db) => isDone({ knex: db, dialect, hostTables }, version))) continue
-    await perform(connection, version, (db) => makeTables(db, dialect, withoutReplaced(version), hostTables))
+    await perform(connection, version, (db) => makeTables(db, dialect, withoutReplaced(version, dialect), hostTables))
     for (const index of addedIndexes(version, hostTables, dialect))
       await addIndex(connection, index, { isInTransaction: knex.isTransaction === true })
   }

@@ -22,7 +22,7 @@ export async function pendingVersions(place: Place): Promise<Version[]> {
 /** Returns true if the database has everything that the version makes, and nothing that the version replaces. */
 export async function isDone({ knex, dialect, hostTables }: Place, version: Version): Promise<boolean> {
   const exists = async (name: string) => (await dialect.readTable(knex, databaseName(knex, name))).kind !== 'missing'
-  const made = ownTables(withoutReplaced(version), hostTables)
+  const made = ownTables(withoutReplaced(version, dialect), hostTables)
   for (const { name, indexes } of made) {
     if (!(await exists(name))) return false
     // MySQL makes these indexes with the table. SQLite may have been interrupted between the two.
@@ -41,11 +41,16 @@ export async function isDone({ knex, dialect, hostTables }: Place, version: Vers
 }
 
 /** Returns the version without the tables and indexes that a later version replaces, because a new database does not need them. */
-export function withoutReplaced(version: Version): Version {
+export function withoutReplaced(version: Version, { name: database }: Dialect): Version {
   const later = VERSIONS.slice(VERSIONS.indexOf(version) + 1)
-  const replaced = new Set(later.flatMap(({ move, indexes = [] }) => [...(move?.replaces ?? []), ...indexes.map(replacedBy)]))
+  const indexes = later.flatMap(({ indexes = [] }) => indexes.filter((index) => isOn(index, database)))
+  const replaced = new Set([...later.flatMap(({ move }) => move?.replaces ?? []), ...indexes.map(replacedBy)])
   const tables = version.tables.filter(({ name }) => !replaced.has(name))
   return { ...version, tables: tables.map((table) => ({ ...table, indexes: table.indexes.filter(({ name }) => !replaced.has(name)) })) }
+}
+
+function isOn({ on }: AddedIndex, database: Dialect['name']): boolean {
+  return on?.includes(database) ?? true
 }
 
 function replacedBy({ replaces }: AddedIndex): string | undefined {
@@ -57,7 +62,7 @@ export function ownTables({ tables }: Version, hostTables: HostTables): readonly
 }
 
 export function addedIndexes({ indexes = [] }: Version, hostTables: HostTables, { name }: Dialect): readonly AddedIndex[] {
-  return indexes.filter((index) => isOurs(index, hostTables) && (index.on?.includes(name) ?? true))
+  return indexes.filter((index) => isOurs(index, hostTables) && isOn(index, name))
 }
 
 export function isOurs({ record }: { readonly record: keyof HostTables | null }, hostTables: HostTables): boolean {
