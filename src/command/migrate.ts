@@ -1,3 +1,4 @@
+import { databaseTrouble } from '../store/knex/check/table-findings'
 import { type Answer, CommandRefusal, UsageError } from './answer'
 import type { LoadedAuth } from './auth-module'
 
@@ -22,6 +23,19 @@ export function requireMigrateVerb([verb = '', ...more]: readonly string[]): voi
 export async function migrate([verb]: readonly string[], { table = 'auth_migrations' }: MigrateFlags, loaded: LoadedAuth): Promise<Answer> {
   const { migrations } = loaded.operations
   if (!migrations) throw new CommandRefusal('NO_TABLES', 'The store is an adapter of your own, whose tables are yours to make.')
+  try {
+    return await answerOf(verb, table, migrations)
+  } catch (error) {
+    const trouble = databaseTrouble(error)
+    throw trouble === null ? error : new CommandRefusal('SERVICE_UNAVAILABLE', trouble, { cause: error })
+  }
+}
+
+async function answerOf(
+  verb: string | undefined,
+  table: string,
+  migrations: NonNullable<LoadedAuth['operations']['migrations']>,
+): Promise<Answer> {
   if (verb === 'up') {
     const { done, tookLock } = await migrations.up(table)
     const notes = [

@@ -84,7 +84,7 @@ export function createReadiness({ check, logger, now }: Options): Readiness {
   function refuseIfBroken(): void {
     if (state.errors.length === 0) return
     log.tellRefusal(state.errors)
-    throw new SignInUnavailableError()
+    throw new SignInUnavailableError({ cause: new ConfigurationError(listed(state.errors)) })
   }
 
   /** Waits for the first check. Before the first check ends, nobody knows whether there are errors. */

@@ -23,23 +23,27 @@ export function unreadable(subject: Subject): TableFinding {
   return finding(subject, null, { what: 'unreadable', level: 'warning', message, fails: unseen })
 }
 
+const troubles = {
+  'no database': 'The database does not exist. Create it, or correct its name in the connection of your knex instance',
+  'refused login': 'The database refuses the user or the password of your knex instance. Correct its connection',
+  unreachable: 'The database cannot be reached. Start it, or correct the connection of your knex instance',
+}
+
+/** Returns why no table can be used, with the driver's code. Returns null if the error is about something else. */
+export function databaseTrouble(error: unknown): string | null {
+  const { kind, code } = troubleOf(error)
+  return kind in troubles ? `${troubles[kind as keyof typeof troubles]} (${code}).` : null
+}
+
 /** Makes a finding about the whole database. Its message contains the driver's code, never an address or a name. */
 export function unusableDatabase(error: unknown): TableFinding {
-  const { kind, code } = troubleOf(error)
-  const what = {
-    'no database': 'The database does not exist. Create it, or correct its name in the connection of your knex instance',
-    'refused login': 'The database refuses the user or the password of your knex instance. Correct its connection',
-  }
-  const message =
-    kind === 'no database' || kind === 'refused login'
-      ? what[kind]
-      : 'The database cannot be reached. Start it, or correct the connection of your knex instance'
+  const message = databaseTrouble(error) ?? `${troubles.unreachable} (${troubleOf(error).code}).`
   return {
     key: 'database',
     level: 'error',
     table: '',
     column: null,
-    message: `${message} (${code}). doorward will try again. ${seeTroubleshooting('the-database-cannot-be-used')}`,
+    message: `${message} doorward will try again. ${seeTroubleshooting('the-database-cannot-be-used')}`,
     sql: null,
   }
 }
