@@ -52,7 +52,7 @@ export interface TableFinding {
   readonly level: 'error' | 'warning'
   /** The table's name in the database. */
   readonly table: string
-  /** The column's name in the database. Null: the fault concerns the table, or several columns. */
+  /** The column's name in the database, or the names of several columns: `provider, subject`. Null: the fault concerns the table. */
   readonly column: string | null
   /** What is wrong, what follows from it, and how to fix it. Contains no value of a row. */
   readonly message: string

@@ -38,6 +38,8 @@ describe.each(await databases())('tables beside the users on $name', (database) 
        subject varchar(255) not null, email varchar(320), email_verified boolean, name varchar(200), picture varchar(1024),
        created_at ${instant[database.name]} not null, last_login_at ${instant[database.name]} not null)${end[database.name]}`,
     )
+    const [finding] = await checkTables(knex, { identities: { table: 'links' } })
+    expect(finding).toMatchObject({ table: 'links', column: 'provider, subject' })
     expect(await mended({ identities: { table: 'links' } })).toEqual([
       'error identities.provider,subject:unique',
       'warning identities.user_id,provider:unique',

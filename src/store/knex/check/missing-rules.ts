@@ -62,7 +62,7 @@ export function missingIndexes(subject: Subject): TableFinding[] {
     if (!wanted || !first) return []
     if (facts.indexes.some(({ isPartial, keys }) => !isPartial && keys[0] && isKey(subject, keys[0], first))) return []
     const names = wanted.map(({ name }) => name)
-    const message = `${subject.table} has no index that begins with ${first.name}, so each search by this column reads the whole table. ${seeTroubleshooting('an-index-is-missing')}`
+    const message = `${subject.table} has no index that begins with ${first.name}${names.length > 1 ? `, for example over ${names.join(', ')}` : ''}, so each search by ${first.name} reads the whole table. ${seeTroubleshooting('an-index-is-missing')}`
     return [
       finding(subject, first.name, {
         what: 'index',

@@ -86,7 +86,7 @@ export function finding(
     key,
     level,
     table,
-    column: names.length === 1 ? (names[0] ?? null) : null,
+    column: names.length > 0 ? names.join(', ') : null,
     message,
     ...(level === 'warning' && fails !== undefined && { fails }),
     sql,
