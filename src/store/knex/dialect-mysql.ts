@@ -39,6 +39,15 @@ export const mysql: Dialect = {
   readTable: readMysqlTable,
   indexesInTable: true,
   buildsIndexesConcurrently: false,
+  async hasTable(db, table) {
+    const [name = '', schema] = table.split('.').reverse()
+    const found = await db('information_schema.tables')
+      .where({ table_name: name })
+      .where('table_schema', schema ?? db.raw('database()'))
+      .select(db.raw('1'))
+      .limit(1)
+    return found.length > 0
+  },
   async hasIndex(db, table, index) {
     const [name = '', schema] = table.split('.').reverse()
     const found = await db('information_schema.statistics')

@@ -56,6 +56,9 @@ export const postgresql: Dialect = {
   readTable: readPostgresqlTable,
   indexesInTable: false,
   buildsIndexesConcurrently: true,
+  async hasTable(db, table) {
+    return rowsOf(await db.raw('select 1 where to_regclass(?) is not null', [quotedPath(table, '"')])).length > 0
+  },
   async hasIndex(db, table, index) {
     const answer = await db.raw(
       `select 1 from pg_index i join pg_class c on c.oid = i.indexrelid

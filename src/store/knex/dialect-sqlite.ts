@@ -35,6 +35,9 @@ export const sqlite: Dialect = {
   readTable: readSqliteTable,
   indexesInTable: false,
   buildsIndexesConcurrently: false,
+  async hasTable(db, table) {
+    return (await db.raw("select 1 from sqlite_master where type in ('table', 'view') and name = ?", [table])).length > 0
+  },
   async hasIndex(db, table, index) {
     const found = await db.raw("select 1 from sqlite_master where type = 'index' and tbl_name = ? and name = ?", [table, index])
     return found.length > 0

@@ -61,6 +61,11 @@ export interface Dialect {
   /** True if CREATE INDEX CONCURRENTLY exists, for use outside of a transaction. */
   readonly buildsIndexesConcurrently: boolean
   /** Returns true if the table has a usable index of that name, or another process is building it now. */
+  /**
+   * Reads one row of the catalogue. `readTable` fails on PostgreSQL if another process drops an index of the table meanwhile, as an update of
+   * the tables does.
+   */
+  hasTable(db: Queryable, table: string): Promise<boolean>
   hasIndex(db: Queryable, table: string, index: string): Promise<boolean>
   /**
    * The SQL expression that reads a timestamp with every digit that the column stores. `??` stands for the column. WHERE accepts the

@@ -21,7 +21,7 @@ export async function pendingVersions(place: Place): Promise<Version[]> {
 
 /** Returns true if the database has everything that the version makes, and nothing that the version replaces. */
 export async function isDone({ knex, dialect, hostTables }: Place, version: Version): Promise<boolean> {
-  const exists = async (name: string) => (await dialect.readTable(knex, databaseName(knex, name))).kind !== 'missing'
+  const exists = (name: string) => dialect.hasTable(knex, databaseName(knex, name))
   const made = ownTables(withoutReplaced(version, dialect), hostTables)
   for (const { name, indexes } of made) {
     if (!(await exists(name))) return false
