@@ -62,8 +62,8 @@ export interface Dialect {
   readonly buildsIndexesConcurrently: boolean
   /** Returns true if the table has a usable index of that name, or another process is building it now. */
   /**
-   * Reads one row of the catalogue. `readTable` fails on PostgreSQL if another process drops an index of the table meanwhile, as an update of
-   * the tables does.
+   * Reads one row of the catalogue. On PostgreSQL, `readTable` fails if another process drops the table meanwhile (XX000), as a migration
+   * that moves rows does.
    */
   hasTable(db: Queryable, table: string): Promise<boolean>
   hasIndex(db: Queryable, table: string, index: string): Promise<boolean>
