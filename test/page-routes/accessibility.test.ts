@@ -49,7 +49,7 @@ describe.skipIf(!hasChromium)('every page, in Chromium', { timeout: 600_000 }, (
 
   test('these are all: each page, each address, each form that is sent too often, each title and each notice is among them', () => {
     const routes = mountedRoutes.flat()
-    const addresses = routes.filter(({ method, describes }) => method === 'GET' && describes.answers.some((answer) => 'isPage' in answer))
+    const addresses = routes.filter(({ method, describes }) => method === 'GET' && describes.isPage === true)
     const paths = [...new Set(addresses.map(({ path }) => path))]
     const isForm = (path: string) => routes.some((route) => route.method === 'POST' && route.path === path && route.when !== undefined)
     const forms = paths.filter((path) => isForm(path) && !path.includes(':') && !sentOnce.includes(path))

@@ -113,9 +113,7 @@ function routeOf(action: string): string {
 test('these are all pages and all forms: the ones that are mounted', { timeout: 120_000 }, async () => {
   const host = await startEvery()
   const mounted = mountedRoutes.flat()
-  // The callback shows a page only where there are no pages of the account area.
-  const isShown = ({ method, path, describes }: Route) =>
-    method === 'GET' && path !== '/oauth/:provider/callback' && describes.answers.some((answer) => 'isPage' in answer)
+  const isShown = ({ method, describes }: Route) => method === 'GET' && describes.isPage === true
   const paths = mounted.filter(isShown).map(({ path }) => path)
   const posted = paths.filter((path) => mounted.some((route) => route.method === 'POST' && route.path === path))
   const actions: string[] = []
