@@ -27,8 +27,8 @@ function sentenceFor(error: AppError): string {
       .join(' ')
   if (rule !== undefined) return (passwordRules[rule] ?? (() => `The password is refused by the rule \`${rule}\`.`))(details)
   if (error instanceof ServiceUnavailableError) return ownSentence(error.cause) ?? error.message
-  const about = Object.entries(details).map(([name, value]) => `${name}: ${String(value)}`)
-  return about.length > 0 ? `${error.message} (${about.join(', ')})` : error.message
+  const about = Object.entries(details).map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  return about.length > 0 ? `${error.message.replace(/\.$/, '')} (${about.join(', ')}).` : error.message
 }
 
 interface FieldError {

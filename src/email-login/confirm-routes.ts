@@ -29,6 +29,7 @@ export function confirmRoute(ctx: AuthContext, { base, delivery, before }: Deliv
     path: `${base}/email-login/confirm`,
     describes: {
       summary: 'Log in with the mailed link or code',
+      needsOneOf: ['token', 'code'],
       answers: [loginAnswer(ctx, delivery)],
       refuses: [EmailLoginInvalidError, ...passwordRefusals(ctx), TokenExpiredError, TooManyRequestsError],
       hostRefuses: ctx.settings.emailLoginSignup && (ctx.signup.onSignup ?? ctx.signup.admit) !== undefined,

@@ -18,6 +18,8 @@ export interface Description {
   readonly query?: readonly QueryParameter[]
   /** The host's additional fields in the JSON body. */
   readonly hostsBody?: SignupSchema | undefined
+  /** The route itself requires at least one of these fields of the body. A rule of the body's schema is not repeated here. */
+  readonly needsOneOf?: readonly string[]
   /** The fields of the body, if the body is a form. */
   readonly form?: Joi.ObjectSchema
   /** The credential that the route itself reads. A guard before the route has its own description. */

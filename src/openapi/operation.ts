@@ -1,7 +1,7 @@
 import { InternalError, PayloadTooLargeError, ServiceUnavailableError, UnsupportedMediaTypeError, ValidationError } from '../errors'
 import { type Answer, type Credential, type Description, descriptionOf, type JsonSchema, type Refusal } from '../http/description'
 import type { Route } from '../http/routes'
-import { hostsSchemaOf, jsonSchemaOf, type NamedSchemas, needsAField } from './schemas'
+import { hostsSchemaOf, jsonSchemaOf, type NamedSchemas, needsAField, withOneOf } from './schemas'
 
 export interface OperationContext {
   readonly named: NamedSchemas
@@ -47,10 +47,10 @@ function queryParameters({ query = [] }: Description): object[] {
   }))
 }
 
-function bodyOf({ named }: OperationContext, { body, describes: { form, hostsBody } }: Route): object | null {
+function bodyOf({ named }: OperationContext, { body, describes: { form, hostsBody, needsOneOf = [] } }: Route): object | null {
   const fields = form ?? body
   if (!fields) return null
-  const own = jsonSchemaOf(fields)
+  const own = withOneOf(jsonSchemaOf(fields), needsOneOf)
   const schema = hostsBody ? { allOf: [named.refer(own), hostsSchemaOf(hostsBody)] } : named.refer(own)
   return { required: needsAField(own), content: { [form ? 'application/x-www-form-urlencoded' : 'application/json']: { schema } } }
 }

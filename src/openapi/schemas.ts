@@ -34,8 +34,14 @@ export function jsonSchemaOf(schema: Joi.ObjectSchema, presence: 'required' | 'o
 }
 
 /** Returns true if a body without any field is refused. */
-export function needsAField({ required = [], oneOf }: JsonSchema): boolean {
-  return (required as unknown[]).length > 0 || oneOf !== undefined
+export function needsAField({ required = [], oneOf, anyOf }: JsonSchema): boolean {
+  return (required as unknown[]).length > 0 || oneOf !== undefined || anyOf !== undefined
+}
+
+/** Returns the schema of a body that has at least one of the fields. Settings decide which of these fields the schema has. */
+export function withOneOf(schema: JsonSchema, names: readonly string[]): JsonSchema {
+  const known = names.filter((name) => Object.hasOwn(Object(schema['properties']), name))
+  return known.length > 0 ? { ...schema, anyOf: known.map((name) => ({ required: [name] })) } : schema
 }
 
 /** Returns what Joi leaves out of the JSON Schema: the rule that a body has exactly one of several fields. */

@@ -84,6 +84,7 @@ function reauthenticationRoute(ctx: AuthContext, guards: Guards, { base, deliver
     path: `${base}/reauthenticate`,
     describes: {
       summary: 'Confirm the session with a credential',
+      needsOneOf: ['password', 'code', 'credential', 'email_code', 'ticket'],
       answers: [answer(ctx)],
       refuses: [
         OAuthStateMismatchError,

@@ -17,11 +17,11 @@ import { registeredProvider } from './registered-provider'
 /** The fields of OAuth 2.0 Form Post Response Mode. `user` is Apple's field. */
 const fields = Joi.object({
   state: Joi.string().required(),
-  code: Joi.string(),
-  error: Joi.string(),
-  error_description: Joi.string(),
-  iss: Joi.string(),
-  user: Joi.string(),
+  code: Joi.string().optional(),
+  error: Joi.string().optional(),
+  error_description: Joi.string().optional(),
+  iss: Joi.string().optional(),
+  user: Joi.string().optional(),
 })
 
 /**

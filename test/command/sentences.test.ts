@@ -44,6 +44,7 @@ describe('what the command refuses is a sentence that says what to change', () =
     ],
     ['users create ada --password-stdin', 'A fine pass phrase 1', '`email` is not an email address.'],
     ['users list --limit 1000', '', '`limit` is out of range.'],
+    ['users list --filter shoe_size=1', '', 'Unknown filter (filter: shoe_size).'],
     ['users list --cursor nonsense', '', '`cursor` has a value that is not valid.'],
   ])('%s', async (line, password, sentence) => {
     expect(await doorward(line, { folder, stdin: `${password}\n` })).toMatchObject({ exitCode: 1, out: '', err: `${sentence}\n` })

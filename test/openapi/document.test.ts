@@ -82,6 +82,14 @@ test('a body is required if it must have a field, also one of several', async ()
     required: true,
     content: { 'application/json': { schema: eitherOf('code', 'credential') } },
   })
+  for (const [path, names] of [
+    ['/email-login/confirm', ['token', 'code']],
+    ['/cookie/reauthenticate', ['password', 'code', 'credential', 'email_code', 'ticket']],
+  ] as const)
+    expect(bodyOf(path)).toMatchObject({
+      required: true,
+      content: { 'application/json': { schema: { anyOf: names.map((name) => ({ required: [name] })) } } },
+    })
   expect(bodyOf('/activate/{token}')).toMatchObject({ required: false })
 })
 

@@ -76,12 +76,13 @@ interface Fields {
   properties?: object
   required?: string[]
   oneOf?: { required: string[] }[]
+  anyOf?: { required: string[] }[]
 }
 
 function askedOf({ requestBody, security }: Described): string {
   const fields = Object.entries(requestBody?.content ?? {}).flatMap(([type, { schema }]) => {
-    const { properties = {}, required = [], oneOf = [] } = schema as Fields
-    const either = oneOf.flatMap((one) => one.required)
+    const { properties = {}, required = [], oneOf, anyOf } = schema as Fields
+    const either = (oneOf ?? anyOf ?? []).flatMap((one) => one.required)
     const names = Object.keys(properties)
       .filter((name) => !either.includes(name))
       .map((name) => (required.includes(name) ? `\`${name}\`` : `\`${name}?\``))

@@ -60,12 +60,12 @@ export interface Dialect {
   readonly indexesInTable: boolean
   /** True if CREATE INDEX CONCURRENTLY exists, for use outside of a transaction. */
   readonly buildsIndexesConcurrently: boolean
-  /** Returns true if the table has a usable index of that name, or another process is building it now. */
   /**
-   * Reads one row of the catalogue. On PostgreSQL, `readTable` fails if another process drops the table meanwhile (XX000), as a migration
-   * that moves rows does.
+   * Returns true if the table or a view of that name exists. Unlike `readTable`, also works on PostgreSQL while another process drops the
+   * table, as a migration that moves rows does. `readTable` then fails with XX000.
    */
   hasTable(db: Queryable, table: string): Promise<boolean>
+  /** Returns true if the table has a usable index of that name, or another process is building it now. */
   hasIndex(db: Queryable, table: string, index: string): Promise<boolean>
   /**
    * The SQL expression that reads a timestamp with every digit that the column stores. `??` stands for the column. WHERE accepts the
