@@ -104,7 +104,7 @@ describe('reauthenticating, further', async () => {
     expect(outcome(await reauthenticate(host, { token: await again() }, { password }))).toBe('TOO_MANY_REQUESTS')
   })
 
-  test('a young factor is MFA_FACTOR_TOO_NEW with the instant when it counts; the password still makes fresh', async () => {
+  test('a young factor is MFA_FACTOR_TOO_NEW with the instant when it counts; the password still makes fresh, and a fresh session makes no factor older (25.2.7)', async () => {
     const host = await start({ settings })
     const person = await enrolled(host, {}, { isYoung: true })
     const enabledAt = (await userOf(host, person.email)).totpEnabledAt?.getTime() ?? 0
@@ -116,7 +116,9 @@ describe('reauthenticating, further', async () => {
         { usable_at: new Date(enabledAt + 86_400_000).toISOString() },
       ])
     }
-    expect((await reauthenticate(host, person, { password })).status).toBe(200)
+    const { status, body } = await reauthenticate(host, person, { password, refresh_token: person.refreshToken })
+    expect([status, typeof body.refresh_token]).toEqual([200, 'string'])
+    expect(outcome(await reauthenticate(host, { token: body.access_token }, { code: '000000', password }))).toBe('MFA_FACTOR_TOO_NEW')
   })
 
   test('nothing shown is 422, a code without a factor is MFA_NOT_ENROLLED, and a marker is no password', async () => {
