@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import express from 'express'
+import { knex } from 'knex'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   type AuthRouterOptions,
@@ -134,6 +135,19 @@ describe('two routers of one process with one secret and realm (25.7.1)', async 
       expect(first.guards).toBeDefined()
     },
   )
+
+  test.each([
+    ['two databases', [{ connection: { database: 'a' } }, { connection: 'postgres://db.example.com/b' }]],
+    ['two schemas of one database', [{ connection: { database: 'a' }, searchPath: 'a' }, { connection: { database: 'a' }, searchPath: ['b'] }]],
+  ] as const)('do not start on %s of a server under one prefix, as two tenants have them', (_what, [one, other]) => {
+    const settings = { jwtSecret: secretOf(), linksInProduction: true, publicUrl: 'https://app.example.test' }
+    const tenant = (config: object) =>
+      boot({ store: createKnexStore({ knex: knex({ client: 'pg', ...config }) }), environment: 'production' }, settings)
+    const routers = [tenant(one)]
+    expect(() => tenant(other)).toThrow(/\/auth and \/auth.*realm of its own/)
+    routers.push(tenant(one))
+    expect(routers).toHaveLength(2)
+  })
 
   test('start on two databases where one of them is the database of a test', async () => {
     const [one, other] = [await open(), await open()]

@@ -60,15 +60,20 @@ function isTrusted(settings: SiteContext['settings'], req: Request): boolean {
   const { origin } = req.headers
   if (isOwnPageWithoutOrigin(req)) return true
   if (origin !== undefined) return settings.trustedOrigins.includes(origin) || isOwn(settings, req, origin)
-  const site = req.headers['sec-fetch-site']
+  return isOfThisSite(req)
+}
+
+/** Returns true if the browser names no other origin as the sender, or says nothing. */
+function isOfThisSite({ headers }: Pick<Request, 'headers'>): boolean {
+  const site = headers['sec-fetch-site']
   return site === undefined || site === 'same-origin' || site === 'none'
 }
 
 /**
  * Returns true if the origin is ours. Without a public origin, the function compares the origin with the Host header, because no page can
- * choose that header.
+ * choose that header. The Host header has no scheme, so the browser must not call the sender another site: a page of http could be forged.
  */
-function isOwn({ publicUrl }: Pick<Settings, 'publicUrl'>, { headers }: Request, origin: string): boolean {
+function isOwn({ publicUrl }: Pick<Settings, 'publicUrl'>, req: Request, origin: string): boolean {
   if (publicUrl !== '') return origin === publicUrl
-  return URL.canParse(origin) && new URL(origin).host === headers.host
+  return URL.canParse(origin) && new URL(origin).host === req.headers.host && isOfThisSite(req)
 }

@@ -7,6 +7,7 @@ import { isPending } from '../mailbox/is-pending'
 import { ACTIVATION_WITHHELD, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
 import type { UserRecord } from '../store/auth-store'
+import { keepImported } from './keep-imported'
 
 /**
  * Mails a new activation link to a pending account. Returns null for an account that is not pending, and for no account.
@@ -30,6 +31,7 @@ export async function sendActivation(
     if (locked?.email !== user.email || !(await isPending(ctx, locked))) return null
     // If the password has changed, a newer sign-up has replaced the sign-up of the mark. The replaced sign-up gets no link.
     if (mark && locked.hashedPassword !== user.hashedPassword) return null
+    if (!mark) await keepImported(ctx, locked)
     const known = mark ?? (await newestMark(ctx, locked))
     // A link of release 0.1.0 names no sign-up. After "forgot my password" the new link needs a mark, because only a mark can say that the
     // link is not lenient.

@@ -10,6 +10,7 @@ import { refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mayMail } from '../mailbox/send-mail'
 import { verifyPassword } from '../passwords/verify-password'
 import type { NewUser, UserRecord } from '../store/auth-store'
+import { keepImported } from './keep-imported'
 
 /** The columns of the newest sign-up with an address. */
 export type NewestSignup = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'passwordSetAt' | 'fields'>
@@ -107,6 +108,7 @@ function decide<T>(
     if (!locked) return { kind: 'taken' }
     const isChanged = locked.hashedPassword !== seen.hashedPassword
     if (isChanged && !isLast) return null
+    await keepImported(ctx, locked)
     if (isSame && !isChanged) {
       if (!isHidden) return { kind: 'taken' }
       const mark = newSignupMark(ctx, locked, userAgent)

@@ -113,7 +113,7 @@ export function linkPage(
         try {
           const after = (await redeem(click)) ?? { page: done }
           if ('answer' in after) return after.answer()
-          if ('resetToken' in after) return sendSeeOther(res, `${ctx.prefix}/password-reset/${after.resetToken}`)
+          if ('resetToken' in after) return sendSeeOther(res, readerOf(ctx, req).href(`/password-reset/${after.resetToken}`))
           sendPage(ctx, req, res, 200, after.page, after)
         } catch (error) {
           if (!(error instanceof ValidationError) && !isWrongPassword(error)) throw error

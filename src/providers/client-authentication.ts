@@ -43,6 +43,8 @@ export interface ClientCredentials {
 export interface AuthenticatedRequest {
   request: HttpRequest & { method: 'POST' }
   secrets: readonly string[]
+  /** True if the id or the secret has characters that `client_secret_basic` must encode. Some providers do not decode them. */
+  isEncoded?: boolean
 }
 
 export type Authenticate = (form: URLSearchParams) => AuthenticatedRequest
@@ -75,8 +77,9 @@ export function createAuthenticate(
   const basic = basicCredentials(clientId, clientSecret)
   // A provider can decode the credentials and encode them again in its response, then without the form encoding.
   const secrets = [clientSecret, basic, Buffer.from(`${clientId}:${clientSecret}`).toString('base64')]
+  const isEncoded = [clientId, clientSecret].some((text) => formEncode(text) !== text)
   if (clientAuthentication === 'client_secret_basic')
-    return (form) => ({ request: formRequest(form, { authorization: `Basic ${basic}` }), secrets })
+    return (form) => ({ request: formRequest(form, { authorization: `Basic ${basic}` }), secrets, isEncoded })
   const key = clientAuthentication === 'private_key_jwt' ? readClientKey(owner, clientKey) : null
   return (form) => {
     form.set('client_id', clientId)

@@ -39,13 +39,13 @@ export async function requestTokens(
   input: CodeExchange,
   { idTokenSuffices } = { idTokenSuffices: false },
 ): Promise<OAuthTokens> {
-  const { request, secrets } = connection.authenticate(tokenForm(input))
+  const { request, secrets, isEncoded } = connection.authenticate(tokenForm(input))
   const { answer, failure } = await askProvider(connection, connection.tokenUrl, { ...request, purpose: 'callback' })
   const raw = answer && isSuccess(answer) ? parseJsonObject(answer.body) : null
   const fault = raw && faultOf(raw, idTokenSuffices)
   if (raw && !fault && !isPresent(raw['error'])) return readTokens(raw)
   const cause = failure ?? (raw && !isPresent(raw['error']) ? unusableTokens(fault) : undefined)
-  throw tokenRefusal(connection.providerName, answer, [...secrets, input.code, input.codeVerifier], cause)
+  throw tokenRefusal(connection.providerName, answer, [...secrets, input.code, input.codeVerifier], { cause, isEncoded })
 }
 
 /**

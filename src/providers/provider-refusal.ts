@@ -26,10 +26,13 @@ export function tokenRefusal(
   provider: string,
   answer: ProviderAnswer | null,
   secrets: readonly (string | undefined)[],
-  cause?: Error,
+  { cause, isEncoded = false }: { cause?: Error | undefined; isEncoded?: boolean | undefined },
 ): OAuthError {
   const { details } = providerRefusal(provider, answer, secrets)
-  return new OAuthError({ details, cause: cause ?? (answer ? said(answer, { isCredentialStatus: answer.status === 401 }) : undefined) })
+  return new OAuthError({
+    details,
+    cause: cause ?? (answer ? said(answer, { isCredentialStatus: answer.status === 401, isEncoded }) : undefined),
+  })
 }
 
 /** Returns the cause of a refused token response without `error`. `fault` says what is wrong, without a value of the response. */
@@ -37,8 +40,8 @@ export function unusableTokens(fault: string | null): Error {
   return withOwnMessage(new Error(`token response refused: ${fault}`))
 }
 
-function said({ status, body }: ProviderAnswer, { isCredentialStatus } = { isCredentialStatus: false }): ProviderSaidNo {
-  return new ProviderSaidNo(parseJsonObject(body)?.['error'], { status, isCredentialStatus })
+function said({ status, body }: ProviderAnswer, client = { isCredentialStatus: false, isEncoded: false }): ProviderSaidNo {
+  return new ProviderSaidNo(parseJsonObject(body)?.['error'], { status, ...client })
 }
 
 /** Returns a 502 OAUTH_PROVIDER_UNAVAILABLE: no response came, or no usable response. The client may try again. */

@@ -10,17 +10,23 @@ export class ProviderSaidNo extends Error {
   readonly code: string | null
   /** True: our id, our secret, the way we send them, or our redirect URI is wrong. Only the operator can correct such an error. */
   readonly refusesClient: boolean
+  /** True: our id or secret was sent by `client_secret_basic` with characters that had to be encoded. */
+  readonly isEncoded: boolean
 
   /**
    * @param status of the response; null: unknown
    * @param isCredentialStatus true: the status alone says that our credentials were refused
    */
-  constructor(error: unknown, { status, isCredentialStatus }: { status: number | null; isCredentialStatus: boolean }) {
+  constructor(
+    error: unknown,
+    { status, isCredentialStatus, isEncoded = false }: { status: number | null; isCredentialStatus: boolean; isEncoded?: boolean },
+  ) {
     const code = errorCode(error)
     const refusesClient = isCredentialStatus || clientErrors.includes(error)
     super(refusesClient ? 'The provider refused this application.' : `The provider refused: ${adviceOn(code, status)}`)
     this.code = code
     this.refusesClient = refusesClient
+    this.isEncoded = isEncoded
     withOwnMessage(this)
   }
 }

@@ -5,8 +5,8 @@ import type { AuthStore } from '../store/auth-store'
 /** The purge in the background of a process. */
 export interface AutomaticPurge {
   /**
-   * Ends the purge that runs, after its current batch. The promise resolves when no statement runs. The next purge comes at its time,
-   * because a serverless platform drains after every request.
+   * Ends the purge that runs, after its current batch. The promise resolves when no statement runs. A purge that was ended goes on a minute
+   * later, because a serverless platform drains after every request.
    */
   pause(): Promise<void>
 }
@@ -38,7 +38,7 @@ export function startPurge(ctx: AuthContext, store: AuthStore, everyMinutes: num
     } catch (error) {
       ctx.logger.warn({ error: describeError(error) }, 'doorward: the purge failed. It is tried again after purge.everyMinutes')
     }
-    wait(everyMs)
+    wait(pausing.signal.aborted ? firstMs : everyMs)
   }
 
   return {

@@ -52,5 +52,7 @@ export async function purgeInTurn(ctx: AuthContext, store: AuthStore, everyMs: n
     await purgeNow(ctx, store, AbortSignal.any([signal, lost.signal]))
   } finally {
     clearInterval(timer)
+    // A purge that `drain` ended gives the lease back, so that this process or another one goes on.
+    if (signal.aborted) await state.extend(end, ctx.now().getTime())
   }
 }

@@ -64,11 +64,17 @@ export const loginByScript: Notice = {
 }
 
 /** Reports that the provider rejected this application, not the person (RFC 6749 section 5.2). */
-export function clientRefused(provider: string, { code, body }: { code: string | null; body: string | null }): Notice {
+export function clientRefused(
+  provider: string,
+  { code, body, isEncoded }: { code: string | null; body: string | null; isEncoded: boolean },
+): Notice {
+  const encoded = isEncoded
+    ? " clientId or clientSecret has special characters, which client_secret_basic encodes, and some providers do not decode them: try clientAuthentication: 'client_secret_post', or a secret of letters and digits."
+    : ''
   return {
     level: 'error',
     entry: 'client-refused',
-    message: `provider ${provider} refuses this application (${code ?? 'no error code'}): check clientSecret and clientAuthentication, and that the redirect URI is registered there.`,
+    message: `provider ${provider} refuses this application (${code ?? 'no error code'}): check clientSecret and clientAuthentication, and that the redirect URI is registered there.${encoded}`,
     fields: { provider, error: code, body },
     about: provider,
   }

@@ -69,7 +69,7 @@ function refusal(ctx: AuthContext, provider: string, thrown: unknown): AppError 
     message: `the last failed call of provider ${provider}: ${sentenceOf(error.cause ?? error)}`,
     about: provider,
   })
-  if (said?.refusesClient) ctx.notices.tell(clientRefused(provider, { code: said.code, body }))
+  if (said?.refusesClient) ctx.notices.tell(clientRefused(provider, { ...said, body }))
   const Refusal = error instanceof OAuthProviderUnavailableError ? OAuthProviderUnavailableError : OAuthError
   return new Refusal({ details, cause: error.cause })
 }

@@ -218,14 +218,16 @@ export const USER_CASES: Cases = [
       await deleteLongAgo(store)
       const pending = { isActive: false, activatedAt: null, lastLoginAt: null }
       const [gone, waiting, active] = [await withUser(store, pending), await withUser(store, pending), await withUser(store)]
+      const imported = await withUser(store, pending)
       const link = (id: string, expiresAt: Date) => withUserToken(store, id, { purpose: 'ACTIVATION', expiresAt })
-      for (const { id } of [gone, waiting, active]) await link(id, LONG_AGO)
+      for (const { id } of [gone, waiting, active, imported]) await link(id, LONG_AGO)
       await link(waiting.id, later(1, LONG_AGO))
+      await withUserToken(store, imported.id, { purpose: 'ACTIVATION', expiresAt: later(1, LONG_AGO), usedAt: LONG_AGO })
       await store.identities?.insert(newIdentity(gone.id))
       assert.deepEqual(await deleteAbandoned({ before: LONG_AGO, most: 10 }), { deleted: 1, held: 0 })
       assert.equal(await store.users.find(gone.id), null)
       assert.deepEqual(await store.identities?.listForUser(gone.id), [])
-      for (const { id } of [waiting, active]) assert.ok(await store.users.find(id))
+      for (const { id } of [waiting, active, imported]) assert.ok(await store.users.find(id))
       for (let more = 0; more < 2; more += 1) await link((await withUser(store, pending)).id, LONG_AGO)
       for (const deleted of [1, 1, 0]) assert.deepEqual(await deleteAbandoned({ before: LONG_AGO, most: 1 }), { deleted, held: 0 })
     },

@@ -51,15 +51,30 @@ afterEach(async () => {
   await database.destroy()
 })
 
-test('a single-page app on the same site: cookies, a CSRF token for changes, a refresh, and a logout', async () => {
-  const browser = await browserOf(run('A single-page app on the same site').createApp(database, mailer))
+const sameSite = 'A single-page app on the same site'
+
+test('a single-page app on the same site: a session cookie, a CSRF token for changes, and a logout that counts at once', async () => {
+  const browser = await browserOf(run(sameSite).createApp(database, mailer))
   const order = (csrf: string) => browser.send('POST', '/api/orders', { what: 'tea' }, { 'x-csrf-token': csrf })
   await browser.send('POST', '/auth/signup', person)
+  await browser.send('POST', '/auth/logout')
+  await browser.send('POST', '/auth/session/login', person)
 
   expect((await browser.send('GET', '/api/orders')).status).toBe(200)
   expect((await order('')).status).toBe(403)
   expect((await order(browser.cookies.get('csrf_token') ?? '')).status).toBe(201)
 
+  expect((await browser.send('POST', '/auth/logout')).status).toBe(204)
+  expect((await browser.send('GET', '/api/orders')).status).toBe(401)
+})
+
+test('the same with delivery cookie: a refresh, and a logout', async () => {
+  const withCookies = run(sameSite, (code) => code.replace("tokenDelivery: 'session'", "tokenDelivery: 'cookie'"))
+  const browser = await browserOf(withCookies.createApp(database, mailer))
+  const order = (csrf: string) => browser.send('POST', '/api/orders', { what: 'tea' }, { 'x-csrf-token': csrf })
+  await browser.send('POST', '/auth/signup', person)
+
+  expect((await browser.send('GET', '/api/orders')).status).toBe(200)
   browser.cookies.delete('access_token')
   expect((await browser.send('GET', '/api/orders')).status).toBe(401)
   expect((await browser.send('POST', '/auth/refresh')).status).toBe(200)
@@ -67,6 +82,15 @@ test('a single-page app on the same site: cookies, a CSRF token for changes, a r
 
   expect((await browser.send('POST', '/auth/logout')).status).toBe(204)
   expect((await browser.send('GET', '/api/orders')).status).toBe(401)
+})
+
+test('the table says how many lines of browser code each way needs, as the scripts of the page have them', () => {
+  const linesOf = (script: string) => script.split('\n').filter((line) => line.trim() !== '' && !/<\/?script/.test(line)).length
+  const scripts = [...page.matchAll(/```html\n(.*?)```/gs)].map(([, script = '']) => linesOf(script))
+  const [, session = ''] = /```ts\n(export interface Tokens.*?)```/s.exec(page) ?? []
+  const told = [...page.matchAll(/^\|.*\| (\d+) lines \|/gm)].map(([, count]) => Number(count))
+  const [bySession, byCookie] = scripts
+  expect(told).toEqual([bySession, byCookie, linesOf(session), byCookie])
 })
 
 test('a single-page app on another site: one refresh for all requests that wait, and none after a logout', async () => {

@@ -98,11 +98,33 @@ describe('with the pages of the account area', () => {
       const taken: string[] = []
       host.auth.events.on('account.taken_over', ({ userId }) => taken.push(userId))
       const forgot = await sendForm(host.browser(), link, { forgot: '1' })
-      expect([forgot.status, forgot.headers['location']]).toEqual([303, expect.stringMatching(/^\/auth\/password-reset\//)])
+      expect([forgot.status, forgot.headers['location']]).toEqual([303, expect.stringMatching(/^\/auth\/password-reset\/[\w-]+$/)])
       expect(taken).toEqual([(await userOf(host, email)).id])
       expect((await post(host, '/login', { email, password })).status).toBe(401)
     },
   )
+
+  test.each([
+    ['of an account', async (host: LocalHost) => ((email) => ({ email, link: resetLinkOf(host, email) }))((await signedIn(host)).email)],
+    [
+      'that the activation page leads to',
+      async (host: LocalHost) => {
+        const { email, link } = await signUp(host, host.browser())
+        const forgot = await sendForm(host.browser(), `${link}?lang=pt-BR`, { forgot: '1' })
+        await host.mails.next({ kind: 'notice', to: email }) // of the take-over
+        return { email, link: Promise.resolve(String(forgot.headers['location']).replace('?lang=pt-BR', '')) }
+      },
+    ],
+  ])('the notice of a reset %s is in the language of its form (25.7.13)', async (_what, prepare) => {
+    const host = await start({ settings })
+    const { email, link } = await prepare(host)
+    const page = `${await link}?lang=pt-BR`
+    const browser = host.browser()
+    expect((await browser.get(page)).text).toContain('<html lang="pt-BR"')
+    await sendForm(browser, page, { new_password: otherPassword, confirm_password: otherPassword })
+    const notice = await host.mails.next({ kind: 'notice', to: email })
+    expect([notice.locale, notice.subject]).toEqual(['pt-BR', 'Sua senha foi alterada'])
+  })
 
   test('without passwords the activation page asks for none, and its button activates (25.4.3)', async () => {
     const host = await start({ settings: { ...settings, passwordLogin: false, emailLogin: 'link' } })

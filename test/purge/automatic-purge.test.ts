@@ -114,6 +114,26 @@ describe.each(await databases())('25.8: the automatic purge on $name', (database
     expect(done).toEqual([])
     expect((await host.knex('auth_sessions').pluck('id')).length).toBeGreaterThan(0)
     expect(logs.entries.map(({ message }) => message)).not.toContainEqual(expect.stringContaining('the purge failed'))
+
+    // A serverless platform drains after every request. The purge still ends in the end.
+    const next = routerOn(host.knex, host.clock.now)
+    next.afterFirstMinute()
+    await vi.waitFor(() => expect(next.done).toHaveLength(1), 5_000)
+    expect(await host.knex('auth_sessions').pluck('id')).toEqual([])
+    await next.auth.drain()
+  })
+
+  test('a process that drains tries again a minute later, and not only after the interval', async () => {
+    const host = await start()
+    const { auth, done, afterFirstMinute } = routerOn(host.knex, host.clock.now)
+    const taken = new Promise((resolve) => host.knex.once('query', resolve))
+    vi.advanceTimersByTime(minute * 1_000)
+    await taken
+    await auth.drain()
+    expect([done, vi.getTimerCount()]).toEqual([[], 1])
+    afterFirstMinute()
+    await vi.waitFor(() => expect(done).toHaveLength(1), 5_000)
+    await auth.drain()
   })
 
   test('a purge that fails is one warning, and the app goes on', async () => {

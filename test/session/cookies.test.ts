@@ -163,10 +163,16 @@ test('where no public origin is configured, only a page of the host that was ask
   })
   const { refresh } = await signedIn(mounted)
 
-  const ask = (Origin: string) =>
+  const ask = (Origin: string, site?: string) =>
     sendRaw(mounted.app, {
       path: '/auth/refresh',
-      headers: { Host: 'app.example.test:8443', Cookie: `refresh_token=${refresh}`, Origin, ...oldBrowser },
+      headers: {
+        Host: 'app.example.test:8443',
+        Cookie: `refresh_token=${refresh}`,
+        Origin,
+        ...oldBrowser,
+        ...(site && { 'Sec-Fetch-Site': site }),
+      },
     })
 
   for (const origin of [
@@ -178,7 +184,9 @@ test('where no public origin is configured, only a page of the host that was ask
     'https://x.app.example.test:8443',
   ])
     expect((await ask(origin)).body['code'], origin).toBe('CSRF_VALIDATION_FAILED')
-  expect((await ask('https://app.example.test:8443')).status).toBe(200)
+  // The page of http can be forged on the way to the browser, and the browser calls it another site.
+  expect((await ask('http://app.example.test:8443', 'cross-site')).body['code']).toBe('CSRF_VALIDATION_FAILED')
+  expect((await ask('https://app.example.test:8443', 'same-origin')).status).toBe(200)
 })
 
 test('under delivery both the plain paths answer in the body and set no cookie', async () => {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ConfigurationError, createAuthTables, createKnexStore, type HostTables, type KnexStore } from '../../src'
+import { ConfigurationError, checkTables, createAuthTables, createKnexStore, type HostTables, type KnexStore } from '../../src'
+import { mount } from '../support/app'
 import { databases, type OpenDatabase } from '../support/databases'
 import { newUser, storeContract } from './contract'
 
@@ -12,6 +13,8 @@ const users = {
     wantsNews: { column: 'wants_news', type: 'boolean' },
   },
 } satisfies HostTables['users']
+
+const password = 'a quiet harbour in winter'
 
 async function addColumns(knex: Knex): Promise<void> {
   await createAuthTables(knex)
@@ -64,6 +67,42 @@ describe.each(await databases())('fields of the host, on $name', (database) => {
       { by: 'provider', profile, email: one.email, name: one.name },
       { by: 'command', email: other.email, name: null },
     ])
+  })
+})
+
+describe.each(await databases())('a column of the name that is NOT NULL, on $name', ({ open }) => {
+  const named = (name: unknown) => ({ insertDefaults: () => ({ name, email: 'never@example.test', activated_at: 1 }) })
+
+  test('gets the name of insertDefaults; a name that was given stays, and so does every other column of ours', async () => {
+    const { knex, close } = await open()
+    await createAuthTables(knex)
+    const start = async (users: NonNullable<HostTables['users']>) => mount({ knex, options: { store: createKnexStore({ knex, users }) } })
+    await knex.schema.alterTable('auth_users', (table) => table.dropColumn('name'))
+    await knex.schema.alterTable('auth_users', (table) => table.string('name', 120).notNullable().defaultTo('?'))
+    const host = await start(named('Nobody'))
+    for (const body of [{ email: 'ana@example.test' }, { email: 'bo@example.test', name: 'Bo' }])
+      await host
+        .browser()
+        .post('/auth/signup')
+        .send({ ...body, password })
+        .expect(201)
+    const rows = await knex('auth_users').orderBy('email').select('email', 'name', 'activated_at')
+    expect(rows.map(({ email, name }) => [email, name])).toEqual([
+      ['ana@example.test', 'Nobody'],
+      ['bo@example.test', 'Bo'],
+    ])
+    expect(rows[0].activated_at).toBeNull()
+    const store = createKnexStore({ knex, users: named('Nobody') })
+    const made = await store.users.insert(newUser({ name: null }))
+    expect([made.name, (await store.users.find(made.id))?.name]).toEqual(['Nobody', 'Nobody'])
+    const failing = async (users: NonNullable<HostTables['users']>) =>
+      (await checkTables(knex, { users })).filter(({ column }) => column === 'name').map(({ fails }) => fails)
+    expect([await failing({}), await failing(named('Nobody'))]).toEqual([
+      ['Sign-up without a name fails.'],
+      ['To remove a name fails, and so does a second sign-up without a name.'],
+    ])
+    await host.close()
+    await close()
   })
 })
 

@@ -73,6 +73,31 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
     }
   })
 
+  test.each([
+    ['a stranger asks for its activation link', '/activation/request', {}],
+    ['a stranger asks for a reset', '/password-reset/request', {}],
+    ['a stranger signs up with its address', '/signup', { password: 'a quiet harbour in winter' }],
+  ])('an imported account without activated_at stays, also after %s; a sign-up of its age goes', async (_what, path, body) => {
+    const host = await start({ settings: { returnTokenInResponse: true, publicUrl: 'https://app.example.test' } })
+    const store = createKnexStore({ knex: host.knex })
+    const imported = await store.users.insert(newUser({ isActive: false, activatedAt: null, lastLoginAt: null, email: 'old@example.test' }))
+    const post = (email: string) =>
+      host
+        .browser()
+        .post(`/auth${path}`)
+        .send({ email, ...body })
+    await host.browser().post('/auth/signup').send({ email: 'new@example.test', password: 'a quiet harbour in winter' }).expect(201)
+    for (let days = 0; days < 60; days += 20) {
+      if (days === 0) for (const email of ['old@example.test', 'new@example.test']) expect((await post(email)).status).toBeLessThan(300)
+      else await post('old@example.test')
+      await host.auth.drain()
+      host.clock.advance(20 * day)
+      await purgeExpired(store, { before: host.clock.now() })
+    }
+    expect(await host.knex('auth_user_tokens').where({ user_id: imported.id, purpose: 'ACTIVATION' })).not.toHaveLength(0)
+    expect(await host.knex('auth_users').pluck('id')).toEqual([imported.id])
+  })
+
   test('goes batch by batch, counts per table, and leaves what has time left; a second purge finds nothing', async () => {
     const { knex, close } = await database.open()
     try {

@@ -204,6 +204,25 @@ describe('a provider that refuses our client', () => {
   })
 
   test.each([
+    ['a/secret+with=signs', 'client_secret_basic', true],
+    ['a secret of words', 'client_secret_basic', true],
+    ['plainSecret-7', 'client_secret_basic', false],
+    ['a/secret+with=signs', 'client_secret_post', false],
+  ] as const)(
+    'and a secret %j sent by %s: the line names special characters: %s (25.7.13)',
+    async (clientSecret, clientAuthentication, isNamed) => {
+      const mounted = await wrongApp({ providers: { corp: { clientSecret, clientAuthentication } } })
+      mounted.provider.on('token', answer(401, { error: 'invalid_client' }))
+      await signIn(mounted)
+      const line = mounted.logs.entries.find(({ message }) => message.endsWith('#client-refused'))?.message
+      expect([line?.includes('has special characters, which client_secret_basic encodes'), line?.includes(clientSecret)]).toEqual([
+        isNamed,
+        false,
+      ])
+    },
+  )
+
+  test.each([
     ['AADSTS:70008', 'AADSTS:70008'],
     ['a sentence with blanks', 'other'],
     [{ deep: 1 }, 'other'],

@@ -45,8 +45,8 @@ export interface TokenSigner {
  * subdomain sets a token as a cookie, the guard rejects the token, because it is for another session and another browser.
  *
  * If the token and the request both have a session, the two sessions must be the same. Otherwise the browser must be the same. The session
- * can be unknown here, because the guard that finds it can run after this check. If a request has no session and no cookie of the library,
- * an attacker gains nothing from the request. The guard then accepts any token with a valid signature. So a request with an expired session
+ * can be unknown here, because the guard that finds it can run after this check. If a request has no session and no cookie that stands for
+ * one, an attacker gains nothing from the request. The guard then accepts any token with a valid signature. So a request with an expired session
  * gets 401 and not 403.
  * @returns null without `secret` and without a site: then tokens have no signature
  */

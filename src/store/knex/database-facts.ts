@@ -16,22 +16,25 @@ export interface DatabaseFacts {
 export interface UsersPlace {
   readonly knex: Knex
   readonly table: string
-  /** The name or the file of the database. Null: unknown, for example because a function makes the connection. */
+  /** The name or the file of the database, and the schemas that knex searches. Null: unknown, for example because a function connects. */
   readonly database: string | null
+  readonly isSqlite: boolean
 }
 
 /** Returns where the accounts of a store are. Null: the store is an adapter of the host. */
 export function usersPlace(store: AuthStore): UsersPlace | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
-  const { connection } = checked.knex.client.config
+  const { connection, searchPath } = checked.knex.client.config
   const url = typeof connection === 'string' ? connection : Object(connection).connectionString
   const { filename, database } = Object(connection)
   const named: unknown = filename ?? database ?? (typeof url === 'string' ? url.split('?')[0]?.split('/').at(-1) : null)
+  const isNamed = typeof named === 'string' && named !== ''
   return {
     knex: checked.knex,
     table: checked.tables.users.name,
-    database: typeof named === 'string' && named !== '' ? named : null,
+    database: isNamed ? [named, searchPath ?? []].flat().join(' ') : null,
+    isSqlite: checked.dialect.name === 'sqlite',
   }
 }
 
@@ -39,7 +42,11 @@ export function usersPlace(store: AuthStore): UsersPlace | null {
 export function areOtherUsers(one: UsersPlace, other: UsersPlace): boolean {
   if (one.knex === other.knex) return one.table !== other.table
   if (one.database === null || other.database === null) return false
-  return one.database !== other.database || one.table !== other.table || one.database === ':memory:'
+  return one.database !== other.database || one.table !== other.table || isMemory(one.database)
+}
+
+function isMemory(filename: unknown): boolean {
+  return filename === ':memory:' || filename === ''
 }
 
 const knexPoolMax = 10
@@ -54,7 +61,7 @@ export function databaseFacts(store: AuthStore): DatabaseFacts | null {
   const filename: unknown = typeof connection === 'string' ? connection : Object(connection).filename
   return {
     isSqlite,
-    isInMemory: isSqlite && (filename === ':memory:' || filename === ''),
+    isInMemory: isSqlite && isMemory(filename),
     poolMax: Number(Object(pool).max ?? (isSqlite ? 1 : knexPoolMax)),
     async now() {
       const [row] = await dialect.run(knex, { sql: clocks[dialect.name], bindings: [] })

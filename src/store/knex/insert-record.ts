@@ -22,7 +22,7 @@ export async function insertUser(connection: Connection, users: UsersTable, user
   const { returning } = connection.dialect
   if (!users.hostFields || !returning) {
     const id = await connection.statement('users.insert', (db) => insertRow(db, returning, users, row))
-    return users.hostFields ? readUser(connection, users, id) : users.asStored({ ...user, id })
+    return users.hostFields ? readUser(connection, users, id) : users.asStored({ ...user, name: user.name ?? nameIn(users, row), id })
   }
   const [inserted] = await connection.statement<Row[]>('users.insert', (db) =>
     db(users.name)
@@ -30,6 +30,11 @@ export async function insertUser(connection: Connection, users: UsersTable, user
       .returning([...users.selection]),
   )
   return users.toRecord(inserted ?? {})
+}
+
+/** Returns the name that the host's `insertDefaults` gave an account without a name. */
+function nameIn(users: UsersTable, row: Values): string | null {
+  return users.fields.has('name') ? ((row[users.bareColumn('name')] as string | null | undefined) ?? null) : null // a text column
 }
 
 async function readUser(connection: Connection, users: UsersTable, id: string): Promise<UserRecord> {

@@ -35,7 +35,7 @@ export interface UsersTableOptions extends Omit<TableOptions<OwnUserFields>, 'co
   fields?: HostFieldMap
   /**
    * Returns values of your own columns for a new row. If the values contain the key, doorward uses this key instead of a UUID. Values that
-   * the person entered override the returned values.
+   * the person entered override the returned values. The column of `name` may be among them, for an account without a name.
    */
   insertDefaults?: (user: InsertedUser) => Record<string, unknown>
 }
@@ -78,7 +78,8 @@ export function bindUsersTable(definition: TableDefinition<OwnUserFields>, optio
       if (role && given[role.column] === role.roleOf(true)) given[role.column] = role.roleOf(user.isAdmin)
       if (!role && adminColumn !== null) Object.assign(given, base.toRow({ isAdmin: user.isAdmin }))
       const own = insertDefaults?.({ ...origin, email: user.email, name: user.name })
-      return base.completeRow(given, own)
+      const name = user.name === null && base.fields.has('name') ? own?.[base.bareColumn('name')] : undefined
+      return base.completeRow(typeof name === 'string' ? { ...given, ...base.toRow({ name }) } : given, own)
     },
     toRecord: (row) => ({
       ...base.toRecord(role ? { ...row, [base.alias('isAdmin')]: role.isAdmin(row) } : row),

@@ -8,7 +8,7 @@ import type { TableNeeds } from './table-needs'
 
 /** Finds NOT NULL columns that our INSERT leaves empty. */
 export function unfilledColumns(subject: Subject, host: HostColumns, needs: TableNeeds): TableFinding[] {
-  return [...columnsOfTheHost(subject, host, needs), ...nulledColumns(subject), ...keyWithoutValue(subject, host)]
+  return [...columnsOfTheHost(subject, host, needs), ...nulledColumns(subject, host), ...keyWithoutValue(subject, host)]
 }
 
 function columnsOfTheHost(subject: Subject, { defaults, fields }: HostColumns, needs: TableNeeds): TableFinding[] {
@@ -61,16 +61,22 @@ const SOMETIMES_NULL: Readonly<Record<string, string>> = {
   picture: 'A login by a provider that sends no picture fails.',
 }
 
+/** What still fails if `insertDefaults` gives a new account a name. */
+const NAME_LEFT = 'To remove a name fails, and so does a second sign-up without a name.'
+
 /** Finds columns of ours that are NOT NULL, although the store may write null into the column. */
-function nulledColumns(subject: Subject): TableFinding[] {
+function nulledColumns(subject: Subject, { defaults }: HostColumns): TableFinding[] {
   return subject.columns.flatMap((column) => {
     const { facts, isNotNull } = column
-    return facts?.isNotNull && !facts.isGenerated && !isNotNull ? [nulled(subject, column, facts)] : []
+    const isFilled = (defaults ?? []).some((name) => spelling(subject.dialect, name) === spelling(subject.dialect, column.name))
+    return facts?.isNotNull && !facts.isGenerated && !isNotNull ? [nulled(subject, column, facts, isFilled)] : []
   })
 }
 
-function nulled(subject: Subject, { field, name }: CheckedColumn, facts: ColumnFacts): TableFinding {
-  const fails = SOMETIMES_NULL[`${subject.record}.${field}`] ?? SOMETIMES_NULL[field]
+function nulled(subject: Subject, { field, name }: CheckedColumn, facts: ColumnFacts, isFilled: boolean): TableFinding {
+  const path = `${subject.record}.${field}`
+  // The store takes no other column of ours from `insertDefaults`.
+  const fails = isFilled && path === 'users.name' ? NAME_LEFT : (SOMETIMES_NULL[path] ?? SOMETIMES_NULL[field])
   const isAlways = fails === undefined
   const message = `${subject.table}.${name} is NOT NULL, and doorward writes null into it ${isAlways ? 'in every new row, so every INSERT fails' : 'if the value is unknown, so such an INSERT fails'}. Allow null in the column. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
   return finding(subject, name, {
