@@ -138,7 +138,13 @@ describe('two routers of one process with one secret and realm (25.7.1)', async 
 
   test.each([
     ['two databases', [{ connection: { database: 'a' } }, { connection: 'postgres://db.example.com/b' }]],
-    ['two schemas of one database', [{ connection: { database: 'a' }, searchPath: 'a' }, { connection: { database: 'a' }, searchPath: ['b'] }]],
+    [
+      'two schemas of one database',
+      [
+        { connection: { database: 'a' }, searchPath: 'a' },
+        { connection: { database: 'a' }, searchPath: ['b'] },
+      ],
+    ],
   ] as const)('do not start on %s of a server under one prefix, as two tenants have them', (_what, [one, other]) => {
     const settings = { jwtSecret: secretOf(), linksInProduction: true, publicUrl: 'https://app.example.test' }
     const tenant = (config: object) =>
