@@ -8,7 +8,7 @@ ${rules}${own}`
 }
 
 const rules = `*,::before,::after{box-sizing:border-box}
-html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
+html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scrollbar-color:var(--edge) transparent}
 body{margin:0;min-height:100vh;min-height:100dvh;display:flex;flex-direction:column;background:var(--ground);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;overflow-wrap:anywhere}
 .skip{position:absolute;left:-200rem}
 .skip:focus{left:1rem;top:1rem;padding:.5rem 1rem;background:var(--paper);border-radius:.5rem;z-index:1}
@@ -74,6 +74,7 @@ button+button,.button+.button,button+.button,.button+button{margin-top:.7rem}
 h2:not(:first-child){margin-top:2rem}
 .card>.hint+.button{margin-top:.6rem}
 button+.hint{margin-top:.5rem}
+.problem+button,.note+.button{margin-top:1.1rem}
 .links+.button{margin-top:1rem}
 .field+.hint{margin:-.4rem 0 1rem}
 .rows+.button,.rows+form{margin-top:1.25rem}

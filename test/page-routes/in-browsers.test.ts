@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startDemo } from '../../examples/demo/start-demo'
 import { type LocalHost, password, signedIn } from '../local/people'
+import type { MountOptions } from '../support/app'
 import { databases } from '../support/databases'
 import type { Driven, Tab } from '../support/firefox'
 import { tokenOf } from '../support/mailbox'
@@ -59,9 +60,12 @@ for (const { name, isThere, launch } of browsers) {
       return { server, url: `http://${name}:${(server.address() as AddressInfo).port}` } // a TCP server has this kind of address
     }
 
-    async function serve(settings: object = {}, name = '127.0.0.1'): Promise<{ host: LocalHost; url: string; sent: Sent[] }> {
+    async function serve(
+      settings: object = {},
+      { name = '127.0.0.1', ...more }: { name?: string } & Pick<MountOptions, 'providers'> = {},
+    ): Promise<{ host: LocalHost; url: string; sent: Sent[] }> {
       const { server, url } = await listening(name)
-      const host = await start({ settings: { oauthRedirectBaseUrl: url, ...settings } })
+      const host = await start({ settings: { oauthRedirectBaseUrl: url, ...settings }, ...more })
       const sent: Sent[] = []
       server.on('request', (req, res) => {
         const { origin, 'sec-fetch-site': site } = req.headers
@@ -79,7 +83,7 @@ for (const { name, isThere, launch } of browsers) {
     }
 
     test('every form really posts, and says that it comes from here', async () => {
-      const { host, url, sent } = await serve(everySetting, 'localhost') // passkeys need a name
+      const { host, url, sent } = await serve(everySetting, { name: 'localhost' }) // passkeys need a name
       const tab = await (await driven.person()).tab()
       await tab.goto(`${url}/auth/signed-out`)
       const visitor = { url, send: (path: string, fields: object) => sendHidden(tab, path, fields) }
@@ -112,7 +116,7 @@ for (const { name, isThere, launch } of browsers) {
 
     test('the form of a page with `no-referrer` has the origin null, and is taken; that of another site has it too, and is not', async () => {
       const settings = { pagesEnabled: false, backendLinks: true, tokenDelivery: 'cookie', emailLogin: 'link' }
-      const { host, url, sent } = await serve({ ...everySetting, ...settings }, 'localhost')
+      const { host, url, sent } = await serve({ ...everySetting, ...settings }, { name: 'localhost' })
       const { email, userId } = await signedIn(host)
       const sessions = () => host.knex('auth_sessions').where({ user_id: userId })
       const before = (await sessions()).length
@@ -143,7 +147,7 @@ for (const { name, isThere, launch } of browsers) {
         stolen.push(req.url)
         res.end()
       })
-      const { host, url } = await serve(everySetting, 'localhost')
+      const { host, url } = await serve(everySetting, { name: 'localhost' })
       const tab = await (await driven.person()).tab()
       const { address } = await pageOf('/password-reset/:token').arrive(host, { url, send: async () => undefined })
       for (const path of ['/auth/login', address]) {
@@ -188,6 +192,32 @@ for (const { name, isThere, launch } of browsers) {
       expect(await tab.evaluate('location.href')).toBe(`${auth}/account/connections`)
       expect(await tab.evaluate('document.body.innerText')).toContain('Disconnect Octo')
     })
+
+    test.each(['lax', 'strict'] as const)(
+      'a login at a provider of another site ends signed in, cookies %s (25.7.8)',
+      async (cookieSamesite) => {
+        const elsewhere = await listening('localhost')
+        const { host, url } = await serve(
+          { cookieSamesite, oauthEnabled: true, tokenDelivery: 'session' },
+          { name: '127.0.0.1', providers: { corp: { authorizeUrl: `${elsewhere.url}/authorize` } } },
+        )
+        elsewhere.server.on('request', async (req, res) => {
+          const asked = new URL(req.url ?? '', elsewhere.url)
+          if (asked.pathname !== '/authorize') return void res.end() // the icon
+          const { callbackQuery } = await host.provider.authorize(`${host.provider.authorizeUrl}${asked.search}`)
+          const back = `${asked.searchParams.get('redirect_uri')}?${new URLSearchParams(callbackQuery)}`
+          res.setHeader('Content-Type', 'text/html').end(`<a href="${back.replaceAll('&', '&amp;')}">Yes</a>`)
+        })
+        const tab = await (await driven.person()).tab()
+        await tab.goto(`${url}/auth/login`)
+        await tab.click('a[href*="/oauth/corp/login"]')
+        await tab.click('a')
+        await expect.poll(() => tab.evaluate('location.pathname')).toBe('/auth/account')
+        expect(await tab.evaluate('document.querySelector("h1").innerText')).toBe('Your account')
+        await tab.goto(`${url}/auth/account/devices`)
+        expect(await tab.evaluate('document.querySelector("h1").innerText')).toBe('Devices')
+      },
+    )
 
     test('two tabs that are restored at once after the access token’s end keep their session', async () => {
       const { host, url } = await serve({ accessTokenTtlSeconds: 300 })
