@@ -7,7 +7,7 @@ const [firstSize, leastSize, mostSize] = [20, 20, 2_000]
  * How long a batch should take, in milliseconds. The driver of SQLite blocks the process while a statement runs. The limit for a batch is
  * 20 ms there, so this goal leaves room for a slow batch.
  */
-const goalMs = 10
+const goalMs = 8
 /** A pause is `pauseFactor` times as long as the last batch, and at least `leastPauseMs`. Other users of the database work meanwhile. */
 const [pauseFactor, leastPauseMs] = [2, 2]
 

@@ -3,7 +3,6 @@ import type { SessionRecord } from '../auth-store'
 import { compiledFor, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
-import { deleteExpired } from './delete-expired'
 import type { Queryable, Row } from './queryable'
 
 export async function insertSession(connection: Connection, tables: Tables, session: SessionRecord): Promise<void> {
@@ -68,17 +67,23 @@ function othersOf(db: Queryable, { sessions }: Tables, { id, userId, createdAt }
 /** Revokes sessions beyond `most`. If there were any, deletes sessions of the user that ended earlier, so that their number stays bounded. */
 async function endUnused(connection: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
   const revoked = await revokeUnused(connection, tables, session, most)
-  if (revoked === 0) return 0
-  const { sessions } = tables
-  const before = new Date(session.createdAt.getTime() - 1) // the sessions that this login revoked stay for their owner to see
-  await deleteExpired(connection, 'sessions.insertWithin', sessions, 'expiresAt', { before, most: mostDeleted }, (query) =>
-    query.where(sessions.where({ userId: session.userId })),
-  )
+  if (revoked > 0) await deleteEnded(connection, tables, session)
   return revoked
 }
 
-/** Bounds the duration of the login. */
-const mostDeleted = 500
+/** Bounds the duration of the login. Each login leaves at most one more ended session, so even two would bound their number. */
+const mostDeleted = 20
+
+/** Deletes the oldest of the user's ended sessions, but not those that this login revoked: they stay for their owner to see. */
+async function deleteEnded({ statement }: Connection, { sessions }: Tables, { userId, createdAt }: SessionRecord): Promise<void> {
+  const [id, expiresAt] = [sessions.column('id'), sessions.column('expiresAt')]
+  const ended = (db: Queryable) =>
+    db(sessions.name).where(sessions.where({ userId })).where(expiresAt, '<', sessions.value('expiresAt', createdAt))
+  // Not also by id: rows of one end would then be sorted, and the account may have a million of them.
+  const rows = await statement<Row[]>('sessions.insertWithin', (db) => ended(db).orderBy(expiresAt).limit(mostDeleted).select(id))
+  const ids = rows.map((row) => String(row[sessions.bareColumn('id')]))
+  if (ids.length > 0) await statement('sessions.insertWithin', (db) => ended(db).whereIn(id, ids).delete())
+}
 
 /** Revokes the longest unused sessions beyond `most`. MySQL has no LIMIT in a subquery of IN, so on MySQL the store first reads the ids. */
 async function revokeUnused({ statement, dialect }: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
