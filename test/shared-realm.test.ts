@@ -155,6 +155,23 @@ describe('two routers of one process with one secret and realm (25.7.1)', async 
     expect(routers).toHaveLength(2)
   })
 
+  test.each([
+    ['a URL and an object', { connection: 'postgres://db.example.com/app%2D1?sslmode=require' }, { connection: { database: 'app-1' } }],
+    ['with and without a search path', { connection: { database: 'app' }, searchPath: 'public' }, { connection: { database: 'app' } }],
+    [
+      'a search path as text and as a list',
+      { connection: { database: 'app' }, searchPath: 'a, b' },
+      { connection: { database: 'app' }, searchPath: ['a', 'b'] },
+    ],
+    ['with and without a schema', { connection: { database: 'app' } }, { connection: { database: 'app' }, table: 'public.auth_users' }],
+  ])('start on one database that is named in two ways: %s', (_what, one: object, other: object) => {
+    const settings = { jwtSecret: secretOf(), linksInProduction: true, publicUrl: 'https://app.example.test' }
+    const routers = [one, other].map(({ table = 'auth_users', ...config }: { table?: string }) =>
+      boot({ store: createKnexStore({ knex: knex({ client: 'pg', ...config }), users: { table } }), environment: 'production' }, settings),
+    )
+    expect(routers).toHaveLength(2)
+  })
+
   test('start on two databases where one of them is the database of a test', async () => {
     const [one, other] = [await open(), await open()]
     const settings = { jwtSecret: secretOf(), linksInProduction: true, publicUrl: 'https://app.example.test' }

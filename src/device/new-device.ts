@@ -8,8 +8,7 @@ import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
 import { isOfAccount, isOfAddress, readDevices } from '../session/device-cookie'
 import type { Device, Login, NewDevice } from '../session/finish-login'
 import type { UserRecord } from '../store/auth-store'
-
-const centuryMs = 36_525 * 86_400_000
+import { neverEnds } from '../store/never-ends'
 
 /**
  * Returns the notice about a login in a new browser. Returns null if the browser has a device cookie of the account, or if
@@ -45,7 +44,7 @@ async function isFirstLogin(ctx: AuthContext, { id }: UserRecord): Promise<boole
     tokenHash: hashOpaqueToken(newOpaqueToken()), // nobody has this token
     purpose: 'KNOWN_DEVICES',
     payload: null,
-    expiresAt: new Date(now.getTime() + centuryMs),
+    expiresAt: neverEnds(now),
     usedAt: now,
     createdAt: now,
   })

@@ -1,8 +1,7 @@
 import type { AuthContext } from '../context'
 import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
 import type { UserRecord } from '../store/auth-store'
-
-const centuryMs = 36_525 * 86_400_000
+import { neverEnds } from '../store/never-ends'
 
 /**
  * Records that a pending account got sign-ups with different passwords. In that case the activation link alone does not show who chose the
@@ -17,7 +16,7 @@ export async function markContested(ctx: AuthContext, user: Pick<UserRecord, 'id
     tokenHash: hashOpaqueToken(newOpaqueToken()), // nobody has this token
     purpose: 'CONTESTED',
     payload: null,
-    expiresAt: new Date(now.getTime() + centuryMs),
+    expiresAt: neverEnds(now),
     usedAt: null,
     createdAt: now,
   })

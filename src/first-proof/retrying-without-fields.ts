@@ -3,17 +3,27 @@ import { describeError, type Logger } from '../logger'
 import type { Clearing } from './take-over'
 
 /**
- * Runs a transaction that empties the host's fields of an account. If the database rejects the empty values, the function runs the work
- * again without emptying the fields. Otherwise a column that is not nullable would lock the owner out.
+ * Runs a transaction that empties the name and the host's fields of an account. If the database rejects the empty values, the function runs
+ * the work again: with a placeholder for the name, then also without emptying the fields. Otherwise a column that is not nullable would
+ * lock the owner out.
  */
-export async function retryingWithoutFields<T>(ctx: AuthContext, work: (clearing: Clearing) => Promise<T>): Promise<T> {
-  try {
-    return await work('name and fields')
-  } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'DriverError') throw error
-    const result = await work('name')
+export function retryingWithoutFields<T>(ctx: AuthContext, work: (clearing: Clearing) => Promise<T>): Promise<T> {
+  const keepingFields = async (error: Error) => {
+    const result = await work('placeholder')
     warnOfKeptFields(ctx, error)
     return result
+  }
+  const withPlaceholder = () => orElse(() => work('placeholder and fields'), keepingFields)
+  return orElse(() => work('name and fields'), withPlaceholder)
+}
+
+/** Runs `work`, and `otherwise` if the database rejects a value. */
+async function orElse<T>(work: () => Promise<T>, otherwise: (error: Error) => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'DriverError') throw error
+    return otherwise(error)
   }
 }
 

@@ -25,10 +25,10 @@ export interface TakenOver {
 export const newPasswordSeconds = 900
 
 /**
- * Which texts of an earlier sign-up the take-over clears. `name`: a placeholder replaces the name, and the fields stay, because not all of
- * these columns are nullable.
+ * Which texts of an earlier sign-up the take-over clears. A placeholder replaces a name whose column does not allow null. With
+ * `placeholder`, the fields stay, because one of their columns does not allow null either.
  */
-export type Clearing = 'nothing' | 'name' | 'name and fields'
+export type Clearing = 'nothing' | 'name and fields' | 'placeholder and fields' | 'placeholder'
 
 /**
  * Removes every way to log in to an account. `proveAddress` decides whether this is necessary: at the first verification of an address
@@ -143,9 +143,11 @@ function standsFor({ email, emailVerified }: IdentityRecord, address: string): b
 
 function clearedProfile(ctx: AuthContext, clearing: Clearing): UserChanges {
   if (clearing === 'nothing') return {}
-  return clearing === 'name'
-    ? { name: ctx.texts.say(ctx.settings.defaultLocale, 'account.placeholder_name') }
-    : { name: null, ...emptyFields(ctx) }
+  return { name: clearing === 'name and fields' ? null : placeholderName(ctx), ...(clearing !== 'placeholder' && emptyFields(ctx)) }
+}
+
+export function placeholderName(ctx: AuthContext): string {
+  return ctx.texts.say(ctx.settings.defaultLocale, 'account.placeholder_name')
 }
 
 /** Returns the fields that a person may write, each set to null. */

@@ -1,8 +1,7 @@
 import type { AuthContext } from '../context'
 import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
 import type { UserRecord } from '../store/auth-store'
-
-const centuryMs = 36_525 * 86_400_000
+import { neverEnds } from '../store/never-ends'
 
 /**
  * Keeps the purge from a pending account that no sign-up made, for example an imported account. Such an account has no activation link, so a
@@ -13,7 +12,14 @@ export async function keepImported({ store, now }: AuthContext, { id: userId }: 
   if (!store.users.deleteAbandoned || !store.users.fields.has('activatedAt')) return
   if ((await store.userTokens.listOpen(userId, 'ACTIVATION', new Date(0))).length > 0) return
   const at = now()
-  const expiresAt = new Date(at.getTime() + centuryMs)
   const tokenHash = hashOpaqueToken(newOpaqueToken()) // nobody has this token
-  await store.userTokens.insert({ userId, tokenHash, purpose: 'ACTIVATION', payload: null, expiresAt, usedAt: at, createdAt: at })
+  await store.userTokens.insert({
+    userId,
+    tokenHash,
+    purpose: 'ACTIVATION',
+    payload: null,
+    expiresAt: neverEnds(at),
+    usedAt: at,
+    createdAt: at,
+  })
 }

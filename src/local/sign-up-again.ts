@@ -3,7 +3,7 @@ import { type AuthContext, unitOfWork } from '../context'
 import { markContested } from '../first-proof/contested'
 import { retryingWithoutFields } from '../first-proof/retrying-without-fields'
 import { newSignupMark, type SignupMark, signupMarkToText } from '../first-proof/signup-binding'
-import { type Clearing, emptyFields } from '../first-proof/take-over'
+import { type Clearing, emptyFields, placeholderName } from '../first-proof/take-over'
 import { issueLink, type LinkToken } from '../mailbox/email-link'
 import { isPending } from '../mailbox/is-pending'
 import { refusesEmailLink } from '../mailbox/refuses-email-link'
@@ -128,9 +128,10 @@ async function lockPending(ctx: AuthContext, seen: UserRecord): Promise<UserReco
 
 async function replaceSignup(ctx: AuthContext, user: UserRecord, signup: NewestSignup, clearing: Clearing): Promise<UserRecord> {
   const now = ctx.now()
-  const older = clearing === 'name and fields' ? emptyFields(ctx).fields : undefined
+  const older = clearing === 'placeholder' ? undefined : emptyFields(ctx).fields
   const fields = { ...older, ...signup.fields }
-  const { hashedPassword, passwordSetAt, name } = signup
+  const { hashedPassword, passwordSetAt } = signup
+  const name = signup.name ?? (clearing === 'name and fields' ? null : placeholderName(ctx))
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'ACTIVATION')
   await ctx.store.users.update(user.id, {
     hashedPassword,

@@ -1,6 +1,7 @@
 import type { AuthContext } from '../context'
 import { describeError } from '../logger'
 import type { AuthStore } from '../store/auth-store'
+import type { PurgeProgress } from '../store/purge-expired'
 
 /** The purge in the background of a process. */
 export interface AutomaticPurge {
@@ -20,6 +21,7 @@ const firstMs = 60_000
  */
 export function startPurge(ctx: AuthContext, store: AuthStore, everyMinutes: number): AutomaticPurge {
   const everyMs = everyMinutes * 60_000
+  const progress: PurgeProgress = new Map()
   let pausing = new AbortController()
   let running: Promise<void> | null = null
   wait(firstMs)
@@ -34,11 +36,11 @@ export function startPurge(ctx: AuthContext, store: AuthStore, everyMinutes: num
     pausing = new AbortController()
     try {
       const { purgeInTurn } = await import('./purge-now.js') // loaded at the first purge
-      await purgeInTurn(ctx, store, everyMs, pausing.signal)
+      await purgeInTurn(ctx, store, everyMs, { signal: pausing.signal, progress })
     } catch (error) {
       ctx.logger.warn({ error: describeError(error) }, 'doorward: the purge failed. It is tried again after purge.everyMinutes')
     }
-    wait(pausing.signal.aborted ? firstMs : everyMs)
+    wait(pausing.signal.aborted && progress.size > 0 ? firstMs : everyMs)
   }
 
   return {

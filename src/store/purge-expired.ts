@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../errors'
 import { consoleLogger, type Logger } from '../logger'
-import type { AuthStore, Expired, UserStore } from './auth-store'
+import type { AuthStore, Expired, PurgeRun, UserStore } from './auth-store'
 import { type BatchOptions, emptyInBatches } from './empty-in-batches'
 
 export interface PurgeOptions {
@@ -44,23 +44,35 @@ export async function purgeExpired(
   }
 }
 
-/** Deletes the expired rows of the store's tables. Begins with the tables whose rows take the least time. */
+/** How far a purge came in each table, so that the next purge goes on there if this one is ended. */
+export type PurgeProgress = Map<string, PurgeRun>
+
+/**
+ * Deletes the expired rows of the store's tables. Begins with the tables whose rows take the least time. Leaves out the tables that
+ * `progress` calls done.
+ */
 export async function deleteExpiredRows(
   store: AuthStore,
   before: Date,
   logger: Pick<Logger, 'warn'>,
-  options: BatchOptions = {},
+  { signal, progress = new Map() }: { signal?: AbortSignal | undefined; progress?: PurgeProgress } = {},
 ): Promise<Record<string, number>> {
   const { users, userTokens, sessions, emailLogins } = store
   const deleted: Record<string, number> = {}
-  const empty = async (tables: Record<string, { deleteExpired(expired: Expired): Promise<number> } | undefined>) => {
-    for (const [name, table] of Object.entries(tables))
-      if (table) deleted[name] = await emptyInBatches(deletionOf(name, table), before, options)
+  progress.set('userTokens', progress.get('userTokens') ?? {}) // not done, even if the accounts before it are not either
+  const empty = async (name: string, deleteAll: (options: BatchOptions) => Promise<number>) => {
+    const run: PurgeRun = progress.get(name) ?? {}
+    progress.set(name, run)
+    deleted[name] = run.isOver ? 0 : await deleteAll({ signal, run })
   }
-  await empty({ emailLogins, sessions })
+  const emptyTable = async (name: string, table: { deleteExpired(expired: Expired): Promise<number> } | undefined) => {
+    if (table) await empty(name, (options) => emptyInBatches(deletionOf(name, table), before, options))
+  }
+  await emptyTable('emailLogins', emailLogins)
+  await emptyTable('sessions', sessions)
   // Deletes the accounts before the rows of `userTokens`, because those rows show when an account was abandoned.
-  if (users.deleteAbandoned) deleted['users'] = await deleteAbandoned(users, before, logger, options)
-  if (!options.signal?.aborted) await empty({ userTokens })
+  if (users.deleteAbandoned) await empty('users', (options) => deleteAbandoned(users, before, logger, options))
+  if (!users.deleteAbandoned || progress.get('users')?.isOver) await emptyTable('userTokens', userTokens)
   return deleted
 }
 

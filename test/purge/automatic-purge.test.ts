@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type AuthRouterOptions, auditLog, ConfigurationError, createAuthRouter, createKnexStore, knexCounters } from '../../src'
 import { purgeStateOf } from '../../src/store/knex/purge-state'
-import { newSession, withUser } from '../store/contract'
+import { newSession, newUserToken, withUser } from '../store/contract'
 import { signIn, testSecret } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
 import { databases, type OpenDatabase } from '../support/databases'
@@ -123,8 +123,34 @@ describe.each(await databases())('25.8: the automatic purge on $name', (database
     await next.auth.drain()
   })
 
+  test('a process that drains again and again comes to the end of links that stay, and of what follows them', async () => {
+    const host = await start()
+    const store = createKnexStore({ knex: host.knex })
+    const { id } = await withUser(store) // active, so that the purge of accounts passes over these links
+    const expiresAt = new Date(host.clock.now().getTime() - 10 * day * 1_000)
+    await store.transaction(async ({ userTokens }) => {
+      for (let number = 0; number < 150; number += 1)
+        await userTokens.insert(newUserToken(id, { purpose: 'ACTIVATION', expiresAt, usedAt: expiresAt }))
+    })
+    const { auth, done } = routerOn(host.knex, host.clock.now)
+    let rounds = 0
+    for (; done.length === 0 && rounds < 60; rounds += 1) {
+      const begun = new Promise((resolve) => host.knex.once('query', resolve))
+      vi.advanceTimersByTime(minute * 1_000)
+      await begun
+      await auth.drain()
+    }
+    expect([done, await host.knex('auth_user_tokens').pluck('id')]).toEqual([[expect.anything()], []])
+    expect(rounds).toBeGreaterThan(5)
+  })
+
   test('a process that drains tries again a minute later, and not only after the interval', async () => {
     const host = await start()
+    const store = createKnexStore({ knex: host.knex })
+    const { id } = await withUser(store)
+    await store.transaction(async ({ sessions }) => {
+      for (let number = 0; number < 100; number += 1) await sessions?.insert(newSession(id, { expiresAt: host.clock.now() }))
+    })
     const { auth, done, afterFirstMinute } = routerOn(host.knex, host.clock.now)
     const taken = new Promise((resolve) => host.knex.once('query', resolve))
     vi.advanceTimersByTime(minute * 1_000)

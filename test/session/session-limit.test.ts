@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createAuthRouter, createKnexStore } from '../../src'
 import { password } from '../local/people'
@@ -115,6 +116,44 @@ describe.each(await databases())('24.7: maxSessionsPerUser on $name', (database)
     config.postProcessResponse = (rows: unknown) => (Array.isArray(rows) ? rows.map(({ sessionsfull, ...row }) => row) : rows)
     expect(await store.sessions.insertWithin?.(sessionOf(host, ana), 2)).toBe(1)
   })
+
+  test.each([0, 1])(
+    'deletes twenty of the sessions that ended, the oldest first, also where a host renames every column (%i)',
+    async (renames) => {
+      const host = await start({ settings: { maxSessionsPerUser: 2 } })
+      const ana = await member(host)
+      const { config } = host.knex.client
+      const store = createKnexStore({ knex: host.knex })
+      const now = host.clock.now().getTime()
+      const ended = Array.from({ length: 25 }, (_, age) => ({
+        ...sessionOf(host, ana, 1),
+        id: randomUUID(),
+        expiresAt: new Date(now - (age + 1) * 1_000),
+      }))
+      for (const [number, session] of ended.entries()) await store.sessions.insert({ ...session, tokenHash: `${number}`.padStart(64, '0') })
+      for (let session = 0; session < 2; session++) await store.sessions.insert(sessionOf(host, ana, session + 1))
+      const camel = (row: object) =>
+        Object.fromEntries(
+          Object.entries(row).map(([name, value]) => [name.replaceAll(/_[a-z]/g, (text) => (text[1] ?? '').toUpperCase()), value]),
+        )
+      if (renames === 1) config.postProcessResponse = (rows: unknown) => (Array.isArray(rows) ? rows.map(camel) : rows)
+      await store.sessions.insertWithin?.(sessionOf(host, ana), 2)
+      config.postProcessResponse = undefined
+      const left = await host
+        .knex('auth_sessions')
+        .whereIn(
+          'id',
+          ended.map(({ id }) => id),
+        )
+        .pluck('id')
+      expect(left.toSorted()).toEqual(
+        ended
+          .slice(0, 5)
+          .map(({ id }) => id)
+          .toSorted(),
+      )
+    },
+  )
 
   test('a login costs two statements more only where the person has as many sessions as allowed: it revokes one, and deletes what has ended', async () => {
     const host = await start({ settings: { maxSessionsPerUser: 3 } })

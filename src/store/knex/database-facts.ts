@@ -16,8 +16,10 @@ export interface DatabaseFacts {
 export interface UsersPlace {
   readonly knex: Knex
   readonly table: string
-  /** The name or the file of the database, and the schemas that knex searches. Null: unknown, for example because a function connects. */
+  /** The name or the file of the database. Null: unknown, for example because a function makes the connection. */
   readonly database: string | null
+  /** The schemas that knex searches on PostgreSQL. Null: unknown. */
+  readonly searchPath: string | null
   readonly isSqlite: boolean
 }
 
@@ -28,21 +30,44 @@ export function usersPlace(store: AuthStore): UsersPlace | null {
   const { connection, searchPath } = checked.knex.client.config
   const url = typeof connection === 'string' ? connection : Object(connection).connectionString
   const { filename, database } = Object(connection)
-  const named: unknown = filename ?? database ?? (typeof url === 'string' ? url.split('?')[0]?.split('/').at(-1) : null)
-  const isNamed = typeof named === 'string' && named !== ''
+  const named: unknown = typeof url === 'string' ? databaseOf(url) : (filename ?? database)
+  const schemas = [searchPath ?? []].flat().join().replaceAll(/["\s]/g, '')
   return {
     knex: checked.knex,
     table: checked.tables.users.name,
-    database: isNamed ? [named, searchPath ?? []].flat().join(' ') : null,
+    database: typeof named === 'string' && named !== '' ? named : null,
+    searchPath: checked.dialect.name === 'postgresql' && schemas !== '' ? schemas : null,
     isSqlite: checked.dialect.name === 'sqlite',
   }
 }
 
-/** Returns true if the stores cannot have the same accounts. A database can have several addresses, so only its name counts. */
+function databaseOf(url: string): string | undefined {
+  const name = url.split('?')[0]?.split('/').at(-1)
+  try {
+    return name === undefined ? name : decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
+
+/**
+ * Returns true if the stores cannot have the same accounts. A database can have several addresses, so only its name counts. A name without a
+ * schema may be a name in any schema.
+ */
 export function areOtherUsers(one: UsersPlace, other: UsersPlace): boolean {
-  if (one.knex === other.knex) return one.table !== other.table
+  const differ = (a: string | null, b: string | null) => a !== null && b !== null && a !== b
+  const isOtherTable = bareName(one.table) !== bareName(other.table) || differ(schemaIn(one.table), schemaIn(other.table))
+  if (one.knex === other.knex) return isOtherTable
   if (one.database === null || other.database === null) return false
-  return one.database !== other.database || one.table !== other.table || isMemory(one.database)
+  return isOtherTable || one.database !== other.database || isMemory(one.database) || differ(one.searchPath, other.searchPath)
+}
+
+function bareName(table: string): string | undefined {
+  return table.split('.').at(-1)
+}
+
+function schemaIn(table: string): string | null {
+  return table.includes('.') ? table.split('.').slice(0, -1).join('.') : null
 }
 
 function isMemory(filename: unknown): boolean {

@@ -3,6 +3,7 @@ import type { SessionRecord } from '../auth-store'
 import { compiledFor, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { keyOf } from './next-ended'
 import type { Queryable, Row } from './queryable'
 
 export async function insertSession(connection: Connection, tables: Tables, session: SessionRecord): Promise<void> {
@@ -76,13 +77,19 @@ const mostDeleted = 20
 
 /** Deletes the oldest of the user's ended sessions, but not those that this login revoked: they stay for their owner to see. */
 async function deleteEnded({ statement }: Connection, { sessions }: Tables, { userId, createdAt }: SessionRecord): Promise<void> {
-  const [id, expiresAt] = [sessions.column('id'), sessions.column('expiresAt')]
-  const ended = (db: Queryable) =>
-    db(sessions.name).where(sessions.where({ userId })).where(expiresAt, '<', sessions.value('expiresAt', createdAt))
-  // Not also by id: rows of one end would then be sorted, and the account may have a million of them.
-  const rows = await statement<Row[]>('sessions.insertWithin', (db) => ended(db).orderBy(expiresAt).limit(mostDeleted).select(id))
-  const ids = rows.map((row) => String(row[sessions.bareColumn('id')]))
-  if (ids.length > 0) await statement('sessions.insertWithin', (db) => ended(db).whereIn(id, ids).delete())
+  const expiresAt = sessions.column('expiresAt')
+  // Not ordered by id too: rows of one end would then be sorted, and the account may have a million of them.
+  const rows = await statement<Row[]>('sessions.insertWithin', (db) =>
+    db(sessions.name)
+      .where(sessions.where({ userId }))
+      .where(expiresAt, '<', sessions.value('expiresAt', createdAt))
+      .orderBy(expiresAt)
+      .limit(mostDeleted)
+      .select([...sessions.select(['id'])]),
+  )
+  const ids = rows.map((row) => keyOf(sessions, row))
+  // By the keys alone: with further conditions, SQLite would read all sessions of the user. An ended session never lives again.
+  if (ids.length > 0) await statement('sessions.insertWithin', (db) => db(sessions.name).whereIn(sessions.column('id'), ids).delete())
 }
 
 /** Revokes the longest unused sessions beyond `most`. MySQL has no LIMIT in a subquery of IN, so on MySQL the store first reads the ids. */
@@ -92,18 +99,17 @@ async function revokeUnused({ statement, dialect }: Connection, tables: Tables, 
   const newestFirst = (['lastSeenAt', 'createdAt', 'id'] as const).map((field) => ({ column: sessions.column(field), order: 'desc' }))
   const beyond = (db: Queryable) =>
     othersOf(db, tables, session)
-      .select(id)
       .orderBy(newestFirst)
       .offset(most - 1)
-  const end = (ids: (db: Queryable) => Knex.QueryBuilder | readonly string[]) =>
+  const end = (ids: (db: Queryable) => Knex.QueryBuilder | readonly Knex.Value[]) =>
     statement<number>('sessions.insertWithin', (db) =>
       db(sessions.name)
         .whereIn(id, ids(db) as Knex.QueryBuilder) // whereIn accepts both
         .where(sessions.where({ revokedAt: null }))
         .update(sessions.toRow({ revokedAt: session.createdAt, expiresAt: session.createdAt })),
     )
-  if (dialect.returning) return end(beyond)
-  const found = await statement<Row[]>('sessions.insertWithin', beyond)
-  const ids = found.map((row) => String(row[sessions.bareColumn('id')]))
+  if (dialect.returning) return end((db) => beyond(db).select(id))
+  const found = await statement<Row[]>('sessions.insertWithin', (db) => beyond(db).select([...sessions.select(['id'])]))
+  const ids = found.map((row) => keyOf(sessions, row))
   return ids.length === 0 ? 0 : end(() => ids)
 }

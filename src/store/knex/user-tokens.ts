@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { UserTokenPurpose, UserTokenStore } from '../auth-store'
+import { neverEnds } from '../never-ends'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
@@ -8,7 +9,6 @@ import type { Row } from './table'
 import { updateReturning } from './update-returning'
 
 const abandonedAfterMs = 7 * 86_400_000
-const centuryMs = 36_525 * 86_400_000
 
 export function userTokensStore(connection: Connection, { users, userTokens }: Tables): UserTokenStore {
   /**
@@ -16,7 +16,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
    * necessary only if the users table has no `activatedAt`, because the token then shows that the account was activated.
    */
   const kept = (purpose: UserTokenPurpose, at: Date) =>
-    purpose === 'ACTIVATION' && !users.fields.has('activatedAt') ? { expiresAt: new Date(at.getTime() + centuryMs) } : {}
+    purpose === 'ACTIVATION' && !users.fields.has('activatedAt') ? { expiresAt: neverEnds(at) } : {}
 
   return {
     insert: (newToken) => insertRecord(connection, 'userTokens.insert', userTokens, newToken),

@@ -62,7 +62,7 @@ const SOMETIMES_NULL: Readonly<Record<string, string>> = {
 }
 
 /** What still fails if `insertDefaults` gives a new account a name. */
-const NAME_LEFT = 'To remove a name fails, and so does a second sign-up without a name.'
+const NAME_LEFT = 'To remove a name fails.'
 
 /** Finds columns of ours that are NOT NULL, although the store may write null into the column. */
 function nulledColumns(subject: Subject, { defaults }: HostColumns): TableFinding[] {
