@@ -168,6 +168,44 @@ const floods = [
   'test/throttle/markers.test.ts',
   'test/throttle/memory-counters.test.ts',
 ]
+/**
+ * Matrices of every route, guard, provider or limit, and what loads all modules anew. Only `npm test` leaves them out, so that it runs in
+ * three minutes on two cores.
+ */
+const matrices = [
+  'test/boot-host.test.ts',
+  'test/doctor/lazy.test.ts',
+  'test/email-login/attacks.test.ts',
+  'test/first-proof/sequences.test.ts',
+  'test/guards/remembered-tokens.test.ts',
+  'test/http/route-budgets.test.ts',
+  'test/local/answer-grid.test.ts',
+  'test/local/flood.test.ts',
+  'test/local/login-throttle.test.ts',
+  'test/local/mailer-faults.test.ts',
+  'test/local/request-throttles.test.ts',
+  'test/mail/postman.test.ts',
+  'test/mfa/doors.test.ts',
+  'test/mfa/throttle.test.ts',
+  'test/observers/audit-log.test.ts',
+  'test/openapi/answers.test.ts',
+  'test/openapi/limits.test.ts',
+  'test/page-routes/without-passwords.test.ts',
+  'test/passkeys/final-changes.test.ts',
+  'test/passkeys/lazy-package.test.ts',
+  'test/passkeys/limits.test.ts',
+  'test/passwords/breached-passwords.test.ts',
+  'test/passwords/lazy-packages.test.ts',
+  'test/providers/token-audience.test.ts',
+  'test/session/delivery.test.ts',
+  'test/session/ended-cookies.test.ts',
+  'test/session/one-name.test.ts',
+  'test/social/openid-matrix.test.ts',
+  'test/social/passport-provider.test.ts',
+  'test/social/token-in-hand.test.ts',
+  'test/step-up/routes.test.ts',
+  'test/step-up/token-freshness.test.ts',
+]
 const notQuick = [...betweenProcesses, ...startsProcesses, ...needsServers, ...takesLong]
 
 export const leftOutOfQuick = `This was the quick suite: SQLite, Express 5, one time zone. It left out
@@ -175,13 +213,14 @@ export const leftOutOfQuick = `This was the quick suite: SQLite, Express 5, one 
   Express 4,
   the other time zones,
   races between processes, the built package, the code in the docs, fuzzing,
-  and what takes long: faults of the store, secrets in logs, providers that hang or lie, floods of mails, keys and states, rehashing, every form of the pages, changed secrets, mutants of the store.
+  and what takes long: faults of the store, secrets in logs, providers that hang or lie, floods of mails, keys and states, rehashing, every form of the pages, changed secrets, mutants of the store,
+  and the matrices of every route, guard, provider and limit.
 To run everything: npm run test:all
 To install the package beside older and newer peers: DOORWARD_PACK=registry npx vitest run --config test/vitest.config.mts test/package/registry`
 
 /** Returns what `npm test` runs. `given`: only these files or folders. */
 export function quickSuites(given: readonly string[]): Suite[] {
-  return [{ express: '5', tests: given, without: [...notQuick, ...floods], isQuick: true }]
+  return [{ express: '5', tests: given, without: [...notQuick, ...floods, ...matrices], isQuick: true }]
 }
 
 /** Returns what runs on each further major of Node, beside the built package and the drivers of the databases. */
@@ -211,4 +250,5 @@ export const namedTests: readonly string[] = [
   ...nodeTests,
   ...notQuick,
   ...floods,
+  ...matrices,
 ]
