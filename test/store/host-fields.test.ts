@@ -104,7 +104,12 @@ describe.each(await databases())('a column of the name that is NOT NULL, on $nam
     expect([made.name, (await store.users.find(made.id))?.name]).toEqual(['Nobody', 'Nobody'])
     const failing = async (users: NonNullable<HostTables['users']>) =>
       (await checkTables(knex, { users })).filter(({ key }) => key === 'users.name:not-null').map(({ fails }) => fails)
-    expect([await failing({}), await failing(named('Nobody'))]).toEqual([['Sign-up without a name fails.'], ['To remove a name fails.']])
+    const echoing = { insertDefaults: ({ name }: { name: string | null }) => ({ name }) }
+    expect([await failing({}), await failing(echoing), await failing(named('Nobody'))]).toEqual([
+      ['Sign-up without a name fails.'],
+      ['Sign-up without a name fails.'],
+      ['To remove a name fails.'],
+    ])
     await host.close()
     await close()
   })

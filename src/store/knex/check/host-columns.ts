@@ -9,6 +9,8 @@ import { finding, type Subject, spelling } from './subject'
 export interface HostColumns {
   /** Columns that `insertDefaults` fills. Null: unknown. */
   readonly defaults: readonly string[] | null
+  /** Those of them that got a text for an account without a name. */
+  readonly texts: readonly string[]
   readonly fields: readonly HostColumn[]
 }
 
@@ -27,9 +29,14 @@ export function hostColumnsOf(knex: Queryable, hostTables: HostTables, { record 
   })
   try {
     const made: unknown = defaultsOf(hostTables, record)
-    return { defaults: Object.keys(Object(made)).map((column) => databaseName(knex, column)), fields }
+    const values = Object.entries(Object(made)).map(([column, value]) => ({ column: databaseName(knex, column), value }))
+    return {
+      defaults: values.map(({ column }) => column),
+      texts: values.filter(({ value }) => typeof value === 'string').map(({ column }) => column),
+      fields,
+    }
   } catch {
-    return { defaults: null, fields } // the function may need data that only a request has
+    return { defaults: null, texts: [], fields } // the function may need data that only a request has
   }
 }
 

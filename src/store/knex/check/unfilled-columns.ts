@@ -65,10 +65,10 @@ const SOMETIMES_NULL: Readonly<Record<string, string>> = {
 const NAME_LEFT = 'To remove a name fails.'
 
 /** Finds columns of ours that are NOT NULL, although the store may write null into the column. */
-function nulledColumns(subject: Subject, { defaults }: HostColumns): TableFinding[] {
+function nulledColumns(subject: Subject, { texts }: HostColumns): TableFinding[] {
   return subject.columns.flatMap((column) => {
     const { facts, isNotNull } = column
-    const isFilled = (defaults ?? []).some((name) => spelling(subject.dialect, name) === spelling(subject.dialect, column.name))
+    const isFilled = texts.some((name) => spelling(subject.dialect, name) === spelling(subject.dialect, column.name))
     return facts?.isNotNull && !facts.isGenerated && !isNotNull ? [nulled(subject, column, facts, isFilled)] : []
   })
 }
