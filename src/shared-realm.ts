@@ -2,7 +2,7 @@ import { isTest } from './config/environment'
 import type { AuthContext } from './context'
 import { ConfigurationError } from './errors'
 import type { AuthRouterOptions } from './options'
-import { areOtherUsers, type UsersPlace, usersPlace } from './store/knex/database-facts'
+import { areOtherUsers, isClosed, type UsersPlace, usersPlace } from './store/knex/database-facts'
 import { seeTroubleshooting } from './troubleshooting'
 
 /** A router of this process. */
@@ -53,6 +53,7 @@ function strangersOf(own: Running): Running[] {
 
 function isStranger({ users: own, keys, prefix }: Running, other: Running): boolean {
   if (!own || !other.users || !areOtherUsers(own, other.users)) return false
+  if (isClosed(other.users)) return false // that router answers no request any more
   if (own.knex !== other.users.knex && (own.isSqlite || other.users.isSqlite) && prefix === other.prefix) return false
   return other.keys.some((key) => keys.some((mine) => mine.equals(key)))
 }

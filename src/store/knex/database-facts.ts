@@ -62,6 +62,11 @@ export function areOtherUsers(one: UsersPlace, other: UsersPlace): boolean {
   return isOtherTable || one.database !== other.database || isMemory(one.database) || differ(one.searchPath, other.searchPath)
 }
 
+/** Returns true if the host has destroyed the pool. */
+export function isClosed({ knex }: UsersPlace): boolean {
+  return knex.client.pool === undefined
+}
+
 function bareName(table: string): string | undefined {
   return table.split('.').at(-1)
 }
