@@ -2,7 +2,7 @@ import { isTest } from './config/environment'
 import type { AuthContext } from './context'
 import { ConfigurationError } from './errors'
 import type { AuthRouterOptions } from './options'
-import { areOtherUsers, isClosed, type UsersPlace, usersPlace } from './store/knex/database-facts'
+import { areOtherUsers, type UsersPlace, usersPlace } from './store/knex/database-facts'
 import { seeTroubleshooting } from './troubleshooting'
 
 /** A router of this process. */
@@ -20,8 +20,8 @@ const entries = new WeakMap<AuthContext, Running>()
 
 /**
  * Rejects a router that has the keys of another router of this process, but other accounts: a token of one account would be a token of
- * somebody else there. Tests open a new database for the same router, so two databases do not count in environment `test`. A database of
- * SQLite counts only for routers of different prefixes, because scripts and reloaded modules open a new one for the same router.
+ * somebody else there. Tests open a new database for the same router, so two databases do not count in environment `test`. Two
+ * databases count only for routers of different prefixes, because scripts and reloaded modules open a new one for the same router.
  * @throws ConfigurationError
  */
 export function refuseSharedRealm(ctx: AuthContext, { store, environment }: AuthRouterOptions): void {
@@ -53,7 +53,6 @@ function strangersOf(own: Running): Running[] {
 
 function isStranger({ users: own, keys, prefix }: Running, other: Running): boolean {
   if (!own || !other.users || !areOtherUsers(own, other.users)) return false
-  if (isClosed(other.users)) return false // that router answers no request any more
-  if (own.knex !== other.users.knex && (own.isSqlite || other.users.isSqlite) && prefix === other.prefix) return false
+  if (own.knex !== other.users.knex && prefix === other.prefix) return false
   return other.keys.some((key) => keys.some((mine) => mine.equals(key)))
 }

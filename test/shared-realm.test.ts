@@ -145,13 +145,13 @@ describe('two routers of one process with one secret and realm (25.7.1)', async 
         { connection: { database: 'a' }, searchPath: ['b'] },
       ],
     ],
-  ] as const)('do not start on %s of a server under one prefix, as two tenants have them', (_what, [one, other]) => {
+  ] as const)('do not start on %s of a server under two prefixes, as two tenants may have them', (_what, [one, other]) => {
     const settings = { jwtSecret: secretOf(), linksInProduction: true, publicUrl: 'https://app.example.test' }
-    const tenant = (config: object) =>
-      boot({ store: createKnexStore({ knex: knex({ client: 'pg', ...config }) }), environment: 'production' }, settings)
-    const routers = [tenant(one)]
-    expect(() => tenant(other)).toThrow(/\/auth and \/auth.*realm of its own/)
-    routers.push(tenant(one))
+    const tenant = (config: object, prefix: string) =>
+      boot({ store: createKnexStore({ knex: knex({ client: 'pg', ...config }) }), environment: 'production', prefix }, settings)
+    const routers = [tenant(one, '/a/auth')]
+    expect(() => tenant(other, '/b/auth')).toThrow(/\/a\/auth and \/b\/auth.*realm of its own/)
+    routers.push(tenant(one, '/b/auth'))
     expect(routers).toHaveLength(2)
   })
 
@@ -166,9 +166,14 @@ describe('two routers of one process with one secret and realm (25.7.1)', async 
     ['with and without a schema', { connection: { database: 'app' } }, { connection: { database: 'app' }, table: 'public.auth_users' }],
   ])('start on one database that is named in two ways: %s', (_what, one: object, other: object) => {
     const settings = { jwtSecret: secretOf(), linksInProduction: true, publicUrl: 'https://app.example.test' }
-    const routers = [one, other].map(({ table = 'auth_users', ...config }: { table?: string }) =>
-      boot({ store: createKnexStore({ knex: knex({ client: 'pg', ...config }), users: { table } }), environment: 'production' }, settings),
-    )
+    const routers = [one, other]
+      .map(({ table = 'auth_users', ...config }: { table?: string }, index) => ({ table, config, prefix: `/${index}/auth` }))
+      .map(({ table, config, prefix }) =>
+        boot(
+          { store: createKnexStore({ knex: knex({ client: 'pg', ...config }), users: { table } }), environment: 'production', prefix },
+          settings,
+        ),
+      )
     expect(routers).toHaveLength(2)
   })
 

@@ -20,7 +20,6 @@ export interface UsersPlace {
   readonly database: string | null
   /** The schemas that knex searches on PostgreSQL. Null: unknown. */
   readonly searchPath: string | null
-  readonly isSqlite: boolean
 }
 
 /** Returns where the accounts of a store are. Null: the store is an adapter of the host. */
@@ -37,7 +36,6 @@ export function usersPlace(store: AuthStore): UsersPlace | null {
     table: checked.tables.users.name,
     database: typeof named === 'string' && named !== '' ? named : null,
     searchPath: checked.dialect.name === 'postgresql' && schemas !== '' ? schemas : null,
-    isSqlite: checked.dialect.name === 'sqlite',
   }
 }
 
@@ -60,11 +58,6 @@ export function areOtherUsers(one: UsersPlace, other: UsersPlace): boolean {
   if (one.knex === other.knex) return isOtherTable
   if (one.database === null || other.database === null) return false
   return isOtherTable || one.database !== other.database || isMemory(one.database) || differ(one.searchPath, other.searchPath)
-}
-
-/** Returns true if the host has destroyed the pool. */
-export function isClosed({ knex }: UsersPlace): boolean {
-  return knex.client.pool === undefined
 }
 
 function bareName(table: string): string | undefined {
