@@ -125,7 +125,8 @@ for (const database of await databases()) {
         await logIn(browser, delivery, email)
         const value = browser.cookies.kept().find(({ key }) => key === deviceName)?.value ?? ''
         const other = cookieSecure ? 'auth_device' : '__Host-auth_device'
-        for (const cookie of [`${deviceName}=${value.slice(0, -2)}AA`, `${other}=${value}`, '']) {
+        const forged = value.slice(0, -2) + (value.at(-2) === 'A' ? 'B' : 'A') + value.slice(-1)
+        for (const cookie of [`${deviceName}=${forged}`, `${other}=${value}`, '']) {
           for (const path of ['/sign-out', '/sign-out-everywhere']) {
             const { status, body } = await host.browser().post(path).set('Cookie', cookie)
             expect([status, body.code]).toEqual([401, 'UNAUTHORIZED'])
