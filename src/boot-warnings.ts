@@ -12,7 +12,6 @@ export function warnAtBoot(boot: Boot): void {
 
 const warnings: readonly ((boot: Boot) => void)[] = [
   warnOfStatelessRefresh,
-  warnOfReauthenticate,
   warnOfLegacyOverrides,
   warnOfRenamedProviders,
   warnOfMissingProfile,
@@ -32,17 +31,7 @@ function warnOfStatelessRefresh({ store, logger }: Boot): void {
   if (store.sessions) return
   logger.warn(
     {},
-    'doorward: the store keeps no sessions: a refresh token works until it expires, any number of times, and no logout revokes it. Server-side sessions do not exist. (Before 0.2.0, `sessions: false` turned off only server-side sessions.) Wire `sessions` in your store.',
-  )
-}
-
-/** Warns about the setting `reauthenticate`, which no longer has an effect. `resolveSettings` already rejects the value `true`. */
-function warnOfReauthenticate({ options, logger }: Boot): void {
-  const { reauthenticate } = options.settings
-  if (reauthenticate === undefined || reauthenticate === null) return
-  logger.warn(
-    {},
-    'doorward: the setting reauthenticate (AUTH_REAUTHENTICATE) does nothing any more, because every route that changes how an account signs in needs a fresh session. Remove it.',
+    'doorward: the store keeps no sessions: a refresh token works until it expires, any number of times, and no logout revokes it. Server-side sessions do not exist. Wire `sessions` in your store.',
   )
 }
 

@@ -308,12 +308,8 @@ function isStore(value: unknown): boolean {
   return hasMethods('transaction')(value) && hasFields
 }
 
-/** Rejects a store that lacks a method, and names the method. An adapter for an earlier version of doorward can lack a method. */
+/** Rejects a store that lacks a method, and names the method. */
 function checkStoreVerbs(store: AuthStore): void {
-  if ('refreshTokens' in store && store.refreshTokens !== undefined)
-    throw new ConfigurationError(
-      'Option store: refreshTokens is no longer part of an AuthStore, because `sessions` keeps refresh tokens too; see docs/upgrading.md.',
-    )
   for (const [name, { isOptional, verbs }] of Object.entries(storeVerbs)) {
     const table: unknown = Object(store)[name]
     if (isOptional && table === undefined) continue

@@ -536,48 +536,11 @@ describe('R-009 unknown names are refused, with the nearest known one', () => {
     },
   )
 
-  test('R-009 an adapter of release 0.1.0 is refused, with the verb or the part that it has to change', () => {
-    const verb = async () => null
-    const oldSessions = {
-      insert: verb,
-      findWithUser: verb,
-      touch: verb,
-      listForUser: verb,
-      delete: verb,
-      deleteForUser: verb,
-      deleteExpired: verb,
-    }
-    const oldTokens = {
-      insert: verb,
-      find: verb,
-      findWithSuccessor: verb,
-      rotate: verb,
-      revokeFamily: verb,
-      revokeForUser: verb,
-      deleteExpired: verb,
-    }
-    const { sessions: _, ...rest } = store
-    for (const old of [
-      { ...rest, refreshTokens: oldTokens },
-      { ...store, refreshTokens: oldTokens, sessions: oldSessions },
-    ])
-      expect(refusal(() => boot({ store: old }))).toMatch(
-        /^Option store: refreshTokens is no longer part of an AuthStore.*docs\/upgrading.md/,
-      )
-    expect(refusal(() => boot({ store: { ...store, sessions: oldSessions } }))).toMatch(/^Option store: sessions lacks the method find\(\)/)
-  })
-
   test.each(['find', 'touch'])('R-009 createGuards() refuses an adapter whose sessions lack %s()', (verb) => {
     const lacking = { ...store, sessions: { ...store.sessions, [verb]: undefined } } as unknown as AuthStore
     expect(refusal(() => createGuards({ settings: { jwtSecret: testSecret }, store: lacking }))).toMatch(
       /^createGuards: the sessions of the store need the methods find\(\) and touch\(\)/,
     )
-  })
-
-  test('R-009 createKnexStore({ refreshTokens }) is refused, with what to say instead', () => {
-    const made = (refreshTokens: unknown) => refusal(() => createKnexStore({ knex: database, refreshTokens } as never))
-    expect(made(false)).toMatch(/^createKnexStore\(\): refreshTokens is no longer an option.*say `sessions: false` \(docs\/upgrading.md\)/)
-    expect(made({ table: 'canary' })).toMatch(/^createKnexStore\(\): refreshTokens is no longer an option.*map your table as `sessions`/)
   })
 
   test('R-009 a client of the host’s own that lacks a part is refused by its key', () => {
@@ -617,9 +580,7 @@ describe('R-011 a store that keeps no sessions', () => {
     const given = { store: storeWithout('sessions'), environment: 'production', settings: templates, mailer } as const
 
     expect(warnings(given)).toEqual([
-      expect.stringMatching(
-        /keeps no sessions.*works until it expires.*Server-side sessions do not exist.*`sessions: false`.*Wire `sessions`/,
-      ),
+      expect.stringMatching(/keeps no sessions.*works until it expires.*Server-side sessions do not exist.*Wire `sessions`/),
     ])
     expect(warnings({ ...given, store })).toEqual([])
   })

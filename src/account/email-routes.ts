@@ -59,7 +59,7 @@ const verifiedAnswer: Answer = {
 
 interface EmailChangeBody extends FinalFields {
   new_email: string
-  /** Ignored, because the route requires a fresh session. Clients of 0.1.0 send this field. */
+  /** Ignored, because the route requires a fresh session. */
   current_password?: string
   /** The refresh token that identifies the session, if the access token does not. */
   refresh_token?: string

@@ -115,7 +115,7 @@ function rotated(entries: readonly KeyEntry[], { step, alg }: KeyFlags, env: Env
  * leaves the retired keys their public keys only. So each step, run twice, does nothing the second time.
  */
 function nextOf([signing, ...others]: readonly KeyEntry[]): KeyEntry | undefined {
-  // Before 0.2.0 a retired key kept its private key. A key of `keys new` begins with its date.
+  // A key that was retired by hand may still have its private key. A key of `keys new` begins with its date.
   const isOlder = ({ kid }: KeyEntry) =>
     [kid, signing?.kid].every((kid) => kid && dated.test(kid)) && kid.slice(0, 10) < `${signing?.kid}`.slice(0, 10)
   return others.findLast((entry) => entry.privateKey !== undefined && !isOlder(entry))

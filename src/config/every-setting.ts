@@ -287,7 +287,7 @@ export interface Settings {
    */
   readonly youngCredentialSeconds: number
   /**
-   * Whether access tokens contain the claims `sid` and `auth_time`. With false, access tokens contain exactly the six claims of 0.1.0.
+   * Whether access tokens contain the claims `sid` and `auth_time`. With false, access tokens contain neither.
    * Routes that need the session then require the refresh cookie, or `refresh_token` in the body. Default true.
    * `AUTH_ACCESS_TOKEN_SESSION_CLAIMS`.
    */
@@ -389,14 +389,8 @@ export interface JwtKey {
 export interface SettingsInput extends Given<Omit<Settings, 'jwtSecret'>> {
   /** See `Settings.jwtSecret`. At boot, the library rejects `undefined`, which is the value of an unset variable. `AUTH_JWT_SECRET`. */
   readonly jwtSecret: Settings['jwtSecret'] | undefined
-  /** The name of `publicUrl` before 0.2.0. Use only one of the two names. Default empty. `OAUTH_REDIRECT_BASE_URL`. */
+  /** Another name of `publicUrl`. Use only one of the two names. Default empty. `OAUTH_REDIRECT_BASE_URL`. */
   readonly oauthRedirectBaseUrl?: string | undefined
-  /**
-   * Has no effect since 0.2.0. Every route that changes how an account logs in requires a fresh session. At boot, the library rejects
-   * `true`. Default undefined. `AUTH_REAUTHENTICATE`.
-   * @deprecated Remove it.
-   */
-  readonly reauthenticate?: boolean | undefined
 }
 
 type Given<Shape> = { readonly [Name in keyof Shape]?: Shape[Name] | undefined }

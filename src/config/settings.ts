@@ -7,7 +7,7 @@ import { settingsConflicts } from './settings-conflicts'
 import { settingNames, settingsSchema } from './settings-schema'
 
 /** Every name of a setting that a host may use. */
-export const inputNames: readonly (keyof SettingsInput)[] = [...settingNames, 'oauthRedirectBaseUrl', 'reauthenticate']
+export const inputNames: readonly (keyof SettingsInput)[] = [...settingNames, 'oauthRedirectBaseUrl']
 
 /** The name of `publicUrl` in errors. The text contains the older name, because a host may know only the older name. */
 export const publicUrlNames = 'publicUrl (AUTH_PUBLIC_URL; older name oauthRedirectBaseUrl, OAUTH_REDIRECT_BASE_URL)'
@@ -29,7 +29,6 @@ export function environmentVariable(setting: keyof SettingsInput): string {
 export function resolveSettings(input: RouterSettings, environment: { production: boolean }): Settings {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ConfigurationError('settings must be an object.')
   refuseUnknown(Object.keys(input))
-  refuseReauthenticate(input)
   const { value, error } = settingsSchema.validate(convertText(input), { abortEarly: false, context: environment })
   if (error) throw new ConfigurationError(refusals(error).join('\n'))
   const conflicts = settingsConflicts(value)
@@ -63,15 +62,6 @@ function refuseUnknown(names: readonly string[]): void {
       `Unknown setting ${JSON.stringify(name.slice(0, 64))}; the nearest known one is ${nearestName(name, inputNames)}. ${seeTroubleshooting('unknown-names')}`,
     )
   }
-}
-
-/** Rejects `true`, so that the host removes the setting. The setting has no effect, because its protection is always on. */
-function refuseReauthenticate({ reauthenticate }: Partial<RouterSettings>): void {
-  const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // a variable contains text
-  if (isOff) return
-  throw new ConfigurationError(
-    `Setting reauthenticate (AUTH_REAUTHENTICATE) was removed, because every route that changes how an account signs in needs a fresh session now. Remove it; freshSessionSeconds (AUTH_FRESH_SESSION_SECONDS) sets how long a session stays fresh. ${seeTroubleshooting('a-wrong-setting')}`,
-  )
 }
 
 /**

@@ -85,8 +85,7 @@ function longResetLinks({ ctx: { settings } }: Patient): Result {
 }
 
 function optionsWithoutEffect({ options }: Patient): Result {
-  const given: string[] = (['loginWithProvider', 'issueMfaToken'] as const).filter((name) => options[name] !== undefined)
-  if (options.settings.reauthenticate !== undefined && options.settings.reauthenticate !== null) given.push('settings.reauthenticate')
+  const given = (['loginWithProvider', 'issueMfaToken'] as const).filter((name) => options[name] !== undefined)
   if (given.length === 0) return null
   return warning(`These do nothing any more: ${given.join(', ')}.`, 'They look as if they protected something.', 'Remove them.')
 }

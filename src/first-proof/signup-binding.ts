@@ -65,7 +65,7 @@ export function signupMarkToText({ id, at, browser, isLenient }: SignupMark): st
   return JSON.stringify({ id, at: at.toISOString(), browser, isLenient })
 }
 
-/** Reads the mark of an activation link. Returns null for a link of release 0.1.0 and for an unknown payload. */
+/** Reads the mark of an activation link. Returns null for a link that names no sign-up. */
 export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): SignupMark | null {
   try {
     const { id, at, browser, isLenient } = JSON.parse(payload ?? 'null') as Record<string, unknown> // JSON `null` throws here

@@ -33,8 +33,7 @@ export async function sendActivation(
     if (mark && locked.hashedPassword !== user.hashedPassword) return null
     if (!mark) await keepImported(ctx, locked)
     const known = mark ?? (await newestMark(ctx, locked))
-    // A link of release 0.1.0 names no sign-up. After "forgot my password" the new link needs a mark, because only a mark can say that the
-    // link is not lenient.
+    // After "forgot my password" the link needs a mark, because only a mark can say that the link is not lenient.
     const signup = known ?? (forgotPassword ? newSignupMark(ctx, locked) : null)
     const payload = signup && signupMarkToText({ ...signup, isLenient: !forgotPassword })
     return { link: await replaceLink(ctx, locked, 'ACTIVATION', payload), signup: known }

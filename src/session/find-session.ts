@@ -5,7 +5,7 @@ import type { KeyList } from '../keys'
 import { hashOpaqueToken } from '../opaque-token'
 import type { SessionKind, SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
 import { after, earlier } from './instants'
-import { hasTokenShape, isOldSessionToken, readSessionToken } from './session-token'
+import { hasTokenShape, readSessionToken } from './session-token'
 
 /** The part of a session that its owner may see, without the token and its hash. */
 export interface PublicSession {
@@ -121,7 +121,7 @@ async function findByToken(
   kind: SessionKind,
   token: string,
 ): Promise<SessionWithUser | null> {
-  const isPossible = keys ? isOldSessionToken(token) || readSessionToken(keys, kind, token) !== null : hasTokenShape(token)
+  const isPossible = keys ? readSessionToken(keys, kind, token) !== null : hasTokenShape(token)
   if (!isPossible) return null
   const tokenHash = hashOpaqueToken(token)
   const found = await sessions.find({ tokenHash, kind })

@@ -7,7 +7,7 @@ import { isOfUser } from './device-cookie'
 import { findByRefreshToken, findBySessionCookie, isAlive, sessionsOf } from './find-session'
 import type { Device } from './finish-login'
 import { readQuietly } from './read-quietly'
-import { isOldSessionToken, readSessionToken } from './session-token'
+import { readSessionToken } from './session-token'
 import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 
 /** The result of a logout. */
@@ -111,11 +111,9 @@ function namedBy(ctx: AuthContext, { device, sessionToken = null, refreshToken =
   const keys = ctx.keys['session-token']
   const isCurrent = (token: string) => (session: SessionRecord) => session.tokenHash === hashOpaqueToken(token)
   const byToken = (kind: SessionKind, token: string | null): (NamedSession & { isCurrent: NamedSession['names'] })[] => {
-    if (token === null) return []
-    const id = readSessionToken(keys, kind, token)?.id
-    const names = (session: SessionRecord) => session.kind === kind
-    if (id !== undefined) return [{ wanted: { id }, names, isCurrent: isCurrent(token) }]
-    return isOldSessionToken(token) ? [{ wanted: { tokenHash: hashOpaqueToken(token), kind }, names, isCurrent: isCurrent(token) }] : []
+    const named = token === null ? null : readSessionToken(keys, kind, token)
+    if (token === null || named === null) return []
+    return [{ wanted: { id: named.id }, names: (session) => session.kind === kind, isCurrent: isCurrent(token) }]
   }
   const claims = readSigned(ctx, accessToken)
   // An expired token may come from an old log. It ends its own session at most.

@@ -12,7 +12,7 @@ import { isAlive } from './find-session'
 import { lasting, type TokenPair } from './finish-login'
 import { after } from './instants'
 import { refuseUsedToken } from './reused-token'
-import { isOldSessionToken, readSessionToken, type SessionTokenId } from './session-token'
+import { readSessionToken, type SessionTokenId } from './session-token'
 import { isStillTrusted, readStatelessToken, signStatelessToken } from './stateless-refresh-token'
 import { successorOf } from './successor'
 
@@ -63,7 +63,7 @@ async function continueSession(ctx: AuthContext, presented: string): Promise<Con
   if (!sessions) return continueStateless(ctx, presented)
   // All checks use one time: the start of the request. So a wait during the request changes no check.
   const at = ctx.now()
-  const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented) ?? (await findOldToken(sessions, presented))
+  const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented)
   if (!token) throw new InvalidTokenError()
   const claims = await claimsBeforeUse(ctx, sessions, presented, token, at)
   const continued = (await rotate(ctx, sessions, presented, token, at)) ?? (await refuseUsedToken(ctx, sessions, presented, token, at))
@@ -84,16 +84,6 @@ async function claimsBeforeUse(
   const found = ctx.accessTokenClaims && (await sessions.find({ id }))
   if (found?.session.tokenHash !== hashOpaqueToken(presented) || !isAlive(found.session, at) || !found.user.isActive) return null
   return askForClaims(ctx, toPublicUser(found.user), amrFromText(found.session.amr))
-}
-
-/**
- * Finds the session of a token of release 0.1.0. Such a token does not contain the session's id. The function cannot find a used token of
- * that release.
- */
-async function findOldToken(sessions: SessionStore, presented: string): Promise<SessionTokenId | null> {
-  if (!isOldSessionToken(presented)) return null
-  const found = await sessions.find({ tokenHash: hashOpaqueToken(presented), kind: 'tokens' })
-  return found?.session ?? null
 }
 
 /**

@@ -9,7 +9,7 @@ import type { SessionRecord, SessionStore } from '../store/auth-store'
 import { isAlive } from './find-session'
 import { after } from './instants'
 import type { ContinuedSession } from './refresh'
-import { isOldSessionToken, type SessionTokenId } from './session-token'
+import type { SessionTokenId } from './session-token'
 import { possibleSuccessors } from './successor'
 
 /**
@@ -34,7 +34,7 @@ export async function refuseUsedToken(
     if (hashOpaqueToken(presented) === session.tokenHash && !user.isActive) throw new AccountInactiveError()
     throw new InvalidTokenError()
   }
-  if (generation !== session.generation - 1 || !isWithinWindow(ctx, session, at)) return endReusedSession(ctx, sessions, session, presented)
+  if (generation !== session.generation - 1 || !isWithinWindow(ctx, session, at)) return endReusedSession(ctx, sessions, session)
   if (!user.isActive) throw new AccountInactiveError()
   const candidates = possibleSuccessors(ctx, presented, { id, generation: session.generation })
   const refreshToken = candidates.find((token) => hashOpaqueToken(token) === session.tokenHash)
@@ -53,17 +53,9 @@ function isWithinWindow({ settings }: AuthContext, { rotatedAt }: SessionRecord,
   return refreshReuseGraceSeconds > 0 && rotatedAt !== null && after(rotatedAt, refreshReuseGraceSeconds) > at
 }
 
-/**
- * Revokes the session of a reused token. The revocation stays, although the request fails. A token of release 0.1.0 has no MAC, so it
- * revokes nothing.
- */
-async function endReusedSession(
-  ctx: AuthContext,
-  sessions: SessionStore,
-  { id, userId }: SessionRecord,
-  presented: string,
-): Promise<never> {
-  if (!isOldSessionToken(presented) && (await sessions.revoke({ id }, ctx.now()))) {
+/** Revokes the session of a reused token. The revocation stays, although the request fails. */
+async function endReusedSession(ctx: AuthContext, sessions: SessionStore, { id, userId }: SessionRecord): Promise<never> {
+  if (await sessions.revoke({ id }, ctx.now())) {
     ctx.events.emit('refresh.reused', { userId, familyId: id })
     const notice = reusedRefreshToken(id, ctx.settings.refreshReuseGraceSeconds)
     ctx.notices.keep(notice)

@@ -1,6 +1,5 @@
 import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import { isUnderAny, type KeyList } from '../keys'
-import { isOpaqueToken } from '../opaque-token'
 import type { SessionKind } from '../store/auth-store'
 
 /** The session of a token, and the number of rotations before the token. */
@@ -47,14 +46,9 @@ export function readSessionToken(keys: KeyList, kind: SessionKind, token: string
   return { id, generation: signed.readUInt32BE(secretBytes + idBytes) }
 }
 
-/** Returns true for the shape of a token of release 0.1.0. Such a token has no MAC, so only its hash identifies it. */
-export function isOldSessionToken(token: string): boolean {
-  return isOpaqueToken(token)
-}
-
 /** Returns true if the text has the shape of a token, for guards without the keys. */
 export function hasTokenShape(token: string): boolean {
-  return tokenShape.test(token) || isOldSessionToken(token)
+  return tokenShape.test(token)
 }
 
 const tokenShape = new RegExp(`^[\\w-]{${((signedBytes + macBytes) / 3) * 4}}$`)

@@ -77,8 +77,7 @@ export function signStatelessToken(
 export function readStatelessToken(ctx: AuthContext, token: string, at: Date): StatelessSession {
   const claims = readPrivateToken(ctx.keys.refresh, token, { typ: 'refresh', at })
   if (!claims) throw new InvalidTokenError()
-  // A token of release 0.1.0 does not contain the time of the login.
-  const { amr, auth_time: authTime = 0, dig, end, sub, tmp } = claims
+  const { amr, auth_time: authTime, dig, end, sub, tmp } = claims
   if (typeof sub !== 'string' || typeof dig !== 'string' || typeof end !== 'number') throw new InvalidTokenError()
   if (typeof authTime !== 'number') throw new InvalidTokenError()
   if (!Array.isArray(amr) || !amr.every(isAuthMethod)) throw new InvalidTokenError()

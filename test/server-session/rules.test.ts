@@ -448,29 +448,6 @@ describe('a token of one kind is no token of the other (attack X10)', () => {
     expect(await isIn(host, laptop)).toBe(false)
     await expect(host.auth.service.refresh(ana.refreshToken)).rejects.toMatchObject({ code: 'INVALID_TOKEN' })
   })
-
-  test('values of release 0.1.0, which have no MAC, are told apart by the kind of their row', async () => {
-    const host = await start()
-    const { userId } = await member(host)
-    const store = createKnexStore({ knex: host.knex })
-    const oldValue = async (kind: 'tokens' | 'session') => {
-      const token = randomBytes(32).toString('base64url')
-      const end = new Date(host.clock.now().getTime() + 60_000)
-      await withSession(store, { userId, kind, tokenHash: sha256(token), expiresAt: end, endsAt: end })
-      return token
-    }
-    const [refreshToken, cookie] = [await oldValue('tokens'), await oldValue('session')]
-    expect((await post(host, '/refresh', { refresh_token: cookie })).status).toBe(401)
-    expect(await isIn(host, asCookie(refreshToken))).toBe(false)
-    await post(host, '/logout', { refresh_token: cookie })
-    await ask(host, 'post', '/session/logout', by(asCookie(refreshToken)))
-
-    expect(await isIn(host, asCookie(cookie))).toBe(true)
-    expect((await post(host, '/refresh', { refresh_token: refreshToken })).status).toBe(200)
-    // It was rotated into one with a MAC; the old value has none, so it ends nothing.
-    expect((await post(host, '/refresh', { refresh_token: refreshToken })).status).toBe(401)
-    expect(await store.sessions.listForUser(userId, host.clock.now())).toHaveLength(2)
-  })
 })
 
 describe('a token that nobody here made', () => {

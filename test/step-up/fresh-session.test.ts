@@ -188,9 +188,7 @@ describe('guards of the host', async () => {
     const { guards } = (await start()).auth
     for (const maxAgeSeconds of [0, -1, 1.5, Number.NaN, '60' as unknown as number])
       expect(() => guards.requireFresh({ maxAgeSeconds })).toThrow(/maxAgeSeconds/)
-    await expect(start({ settings: { reauthenticate: true } })).rejects.toThrow(/reauthenticate.*was removed.*fresh session/)
-    const host = await start({ settings: { reauthenticate: false } })
-    expect(host.logs.text()).toContain('the setting reauthenticate (AUTH_REAUTHENTICATE) does nothing any more')
+    const host = await start()
     const store = createKnexStore({ knex: host.knex, sessions: false })
     await expect(start({ options: { store }, settings: { accessTokenSessionClaims: false } })).rejects.toThrow(
       /accessTokenSessionClaims.*keeps no sessions/,

@@ -362,15 +362,6 @@ for (const database of await databases()) {
       const hashes = (await store.sessions.listForUser(id, later(1))).map(({ tokenHash }) => tokenHash)
       expect(hashes.sort()).toEqual([one.tokenHash, other.tokenHash].sort())
     })
-
-    test.each([
-      [false, 'say `sessions: false`'],
-      [{ table: 'tokens' }, 'map your table as `sessions`'],
-    ])('a table of refresh tokens is refused with what to say instead: %j', async (refreshTokens, fix) => {
-      opened = await database.open()
-      const options = { knex: opened.knex, refreshTokens }
-      expect(() => createKnexStore(options)).toThrow(new RegExp(`refreshTokens is no longer an option.*${fix}`))
-    })
   })
 
   describe(`a column of the host that ignores case on ${database.name}`, () => {

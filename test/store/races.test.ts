@@ -1,7 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { dialectOf } from '../../src/store/knex/dialect-of'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
@@ -36,8 +34,7 @@ for (const database of await databases()) {
 
     test('createAuthTables may run in both at once, and again', async () => {
       for (let number = 0; number < 8; number++) {
-        const [first, ...others] = await migrationSource.getMigrations([])
-        await dropTables(opened, [first, ...others.slice(5)])
+        await dropTables(opened)
         expect(await pair.race({ verb: 'createTables' }, { verb: 'createTables' })).toEqual([{ won: true }, { won: true }])
       }
       await createAuthTables(opened.knex)
@@ -47,34 +44,13 @@ for (const database of await databases()) {
       const versions = await migrationSource.getMigrations([])
       for (let number = 0; number < 4; number++) {
         const table = `record_${number}`
-        await dropTables(opened, [versions[0], ...versions.slice(5)])
+        await dropTables(opened)
         const task: Task = { verb: 'migrateUp', table }
         expect(await pair.race(task, task)).toEqual([{ won: true }, { won: true }])
         expect(await opened.knex(table).orderBy('id').pluck('name')).toEqual(
           versions.map((version) => migrationSource.getMigrationName(version)),
         )
         expect(await opened.knex(`${table}_lock`).pluck('is_locked')).toEqual([0])
-      }
-    })
-
-    test('the tables of release 0.1.0 may be brought up to date in both at once: each living session is moved once', async () => {
-      const versions = await migrationSource.getMigrations([])
-      const source = { ...migrationSource, getMigrations: async () => versions.slice(0, 4) }
-      for (let number = 0; number < 4; number++) {
-        await dropTables(opened, [...versions.slice(0, 5), ...versions.slice(6)])
-        await opened.knex.migrate.latest({ migrationSource: source, tableName: 'old_migrations' })
-        const { id: user_id } = await insertUser()
-        const [past, future] = [AT, later(3_600_000, new Date())].map(dialectOf(opened.knex).instantToColumn)
-        const token = { id: randomUUID(), user_id, token_hash: freshHash(), family_id: randomUUID(), created_at: past }
-        await opened.knex('auth_refresh_tokens').insert({ ...token, expires_at: future, family_expires_at: future })
-        const cookie = { id: randomUUID(), user_id, session_hash: freshHash(), amr: 'pwd', created_at: past, last_seen_at: past }
-        await opened.knex('auth_sessions').insert({ ...cookie, expires_at: future })
-
-        expect(await pair.race({ verb: 'createTables' }, { verb: 'createTables' })).toEqual([{ won: true }, { won: true }])
-
-        expect((await opened.knex('auth_sessions').pluck('id')).sort()).toEqual([token.family_id, cookie.id].sort())
-        await opened.knex.schema.dropTable('old_migrations')
-        await opened.knex.schema.dropTable('old_migrations_lock')
       }
     })
 
@@ -191,6 +167,7 @@ function errors(reports: Report<Answer>[]): Report<Answer>[] {
   return reports.filter((report) => 'error' in report)
 }
 
-async function dropTables({ knex }: OpenDatabase, versions: readonly unknown[]): Promise<void> {
-  for (const version of [...versions].reverse()) await (await migrationSource.getMigration(version)).down?.(knex)
+async function dropTables({ knex }: OpenDatabase): Promise<void> {
+  for (const version of (await migrationSource.getMigrations([])).toReversed())
+    await (await migrationSource.getMigration(version)).down?.(knex)
 }

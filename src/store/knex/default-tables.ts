@@ -69,7 +69,6 @@ function checkHostTables(tables: HostTables): void {
   const optional: readonly string[] = OPTIONAL_TABLES
   for (const [name, options] of Object.entries(tables)) {
     const definition = definitions.get(name)
-    if (name === 'refreshTokens') throw new ConfigurationError(`createKnexStore(): ${refreshTokensAreGone(options)}`)
     if (!definition) {
       throw new ConfigurationError(
         `createKnexStore(): ${name} is not an option; known are knex, ${[...definitions.keys()].join(', ')} and preparedStatements. ${seeTroubleshooting('unknown-names')}`,
@@ -79,11 +78,6 @@ function checkHostTables(tables: HostTables): void {
     if (name === 'users') checkUsersOptions(options, usersTable)
     else checkTableOptions(name, options, definition)
   }
-}
-
-function refreshTokensAreGone(options: unknown): string {
-  const fix = options === false ? 'say `sessions: false`' : 'map your table as `sessions`'
-  return `refreshTokens is no longer an option, because one table contains all sessions; ${fix} (docs/upgrading.md).`
 }
 
 /** The tables that `createAuthTables` makes: the column, kind and maximum length of each field. */

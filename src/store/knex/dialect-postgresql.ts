@@ -14,7 +14,7 @@ export const postgresql: Dialect = {
   countsMatchedRows: true,
   // With the cast, PostgreSQL compares the values as text, even if the column has the type citext.
   exactText: '?? = cast(? as text) collate "C"',
-  types: { id: 'uuid', bigint: 'bigint', text: 'text', boolean: 'boolean', instant: 'timestamptz(3)' },
+  types: { id: 'uuid', bigint: 'bigint', text: 'text', indexedText: 'text', boolean: 'boolean', instant: 'timestamptz(3)' },
   // The instant is text in UTC, because the driver would write local time with an offset. The local time and the offset can disagree.
   instantToColumn: (instant) => instant.toISOString(),
   // JSON always has the ISO form, whatever DateStyle and the driver's type parsers are. The driver reads another DateStyle as null.

@@ -11,7 +11,7 @@ export const sqlite: Dialect = {
   rowLocks: false,
   countsMatchedRows: true,
   exactText: '?? = ? collate binary',
-  types: { id: 'varchar(36)', bigint: 'integer', text: 'text', boolean: 'boolean', instant: 'integer' },
+  types: { id: 'varchar(36)', bigint: 'integer', text: 'text', indexedText: 'text', boolean: 'boolean', instant: 'integer' },
   instantToColumn: (instant) => instant.getTime(),
   instantExpression: null,
   integerKeyExpression: 'cast(?? as text)',

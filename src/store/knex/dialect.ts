@@ -62,7 +62,7 @@ export interface Dialect {
   readonly buildsIndexesConcurrently: boolean
   /**
    * Returns true if the table or a view of that name exists. Unlike `readTable`, also works on PostgreSQL while another process drops the
-   * table, as a migration that moves rows does. `readTable` then fails with XX000.
+   * table. `readTable` then fails with XX000.
    */
   hasTable(db: Queryable, table: string): Promise<boolean>
   /** Returns true if the table has a usable index of that name, or another process is building it now. */
@@ -101,6 +101,8 @@ export interface ColumnTypes {
   /** The type's name in CAST. */
   readonly bigint: string
   readonly text: string
+  /** A text of at most 255 characters that may be part of an index. */
+  readonly indexedText: string
   readonly boolean: string
   readonly instant: string
 }

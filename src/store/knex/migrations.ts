@@ -7,7 +7,7 @@ import { checkedTablesOf } from './knex-store'
 import { conditionOf, createAuthTables, statements, usersOf } from './schema'
 import { VERSIONS } from './schema-versions'
 import type { Version } from './version'
-import { addedIndexes, narrowedColumns, ownTables, pendingVersions, withoutReplaced } from './version-state'
+import { addedIndexes, ownTables, pendingVersions } from './version-state'
 
 /** A version of the schema. doorward reads the state from the tables themselves, because a host can make the tables in several ways. */
 export interface MigrationState {
@@ -26,11 +26,11 @@ export interface MigrationRun {
 export interface Migrations {
   status(): Promise<MigrationState[]>
   /**
-   * Makes the missing tables and indexes, narrows columns, and moves rows. Records every version in knex's migrations table `table`. If
-   * nothing is missing, writes nothing and makes no migrations table. Waits for another run that holds knex's lock of `table`.
+   * Makes the missing tables and indexes. Records every version in knex's migrations table `table`. If nothing is missing, writes nothing
+   * and makes no migrations table. Waits for another run that holds knex's lock of `table`.
    */
   up(table: string): Promise<MigrationRun>
-  /** Returns the SQL of the pending versions. If a version also moves rows, a comment says so. */
+  /** Returns the SQL of the pending versions. */
   sql(): Promise<string[]>
 }
 
@@ -123,19 +123,9 @@ const recordsAlone: Knex.MigrationSource<Version> = {
 
 async function sqlOf({ knex, dialect, hostTables }: CheckedTables, version: Version): Promise<string[]> {
   const [options, users] = [await dialect.tableOptions(knex), await usersOf(knex, dialect, hostTables)]
-  const tables = ownTables(withoutReplaced(version, dialect), hostTables).flatMap((table) => statements(table, dialect, users, options))
-  const indexes: string[] = []
-  for (const { name, table, columns, where, replaces } of addedIndexes(version, hostTables, dialect)) {
-    indexes.push(`create index ${name} on ${table} (${columns})${conditionOf(where)}`)
-    if (replaces && (await dialect.hasIndex(knex, table, replaces.name)))
-      indexes.push(`drop index ${replaces.name}${dialect.indexesInTable ? ` on ${table}` : ''}`)
-  }
-  const moves =
-    version.move && hostTables[version.move.record] === undefined
-      ? [`-- ${version.name} also moves rows. Only \`migrate up\` moves the rows`]
-      : []
-  const narrowed = narrowedColumns(version, hostTables, dialect).map(
-    ({ table, column, characters }) => `alter table ${table} modify ${column} varchar(${characters})`,
+  const tables = ownTables(version, hostTables).flatMap((table) => statements(table, dialect, users, options))
+  const indexes = addedIndexes(version, hostTables, dialect).map(
+    ({ name, table, columns, where }) => `create index ${name} on ${table} (${columns})${conditionOf(where)}`,
   )
-  return [...moves, ...tables, ...narrowed, ...indexes]
+  return [...tables, ...indexes]
 }

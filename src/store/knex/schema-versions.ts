@@ -1,11 +1,9 @@
-import { moveSessions } from './move-sessions'
 import type { Version } from './version'
 
 const ofUser = (users: string): string => `foreign key (user_id) references ${users} on delete cascade`
 
 const recordOf = { user_tokens: 'userTokens', sessions: 'sessions', email_logins: 'emailLogins' } as const
 const onUsers = { table: 'auth_users', record: 'users' } as const
-const liveSessions = { table: 'auth_sessions', record: 'sessions', name: 'auth_sessions_live', columns: 'user_id, expires_at' } as const
 const listed = 'created_at, id, is_active, is_admin, updated_at, email_verified_at, activated_at, totp_enabled_at'
 
 export const VERSIONS: readonly Version[] = [
@@ -15,7 +13,7 @@ export const VERSIONS: readonly Version[] = [
       {
         name: 'auth_users',
         record: 'users',
-        columns: ({ id, text, boolean, instant }) => [
+        columns: ({ id, text, indexedText, boolean, instant }) => [
           `id ${id} not null primary key`,
           `is_active ${boolean} not null`,
           `created_at ${instant} not null`,
@@ -24,7 +22,7 @@ export const VERSIONS: readonly Version[] = [
           `hashed_password ${text} not null`,
           `is_admin ${boolean} not null`,
           `last_login_at ${instant}`,
-          `name ${text}`,
+          `name ${indexedText}`,
           `totp_secret ${text}`,
           `totp_enabled_at ${instant}`,
           'totp_last_step integer',
@@ -67,34 +65,7 @@ export const VERSIONS: readonly Version[] = [
           `created_at ${instant} not null`,
         ],
         constraints: (users) => [ofUser(users)],
-        indexes: [
-          { name: 'auth_user_tokens_user', columns: 'user_id, purpose' },
-          { name: 'auth_user_tokens_expiry', columns: 'expires_at' },
-        ],
-      },
-      {
-        name: 'auth_refresh_tokens',
-        record: 'sessions',
-        columns: ({ id, instant }, usersKey) => [
-          `id ${id} not null primary key`,
-          `user_id ${usersKey} not null`,
-          'token_hash varchar(64) not null unique',
-          'family_id varchar(36) not null',
-          `parent_id ${id}`,
-          'amr varchar(64)',
-          `expires_at ${instant} not null`,
-          `family_expires_at ${instant} not null`,
-          `used_at ${instant}`,
-          `revoked_at ${instant}`,
-          `created_at ${instant} not null`,
-        ],
-        constraints: (users) => [ofUser(users)],
-        indexes: [
-          { name: 'auth_refresh_tokens_user', columns: 'user_id' },
-          // This index finds a token and also its successor. A second index would make each INSERT slower.
-          { name: 'auth_refresh_tokens_family', columns: 'family_id, parent_id' },
-          { name: 'auth_refresh_tokens_expiry', columns: 'family_expires_at' },
-        ],
+        indexes: [{ name: 'auth_user_tokens_user', columns: 'user_id, purpose' }],
       },
       {
         name: 'auth_recovery_codes',
@@ -109,31 +80,6 @@ export const VERSIONS: readonly Version[] = [
         indexes: [],
       },
       {
-        name: 'auth_sessions',
-        record: 'sessions',
-        columns: ({ id, text, instant }, usersKey) => [
-          `id ${id} not null primary key`,
-          `user_id ${usersKey} not null`,
-          'session_hash varchar(64) not null unique',
-          'amr varchar(64) not null',
-          'ip varchar(45)',
-          `user_agent ${text}`,
-          `created_at ${instant} not null`,
-          `last_seen_at ${instant} not null`,
-          `expires_at ${instant} not null`,
-        ],
-        constraints: (users) => [ofUser(users)],
-        indexes: [
-          { name: 'auth_sessions_user', columns: 'user_id' },
-          { name: 'auth_sessions_expiry', columns: 'expires_at' },
-        ],
-      },
-    ],
-  },
-  {
-    name: 'doorward_0002_counters',
-    tables: [
-      {
         name: 'auth_counters',
         record: null,
         // `ends_at`: milliseconds since 1970 by the application's clock, because the store compares it only with this clock.
@@ -141,17 +87,6 @@ export const VERSIONS: readonly Version[] = [
         constraints: () => [],
         indexes: [{ name: 'auth_counters_end', columns: 'ends_at' }],
       },
-    ],
-  },
-  {
-    name: 'doorward_0003_users_by_age',
-    tables: [],
-    // The list of users reads its pages along this index.
-    indexes: [{ table: 'auth_users', record: 'users', name: 'auth_users_created', columns: 'created_at, id' }],
-  },
-  {
-    name: 'doorward_0004_audit_log',
-    tables: [
       {
         name: 'auth_audit_log',
         record: null,
@@ -170,11 +105,6 @@ export const VERSIONS: readonly Version[] = [
           { name: 'auth_audit_log_user', columns: 'user_id' },
         ],
       },
-    ],
-  },
-  {
-    name: 'doorward_0005_sessions',
-    tables: [
       {
         name: 'auth_sessions',
         record: 'sessions',
@@ -199,38 +129,10 @@ export const VERSIONS: readonly Version[] = [
           `revoked_at ${instant}`,
         ],
         constraints: (users) => [ofUser(users)],
-        indexes: [
-          { name: 'auth_sessions_user', columns: 'user_id' },
-          { name: 'auth_sessions_expiry', columns: 'expires_at' },
-        ],
+        // InnoDB locks the user whenever a row moves in the index of the foreign key. So that key keeps its own index, and a refresh does not
+        // wait for a change of the user. Elsewhere `auth_sessions_live` is enough.
+        indexes: [{ name: 'auth_sessions_user', columns: 'user_id', on: ['mysql'] }],
       },
-    ],
-    move: moveSessions,
-  },
-  {
-    name: 'doorward_0006_user_filters',
-    tables: [],
-    // The column gets a shorter type, because a `longtext` cannot be part of an index. A name has at most 120 characters.
-    narrowed: [{ ...onUsers, column: 'name', from: 'longtext', characters: 255 }],
-    // These indexes keep the filters of the admin list fast with a million users.
-    indexes: [
-      { ...onUsers, name: 'auth_users_admins', columns: 'created_at, id', where: 'is_admin', on: ['postgresql'] },
-      { ...onUsers, name: 'auth_users_admins', columns: 'is_admin, created_at, id', on: ['sqlite', 'mysql'] },
-      // This index has the expression of `TextConditions`, so that the comparisons and `startswith` can use the index.
-      { ...onUsers, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
-      // This index contains the columns that filters use, so that SQLite reads only matching rows. It omits `last_login_at`, because every
-      // login would then write the index too. PostgreSQL needs no such index, because it reads the whole table equally fast.
-      { ...onUsers, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
-      // InnoDB stores rows in the order of their random keys. Without an index, reading a large table in the order of the list takes a
-      // minute. `email` and `name` have an index each, because an index with both would not fit into a buffer pool of 128 MiB.
-      { ...onUsers, name: 'auth_users_list', columns: `${listed}, last_login_at`, on: ['mysql'] },
-      { ...onUsers, name: 'auth_users_list_email', columns: 'created_at, id, email', on: ['mysql'] },
-      { ...onUsers, name: 'auth_users_list_name', columns: 'created_at, id, name', on: ['mysql'] },
-    ],
-  },
-  {
-    name: 'doorward_0007_passkeys',
-    tables: [
       {
         name: 'auth_passkeys',
         record: 'passkeys',
@@ -254,11 +156,6 @@ export const VERSIONS: readonly Version[] = [
         constraints: (users) => [ofUser(users)],
         indexes: [{ name: 'auth_passkeys_user', columns: 'user_id' }],
       },
-    ],
-  },
-  {
-    name: 'doorward_0008_email_logins',
-    tables: [
       {
         name: 'auth_email_logins',
         record: 'emailLogins',
@@ -279,30 +176,40 @@ export const VERSIONS: readonly Version[] = [
           `is_known_device ${boolean} not null`,
         ],
         constraints: () => [],
-        indexes: [
-          { name: 'auth_email_logins_email', columns: 'email' },
-          { name: 'auth_email_logins_expiry', columns: 'expires_at' },
-        ],
+        indexes: [{ name: 'auth_email_logins_email', columns: 'email' }],
       },
     ],
-  },
-  {
-    name: 'doorward_0009_purge',
-    tables: [],
     indexes: [
+      // The list of users reads its pages along this index.
+      { ...onUsers, name: 'auth_users_created', columns: 'created_at, id' },
+      // These indexes keep the filters of the admin list fast with a million users.
+      { ...onUsers, name: 'auth_users_admins', columns: 'created_at, id', where: 'is_admin', on: ['postgresql'] },
+      { ...onUsers, name: 'auth_users_admins', columns: 'is_admin, created_at, id', on: ['sqlite', 'mysql'] },
+      // This index has the expression of `TextConditions`, so that the comparisons and `startswith` can use the index.
+      { ...onUsers, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
+      // This index contains the columns that filters use, so that SQLite reads only matching rows. It omits `last_login_at`, because every
+      // login would then write the index too. PostgreSQL needs no such index, because it reads the whole table equally fast.
+      { ...onUsers, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
+      // InnoDB stores rows in the order of their random keys. Without an index, reading a large table in the order of the list takes a
+      // minute. `email` and `name` have an index each, because an index with both would not fit into a buffer pool of 128 MiB.
+      { ...onUsers, name: 'auth_users_list', columns: `${listed}, last_login_at`, on: ['mysql'] },
+      { ...onUsers, name: 'auth_users_list_email', columns: 'created_at, id, email', on: ['mysql'] },
+      { ...onUsers, name: 'auth_users_list_name', columns: 'created_at, id, name', on: ['mysql'] },
       // The purge reads these indexes in their order. Without the id, it could not continue within rows that ended at one instant.
       ...(['user_tokens', 'sessions', 'email_logins'] as const).map((name) => ({
         table: `auth_${name}`,
         record: recordOf[name],
         name: `auth_${name}_ended`,
         columns: 'expires_at, id',
-        replaces: { name: `auth_${name}_expiry`, columns: 'expires_at' },
       })),
-      // Finds the live sessions of an account among any number of ended ones.
-      { ...liveSessions, on: ['postgresql', 'sqlite'], replaces: { name: 'auth_sessions_user', columns: 'user_id' } },
-      // InnoDB locks the user whenever a row moves in the index of the foreign key. So that key keeps its own index, and a refresh does not
-      // wait for a change of the user.
-      { ...liveSessions, on: ['mysql'] },
+      // Finds the live sessions of an account among any number of ended ones. A host's table works with an index that begins with `user_id`.
+      {
+        table: 'auth_sessions',
+        record: 'sessions',
+        name: 'auth_sessions_live',
+        columns: 'user_id, expires_at',
+        on: ['postgresql', 'sqlite', 'mysql'],
+      },
     ],
   },
 ]

@@ -9,11 +9,11 @@ import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import type { Queryable } from './queryable'
 import { VERSIONS } from './schema-versions'
-import type { AddedIndex, NarrowedColumn, TableSchema, UsersKey, Version } from './version'
-import { addedIndexes, isDone, isOurs, narrowedColumns, ownTables, withoutReplaced } from './version-state'
+import type { AddedIndex, TableSchema, UsersKey, Version } from './version'
+import { addedIndexes, indexesOf, isDone, ownTables } from './version-state'
 
 /**
- * Makes the missing default tables, and updates the default tables of an earlier version. If nothing is missing, the database role needs no
+ * Makes the missing default tables and indexes. If nothing is missing, the database role needs no
  * right to create. You can call the function again at any time, also
  * from several processes at once. On PostgreSQL, an index on a table with rows is built CONCURRENTLY, except if `knex` is a transaction.
  *
@@ -30,20 +30,17 @@ export async function createAuthTables(knex: Knex, hostTables: HostTables = {}):
   for (const version of VERSIONS) {
     // Looks first, because PostgreSQL refuses CREATE ... IF NOT EXISTS to a role without CREATE, also if the table exists.
     if (await connection.statement('createAuthTables', (db) => isDone({ knex: db, dialect, hostTables }, version))) continue
-    await perform(connection, version, (db) => makeTables(db, dialect, withoutReplaced(version, dialect), hostTables))
+    await perform(connection, (db) => makeTables(db, dialect, version, hostTables))
     for (const index of addedIndexes(version, hostTables, dialect))
       await addIndex(connection, index, { isInTransaction: knex.isTransaction === true })
   }
 }
 
-/**
- * Runs the work of a version. SQLite has no schema lock. On SQLite only a move needs a transaction, because the other statements can run
- * again after an interruption.
- */
-function perform(connection: Connection, version: Version, work: (db: Queryable) => Promise<void>): Promise<void> {
+/** Runs the work of a version. SQLite has no schema lock, and needs no transaction, because the statements can run again. */
+function perform(connection: Connection, work: (db: Queryable) => Promise<void>): Promise<void> {
   const { withSchemaLock } = connection.dialect
   if (withSchemaLock) return connection.together('createAuthTables', (db) => withSchemaLock(db, () => work(db)))
-  return version.move ? connection.together('createAuthTables', work) : connection.statement('createAuthTables', work)
+  return connection.statement('createAuthTables', work)
 }
 
 /**
@@ -60,7 +57,7 @@ export function migrationSourceFor(hostTables: HostTables = {}): Knex.MigrationS
       return {
         up: (knex: Knex) => up(knex, version, hostTables),
         down: (knex: Knex) => down(knex, version, hostTables),
-        // CREATE INDEX CONCURRENTLY does not run in a transaction.
+        // CREATE INDEX CONCURRENTLY does not run in a transaction. An interrupted run may run again.
         ...(version.indexes && { config: { transaction: false } }),
       }
     },
@@ -77,41 +74,19 @@ async function up(knex: Knex, version: Version, hostTables: HostTables): Promise
   for (const index of addedIndexes(version, hostTables, dialect)) await buildIndex(knex, dialect, index)
 }
 
-/**
- * Undoes a version. If the version has a move, the function makes the old tables again that the move replaced. These tables are empty, so
- * all sessions are lost.
- */
 async function down(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
   const dialect = dialectOf(knex)
-  for (const index of addedIndexes(version, hostTables, dialect)) {
-    const { table, record, replaces } = index
-    if (!(await dialect.hasIndex(knex, table, index.name))) continue
-    if (replaces) await buildIndex(knex, dialect, { table, record, ...replaces }) // first, because a foreign key of MySQL needs an index
-    await dropIndex(knex, dialect, index)
+  for (const { name, table } of addedIndexes(version, hostTables, dialect)) {
+    if (await dialect.hasIndex(knex, table, name))
+      await knex.raw(dialect.indexesInTable ? `drop index ${name} on ${table}` : `drop index if exists ${name}`)
   }
-  for (const { table, column, from } of narrowedColumns(version, hostTables, dialect))
-    await knex.raw(`alter table ${table} modify ${column} ${from}`)
   for (const { name } of ownTables(version, hostTables).toReversed()) await knex.schema.dropTableIfExists(name)
-  const replaced = VERSIONS.slice(0, VERSIONS.indexOf(version)).flatMap(({ tables }) => tables)
-  const tables = replaced.filter(({ name }) => version.move?.replaces.includes(name))
-  await makeTables(knex, dialect, { name: version.name, tables }, hostTables)
 }
 
 async function makeTables(db: Queryable, dialect: Dialect, version: Version, hostTables: HostTables): Promise<void> {
   const [options, users] = [await dialect.tableOptions(db), await usersOf(db, dialect, hostTables)]
-  const move = version.move && isOurs(version.move, hostTables) ? version.move : null
-  await move?.begin(db, dialect)
   for (const table of ownTables(version, hostTables))
     for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
-  await move?.finish(db, dialect, users, new Date())
-  for (const column of narrowedColumns(version, hostTables, dialect)) await narrow(db, dialect, column)
-}
-
-async function narrow(db: Queryable, dialect: Dialect, { table, column, from, characters }: NarrowedColumn): Promise<void> {
-  const type = await dialect.columnType(db, table, column)
-  if (type?.split(' ', 1)[0] !== from) return
-  await db.raw(`update ${table} set ${column} = left(${column}, ${characters}) where char_length(${column}) > ${characters}`)
-  await db.raw(`alter table ${table} modify ${column} varchar(${characters})`)
 }
 
 /** Returns the key of the users table, to which the other tables refer. */
@@ -134,12 +109,9 @@ function hostUsers(db: Queryable, dialect: Dialect, users: NonNullable<HostTable
   return { name: table.name, key: table.bareColumn('id') }
 }
 
-export function statements(
-  { name, columns, constraints, indexes }: TableSchema,
-  dialect: Dialect,
-  users: UsersKey,
-  options: string,
-): readonly string[] {
+export function statements(table: TableSchema, dialect: Dialect, users: UsersKey, options: string): readonly string[] {
+  const { name, columns, constraints } = table
+  const indexes = indexesOf(table, dialect)
   const inside = dialect.indexesInTable ? indexes.map((index) => `index ${index.name} (${index.columns})`) : []
   const lines = [...columns(dialect.types, users.type), ...constraints(`${users.table} (${users.key})`), ...inside]
   const after = dialect.indexesInTable ? [] : indexes
@@ -164,22 +136,19 @@ async function canBuildConcurrently(db: Queryable, dialect: Dialect, { table }: 
 }
 
 async function buildIndex(db: Queryable, dialect: Dialect, index: AddedIndex): Promise<void> {
-  const { name, table, columns, where, replaces } = index
+  const { name, table, columns, where } = index
   const isConcurrent = await canBuildConcurrently(db, dialect, index, db.isTransaction === true)
   const isThere = () => dialect.hasIndex(db, table, name)
-  const isReplaced = async () => !replaces || !(await dialect.hasIndex(db, table, replaces.name))
   if (isConcurrent) {
     await untilDone(isThere, async () => {
       // An interrupted build leaves an unusable index, so the index is dropped first.
       await db.raw(`drop index concurrently if exists ${name}`)
       await db.raw(`create index concurrently if not exists ${name} on ${table} (${columns})${conditionOf(where)}`)
     })
-    await untilDone(isReplaced, () => db.raw(`drop index concurrently if exists ${replaces?.name}`))
     return
   }
   const ifMissing = dialect.indexesInTable ? '' : 'if not exists ' // MySQL does not support `if not exists`, but has the schema lock
   if (!(await isThere())) await db.raw(`create index ${ifMissing}${name} on ${table} (${columns})${conditionOf(where)}`)
-  if (replaces && !(await isReplaced())) await dropIndex(db, dialect, { table, ...replaces })
 }
 
 const mostAttempts = 5
@@ -202,9 +171,4 @@ async function untilDone(isDone: () => Promise<boolean>, work: () => PromiseLike
 
 export function conditionOf(where: string | undefined): string {
   return where ? ` where ${where}` : ''
-}
-
-async function dropIndex(db: Queryable, dialect: Dialect, { name, table }: Pick<AddedIndex, 'name' | 'table'>): Promise<void> {
-  if (!(await dialect.hasIndex(db, table, name))) return
-  await db.raw(dialect.indexesInTable ? `drop index ${name} on ${table}` : `drop index if exists ${name}`)
 }

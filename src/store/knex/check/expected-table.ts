@@ -19,27 +19,25 @@ export interface ExpectedColumn {
 
 /** Reads the expected table from the CREATE TABLE statements, so that the check and the statements never differ. */
 export function expectedTable(record: keyof HostTables, types: ColumnTypes): ExpectedTable {
-  const schema = lastSchema(record)
+  const schema = schemaOf(record)
   const lines = schema.columns(types, types.id).map(readLine)
   const constraints = schema.constraints('users')
   // Omits the indexes that only some databases need. These indexes make filters faster, but a host's users table works without them
   // (docs/admin.md).
   const added = VERSIONS.flatMap(({ indexes = [] }) => indexes).filter(({ table, on }) => table === schema.name && on === undefined)
-  const replaced = new Set(added.map(({ replaces }) => replaces?.name))
   return {
     columns: new Map(lines.map(({ name, type, isNotNull }) => [name, { type, isNotNull }])),
     unique: [
       ...lines.filter(({ isUnique }) => isUnique).map(({ name }) => [name]),
       ...constraints.flatMap((constraint) => /^unique \((.*)\)$/.exec(constraint)?.slice(1).map(namesIn) ?? []),
     ],
-    indexes: [...schema.indexes, ...added].filter(({ name }) => !replaced.has(name)).map(({ columns }) => namesIn(columns)),
+    indexes: [...schema.indexes, ...added].map(({ columns }) => namesIn(columns)),
     refersToUsers: constraints.some((constraint) => constraint.startsWith('foreign key')),
   }
 }
 
-/** Returns the newest definition of a table, because a later version of the schema can replace a table. */
-function lastSchema(record: keyof HostTables): TableSchema {
-  const schema = VERSIONS.flatMap(({ tables }) => tables).findLast((table) => table.record === record)
+function schemaOf(record: keyof HostTables): TableSchema {
+  const schema = VERSIONS.flatMap(({ tables }) => tables).find((table) => table.record === record)
   if (!schema) throw new Error(`No version of the schema makes a table for ${record}`)
   return schema
 }

@@ -20,10 +20,10 @@ function isOfDefaultTable({ hostTables }: Place, { key }: TableFinding): boolean
   return Object(hostTables)[recordOf(key)] === undefined
 }
 
-function fixes({ tables, move, indexes = [] }: Version, { key }: TableFinding): boolean {
+function fixes({ tables, indexes = [] }: Version, { key }: TableFinding): boolean {
   const isOf = ({ record }: { record: string | null }) => record === recordOf(key)
   const isMissing = !/[.:]/.test(key)
-  return (tables.some(isOf) && (isMissing || move !== undefined)) || (indexes.some(isOf) && key.endsWith(':index'))
+  return (isMissing && tables.some(isOf)) || (indexes.some(isOf) && key.endsWith(':index'))
 }
 
 /** Returns the option of the table. The key of a finding begins with it. */
