@@ -54,7 +54,6 @@ const expressless = [
   'test/store/interleavings.test.ts',
   'test/store/knex-store.test.ts',
   'test/store/memory-store.test.ts',
-  'test/store/migrations.test.ts',
   'test/store/schema.test.ts',
   'test/store/time-zones.test.ts',
   'test/testing/mutants.test.ts',
