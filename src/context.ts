@@ -6,18 +6,18 @@ import type { GuardRequest } from './http/guard-request'
 import type { AccessKey, Keys } from './keys'
 import type { Logger } from './logger'
 import type { Postman } from './mail/postman'
-import type { ProviderTokensHook, SignupOptions, TakeOverHook, Templates } from './options'
+import type { ProviderTokensHook, SignupOptions, TakeOverHook } from './options'
+import type { Templates } from './page-templates'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-types'
 import type { Provider } from './providers/passport-provider'
-import type { Readiness } from './readiness/readiness'
 import type { SetupNotices } from './setup-notices/notices'
-import type { AuthStore, PasskeyStore, UserRecord } from './store/auth-store'
+import type { AuthStore, PasskeyStore, TableFinding, UserRecord } from './store/auth-store'
 import { isKnexStore } from './store/knex/knex-store'
 import { recheckedStore } from './store/rechecked-store'
 import type { PhraseBook } from './texts/phrase-book'
 import type { Theme } from './theme/theme'
-import type { DeviceBudgets, MailBudgets, SubjectBudgets } from './throttle/budget'
-import type { Budget, CounterStore } from './throttle/counter-store'
+import type { Budgets } from './throttle/budget'
+import type { CounterStore } from './throttle/counter-store'
 import type { Markers } from './throttle/markers'
 import type { WebAuthn } from './webauthn/ceremonies'
 
@@ -85,25 +85,27 @@ export interface AuthContext {
   readonly now: () => Date
 }
 
-/** The rate limits. `false`: no limit. */
-export interface Budgets {
-  /** Requests of a client to a route. */
-  readonly routes: Budget | false
-  readonly login: SubjectBudgets
-  readonly signup: Budget | false
-  /** Requests for links. Each purpose has its own limit. */
-  readonly links: SubjectBudgets
-  /** Mails to an address. */
-  readonly mail: MailBudgets
-  readonly device: DeviceBudgets
-  /** Wrong codes of an account, over all routes that take a code. */
-  readonly mfa: Budget | false
-  /** Wrong passwords of a logged-in person, per session. Calls without a session share one limit per account. */
-  readonly password: Budget
-  /** Wrong passwords of a logged-in person, over all sessions of the account. */
-  readonly passwordOfAccount: Budget
-  /** Changes of an account that the link in a notice can undo. */
-  readonly changes: Budget
+/** Shows whether the store can work with its tables. An `error` is a finding of level `error`. */
+export interface Readiness {
+  /** True if a check has ended and no `error` is known. A call of the store then does not wait. */
+  readonly isOpen: boolean
+  /**
+   * Waits for the running check.
+   * @throws SignInUnavailableError while there is an `error`
+   */
+  pass(): Promise<void>
+  /**
+   * Throws a SignInUnavailableError while there is an `error`, like `pass`, but does not wait. Inside a host's transaction, waiting could
+   * take forever, because the check may need the connection of that transaction.
+   */
+  refuseIfBroken(): void
+  /** Runs a new check and returns its findings. The result does not change whether `pass` accepts calls. */
+  look(): Promise<readonly TableFinding[]>
+  /**
+   * Waits for the check. While there is an `error`, each call runs a new check.
+   * @throws ConfigurationError with a list of every `error`
+   */
+  ready(): Promise<void>
 }
 
 /** Returns the store of passkeys. Returns null if passkeys are off, so that no code uses the table of passkeys. */

@@ -58,7 +58,7 @@ export type { AuthMail, Mailer, MailRefusal, MailTemplates, MailText, MailTopic,
 export type { OAuthCodeExchange } from './oauth-code/exchange-code'
 export { type AuditLog, type AuditLogOptions, auditLog } from './observers/audit-log'
 export { type EventMetrics, type MetricsRegistry, metrics } from './observers/metrics'
-export type { AuthRouterOptions, ProviderTokensHook, SignupInput, SignupOptions, SignupUnit, TakeOverHook, Templates } from './options'
+export type { AuthRouterOptions, ProviderTokensHook, SignupInput, SignupOptions, SignupUnit, TakeOverHook } from './options'
 export type {
   AreaPageInput,
   AreaPageName,

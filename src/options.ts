@@ -10,8 +10,8 @@ import { refuseRequest } from './http/forgotten-call'
 import type { GuardRequest } from './http/guard-request'
 import { isJoiSchema, isStandardSchema, joiVersionOf, type SignupSchema } from './http/host-schema'
 import type { Logger } from './logger'
-import { type Mailer, type MailTemplates, mailTopics } from './mailer'
-import { areaPageNames, type LayoutTemplate, linkPageNames, type PageTemplates } from './page-templates'
+import { type Mailer, mailTopics } from './mailer'
+import { areaPageNames, linkPageNames, type Templates } from './page-templates'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-types'
 import type { Provider } from './providers/passport-provider'
 import type { OAuthTokens } from './providers/provider-client'
@@ -192,15 +192,6 @@ export interface SignupUnit {
   readonly trx: HostTransaction | null
   /** True: the sign-up is for an account that already waits for its activation. */
   readonly isRepeat: boolean
-}
-
-export interface Templates {
-  /** Mails by topic. If a topic is left out, doorward uses its own mail. */
-  mails?: MailTemplates
-  /** Replaces our look of every page of the account area and of every page that a mailed link opens. */
-  layout?: LayoutTemplate
-  /** Your template for each page: a whole document, or only the body. If a page is left out, doorward uses its own page. */
-  pages?: PageTemplates
 }
 
 const known = {

@@ -1,3 +1,4 @@
+import type { MailTemplates } from './mailer'
 /** The pages behind mailed links and after the return from a provider: forms, results and errors. */
 export const linkPageNames = [
   'activate',
@@ -129,4 +130,14 @@ export type LayoutTemplate = (parts: LayoutInput) => string
  */
 export type PageTemplates = { readonly [Name in LinkPageName]?: (page: PageInput) => string } & {
   readonly [Name in AreaPageName]?: (page: AreaPageInput) => string
+}
+
+/** The host's templates of mails and pages. */
+export interface Templates {
+  /** Mails by topic. If a topic is left out, doorward uses its own mail. */
+  mails?: MailTemplates
+  /** Replaces our look of every page of the account area and of every page that a mailed link opens. */
+  layout?: LayoutTemplate
+  /** Your template for each page: a whole document, or only the body. If a page is left out, doorward uses its own page. */
+  pages?: PageTemplates
 }

@@ -4,46 +4,24 @@ import { AppError, EmailLoginInvalidError } from '../errors'
 import { mayActivate, signupOf } from '../first-proof/activate-by-proof'
 import { type Evidence, PasswordAskedError, wantsPassword } from '../first-proof/evidence'
 import { isFirstProof } from '../first-proof/prove-address'
-import { announceTakeOver, type TakenOver } from '../first-proof/take-over'
+import { announceTakeOver } from '../first-proof/take-over'
 import type { Locale } from '../http/locale'
 import { isCodeOf, mostTries } from '../mailbox/email-code'
 import { findByAddress } from '../mailbox/find-by-address'
 import { refusesEmailLink } from '../mailbox/refuses-email-link'
 import { hashOpaqueToken, isOpaqueToken } from '../opaque-token'
-import { announceFailedLogin, type LoginAttempt } from '../session/announce-failed-login'
+import { announceFailedLogin } from '../session/announce-failed-login'
 import { announceLogin } from '../session/announce-login'
-import { openPostponed, type PostponedLogin } from '../session/claims-of-login'
+import { openPostponed } from '../session/claims-of-login'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
 import { DuplicateRecordError, type EmailLoginRecord, type UserRecord } from '../store/auth-store'
-import { logInByEmail } from './log-in-by-email'
+import { type ConfirmedEmailLogin, type Confirming, type ConfirmOptions, logInByEmail } from './log-in-by-email'
 import { maySignUp } from './may-sign-up'
 import { requireEmailLogins } from './request-email-login'
 import { signUpByEmail } from './sign-up-by-email'
 
 /** The token of a link, or a code with the id of its request. `requestId` is null if the client did not send the id. */
 export type EmailLoginProof = { readonly token: string } | { readonly code: string; readonly requestId: string | null }
-
-export interface ConfirmOptions {
-  /** The facts that identify the account's owner. Used only at the first verification of the address. */
-  readonly evidence?: Evidence | undefined
-  /** Language of mails. Default: `defaultLocale`. */
-  readonly locale?: Locale | undefined
-  /** The id of the login request that this browser made. Only the browser that requested the mail is redirected to `return_to`. */
-  readonly browserRequestId?: string | null
-  /** The redirect target for other browsers. */
-  readonly elsewhere?: string
-  /** The facts for the event of a failed login. `confirmEmailLogin` adds the address and the account. */
-  readonly attempt: LoginAttempt
-}
-
-/** The result of a confirmation inside its transaction. */
-export interface ConfirmedEmailLogin<Session extends OpenedSession> {
-  readonly user: UserRecord
-  /** Null if the host's hook made the new account inactive. */
-  readonly ended: Session | LoginChallenge | PostponedLogin | null
-  readonly did: 'logged_in' | 'activated' | 'signed_up'
-  readonly takenOver: TakenOver | null
-}
 
 const rounds = 3
 
@@ -124,11 +102,6 @@ async function findByCode(ctx: AuthContext, code: string, requestId: string | nu
   const login = requestId === null ? null : await requireEmailLogins(ctx).countTry(requestId, mostTries, ctx.now())
   if (!login || login.sessionId !== null || !isCodeOf(ctx, login, code)) throw new EmailLoginInvalidError()
   return login
-}
-
-export interface Confirming extends ConfirmOptions {
-  /** The redirect target for this browser. Null if there is no target. */
-  readonly returnTo: string | null
 }
 
 /** Confirms the login. Tries again if the account changed or was created between our read and our write. */

@@ -1,15 +1,44 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { EmailLoginInvalidError } from '../errors'
 import { activating, lockForProof, signupOf } from '../first-proof/activate-by-proof'
-import { type WeighedEvidence, weighEvidence } from '../first-proof/evidence'
+import { type Evidence, type WeighedEvidence, weighEvidence } from '../first-proof/evidence'
 import { isFirstProof, proveAddress } from '../first-proof/prove-address'
 import { retryingWithoutFields } from '../first-proof/retrying-without-fields'
-import type { Clearing } from '../first-proof/take-over'
-import { finishOrPostpone, withClaims } from '../session/claims-of-login'
-import type { Login, OpenedSession, OpenSession } from '../session/finish-login'
+import type { Clearing, TakenOver } from '../first-proof/take-over'
+import type { Locale } from '../http/locale'
+import type { LoginAttempt } from '../session/announce-failed-login'
+import { finishOrPostpone, type PostponedLogin, withClaims } from '../session/claims-of-login'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
+import type { Login } from '../session/login'
 import type { EmailLoginRecord, UserRecord } from '../store/auth-store'
-import type { ConfirmedEmailLogin, Confirming } from './confirm-email-login'
 import { requireEmailLogins } from './request-email-login'
+
+export interface ConfirmOptions {
+  /** The facts that identify the account's owner. Used only at the first verification of the address. */
+  readonly evidence?: Evidence | undefined
+  /** Language of mails. Default: `defaultLocale`. */
+  readonly locale?: Locale | undefined
+  /** The id of the login request that this browser made. Only the browser that requested the mail is redirected to `return_to`. */
+  readonly browserRequestId?: string | null
+  /** The redirect target for other browsers. */
+  readonly elsewhere?: string
+  /** The facts for the event of a failed login. `confirmEmailLogin` adds the address and the account. */
+  readonly attempt: LoginAttempt
+}
+
+export interface Confirming extends ConfirmOptions {
+  /** The redirect target for this browser. Null if there is no target. */
+  readonly returnTo: string | null
+}
+
+/** The result of a confirmation inside its transaction. */
+export interface ConfirmedEmailLogin<Session extends OpenedSession> {
+  readonly user: UserRecord
+  /** Null if the host's hook made the new account inactive. */
+  readonly ended: Session | LoginChallenge | PostponedLogin | null
+  readonly did: 'logged_in' | 'activated' | 'signed_up'
+  readonly takenOver: TakenOver | null
+}
 
 interface Matching {
   readonly login: EmailLoginRecord

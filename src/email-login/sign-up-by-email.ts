@@ -6,8 +6,7 @@ import type { OpenedSession, OpenSession } from '../session/finish-login'
 import type { EmailLoginRecord, NewUser } from '../store/auth-store'
 import { transactionOf } from '../store/knex/knex-store'
 import { newUser } from '../store/new-user'
-import type { ConfirmedEmailLogin, Confirming } from './confirm-email-login'
-import { loginOf, spend } from './log-in-by-email'
+import { type ConfirmedEmailLogin, type Confirming, loginOf, spend } from './log-in-by-email'
 
 /**
  * Creates an active account with a verified address, for an address without an account. If the host's `onSignup` throws, no account is

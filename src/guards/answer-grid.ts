@@ -2,7 +2,6 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import type { Request, Response } from 'express'
 import type Joi from 'joi'
 import { clientOf, queueNetwork } from '../client-key'
-import type { AuthContext } from '../context'
 import { AppError, ServiceUnavailableError, TooManyRequestsError } from '../errors'
 import { readJsonBody } from '../http/json-body'
 import type { Route } from '../http/routes'
@@ -15,6 +14,12 @@ type HeldAnswer = () => void
 /** The result of a handler. `undefined`: the handler has already sent the response. */
 type Answering = Promise<HeldAnswer | undefined> | Promise<void>
 
+interface GridContext {
+  /** Responses about an account are sent at multiples of this time, in milliseconds. 0: at once. */
+  readonly gridMs: number
+  readonly hasher: PasswordHasher
+}
+
 type GridRoute<Handle> = Omit<Route, 'handle' | 'isOnGrid'> & { readonly handle: Handle }
 
 /**
@@ -25,7 +30,10 @@ type GridRoute<Handle> = Omit<Route, 'handle' | 'isOnGrid'> & { readonly handle:
  *
  * The handler must use the `ctx` that it gets, because the hasher of that `ctx` reports when the hash of the request started.
  */
-export function onGrid(ctx: AuthContext, route: GridRoute<(ctx: AuthContext, req: Request, res: Response) => Answering>): Route {
+export function onGrid<Context extends GridContext>(
+  ctx: Context,
+  route: GridRoute<(ctx: Context, req: Request, res: Response) => Answering>,
+): Route {
   return {
     ...route,
     isOnGrid: true,
@@ -50,9 +58,9 @@ export function onGrid(ctx: AuthContext, route: GridRoute<(ctx: AuthContext, req
  * Like `onGrid`, for a route with a JSON body. The route validates the body before the handler runs. The route sends a validation error
  * without a delay.
  */
-export function bodyOnGrid<T>(
-  ctx: AuthContext,
-  route: GridRoute<(ctx: AuthContext, req: Request, res: Response, body: T) => Answering> & { body: Joi.ObjectSchema<T> },
+export function bodyOnGrid<T, Context extends GridContext>(
+  ctx: Context,
+  route: GridRoute<(ctx: Context, req: Request, res: Response, body: T) => Answering> & { body: Joi.ObjectSchema<T> },
 ): Route {
   return onGrid(ctx, {
     ...route,

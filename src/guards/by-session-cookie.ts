@@ -11,7 +11,7 @@ import type { SessionWithUser } from '../store/auth-store'
 import { toPublicUser } from '../store/public-user'
 import { readCredential } from './credentials'
 import type { KnownAuth, SessionAuth } from './current-auth'
-import type { GuardContext } from './guards'
+import type { GuardContext } from './guard-context'
 import { keepSessionRow, sessionRowOf } from './session-row'
 
 /**

@@ -1,7 +1,5 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
 import { isSecondFactor } from '../amr'
-import type { GuardSettings } from '../config/guard-settings'
-import type { AuthContext } from '../context'
 import {
   AccountInactiveError,
   AppError,
@@ -18,7 +16,6 @@ import { describeStep, type Refusal } from '../http/description'
 import { refuseRequest } from '../http/forgotten-call'
 import { inNextTurn } from '../http/next-turn'
 import { step } from '../http/routes'
-import type { KeyList } from '../keys'
 import type { UserStore } from '../store/auth-store'
 import type { HostTypes, WithFields } from '../store/host-types'
 import { type PublicUser, toPublicUser } from '../store/public-user'
@@ -27,11 +24,11 @@ import { readCredential } from './credentials'
 import type { CsrfGuardOptions } from './csrf/csrf-guard'
 import { siteCsrf } from './csrf/site-csrf'
 import { getUser, type KnownAuth, rememberAuth } from './current-auth'
+import type { GuardContext } from './guard-context'
 import { logRefusal, refuse } from './refusing'
 import { type ClaimCheck, type ClaimName, claimCheck, type ExpectedClaim, type RoleOf, roleCheck } from './require-claim'
 import { redirectToLogin } from './require-login'
 import { requireSession } from './require-session'
-import type { TokenKeys } from './token-keys'
 import { verifyOnce } from './verify-once'
 
 /**
@@ -103,26 +100,6 @@ export interface Guards<Host extends HostTypes = HostTypes> {
    * @throws Error if none of these guards ran before
    */
   getUser(req: Request): WithFields<PublicUser, Host>
-}
-
-export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices' | 'texts'> & {
-  /** The router's prefix. Undefined if the guards have no router. */
-  readonly prefix?: string
-  readonly settings: GuardSettings
-  /** The keys that verify access tokens. */
-  readonly tokenKeys: TokenKeys
-  readonly isOwnCookie: (name: string, value: string) => boolean
-  readonly store: Pick<AuthContext['store'], 'users' | 'sessions' | 'identities'> | null
-  /**
-   * Returns the host's claims with `tokenDelivery: 'session'`, because no token contains the claims. If undefined, the host has no claims.
-   */
-  readonly accessTokenClaims?: AuthContext['accessTokenClaims']
-  /** The router's providers by registration key. */
-  readonly providers?: AuthContext['providers']
-  /** Null if the guards do not know the secret. The guards then query the database also for a random cookie value. */
-  readonly sessionTokenKeys: KeyList | null
-  /** The keys of the device cookie and of CSRF tokens. Null if the guards do not know the secret. */
-  readonly keys: Pick<AuthContext['keys'], 'device' | 'proof-cookie' | 'csrf' | 'csrf-binding'> | null
 }
 
 /** All guards except the guards of step-up/session-guards.ts. */

@@ -5,7 +5,7 @@ import { sendRedirect, setSecurityHeaders } from '../http/send'
 import { continuePath, isSignInPage, signInLocation } from '../http/sign-in-page'
 import { wantsPage } from '../http/wants-page'
 import { guardedSignInPage } from '../setup-notices/login-notices'
-import type { GuardContext } from './guards'
+import type { GuardContext } from './guard-context'
 
 /**
  * Returns the function that responds to a page request without a valid login. The function redirects the browser to the sign-in page, which

@@ -6,7 +6,7 @@ import { toPublicUser } from '../store/public-user'
 import { closed, sendAgain, sessionsFor } from './by-session-cookie'
 import { readCredential } from './credentials'
 import { rememberAuth } from './current-auth'
-import type { GuardContext } from './guards'
+import type { GuardContext } from './guard-context'
 
 /**
  * Requires a live session by its cookie, and loads the user of the session. The guard needs one query for the session and the user. Once a

@@ -1,13 +1,18 @@
 import type { Request, RequestHandler } from 'express'
 import { clientOf } from '../client-key'
-import type { AuthContext } from '../context'
 import { TooManyRequestsError } from '../errors'
 import { describeStep } from '../http/description'
 import { step } from '../http/routes'
 import { takeClientUnit } from '../limits/take-client'
+import type { LimitContext } from '../limits/take-unit'
+import type { Budgets } from '../throttle/budget'
+
+interface RouteContext extends LimitContext {
+  readonly budgets: Pick<Budgets, 'routes'>
+}
 
 /** Limits the requests of one client to one route. The same route below `/cookie` shares the limit. Default: 60 requests in 60 seconds. */
-export function routeBudget(ctx: AuthContext, route: string): RequestHandler {
+export function routeBudget(ctx: RouteContext, route: string): RequestHandler {
   return describeStep(
     step((req) => takeRouteUnit(ctx, route, req)),
     { refuses: [TooManyRequestsError], limit: route },
@@ -18,7 +23,7 @@ export function routeBudget(ctx: AuthContext, route: string): RequestHandler {
  * Counts the request like `routeBudget`. Returns false if the client exceeded the limit. The caller then does less work and does not reject
  * the request.
  */
-export async function isWithinRouteBudget(ctx: AuthContext, route: string, req: Request): Promise<boolean> {
+export async function isWithinRouteBudget(ctx: RouteContext, route: string, req: Request): Promise<boolean> {
   try {
     await takeRouteUnit(ctx, route, req)
     return true
@@ -32,6 +37,6 @@ export async function isWithinRouteBudget(ctx: AuthContext, route: string, req: 
  * Counts a request of one client to one route.
  * @throws TooManyRequestsError if the client exceeded the limit
  */
-export async function takeRouteUnit(ctx: AuthContext, route: string, req: Request): Promise<void> {
+export async function takeRouteUnit(ctx: RouteContext, route: string, req: Request): Promise<void> {
   await takeClientUnit(ctx, ctx.budgets.routes, [`route:${route}`, clientOf(req)])
 }

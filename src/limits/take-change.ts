@@ -1,5 +1,10 @@
-import type { AuthContext } from '../context'
-import { type TakenUnit, takeUnit } from './take-unit'
+import type { Budgets } from '../throttle/budget'
+import { type LimitContext, type TakenUnit, takeUnit } from './take-unit'
+
+interface ChangeContext extends LimitContext {
+  readonly budgets: Pick<Budgets, 'changes'>
+  readonly postman: object | null
+}
 
 /**
  * Counts a change of the ways to log in. An account may make ten changes a day. The notices of these changes have no rate limit, because
@@ -8,6 +13,6 @@ import { type TakenUnit, takeUnit } from './take-unit'
  * notice is sent.
  * @throws TooManyRequestsError with details.retry_after_seconds
  */
-export function takeChange(ctx: AuthContext, { id }: { id: string }): Promise<TakenUnit> {
+export function takeChange(ctx: ChangeContext, { id }: { id: string }): Promise<TakenUnit> {
   return takeUnit(ctx, ctx.postman ? ctx.budgets.changes : false, ['change:account', id])
 }

@@ -1,10 +1,16 @@
-import type { AuthContext } from '../context'
 import { type AppErrorOptions, TooManyRequestsError } from '../errors'
-import type { Budget } from '../throttle/counter-store'
+import type { EventEmitter } from '../events'
+import type { Keys } from '../keys'
+import type { Budget, CounterStore } from '../throttle/counter-store'
 import { attempt, clear, counterKey, giveBack } from '../throttle/throttle'
 import { tellThrottled } from './tell-throttled'
 
-export type LimitContext = Pick<AuthContext, 'counters' | 'events' | 'keys'>
+export interface LimitContext {
+  readonly counters: CounterStore
+  readonly events: EventEmitter
+  readonly keys: Keys
+}
+
 export type Exhausted = new (options: AppErrorOptions) => TooManyRequestsError
 
 /** An attempt that was counted before its password or code is checked. */

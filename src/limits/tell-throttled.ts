@@ -1,5 +1,5 @@
-import type { AuthContext } from '../context'
-import { eventDigest } from '../events'
+import { type EventEmitter, eventDigest } from '../events'
+import type { Keys } from '../keys'
 
 /** A request that a rate limit rejected. */
 export interface Refused {
@@ -12,6 +12,6 @@ export interface Refused {
 }
 
 /** Emits `throttled` for a rejected request. The event has a digest of the counter's key, because the key names a client or an account. */
-export function tellThrottled(ctx: Pick<AuthContext, 'events' | 'keys'>, { key, ...refused }: Refused): void {
+export function tellThrottled(ctx: { readonly events: EventEmitter; readonly keys: Keys }, { key, ...refused }: Refused): void {
   ctx.events.emit('throttled', { ...refused, keyDigest: eventDigest(ctx.keys, 'counter', key) })
 }

@@ -5,8 +5,9 @@ import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
 import { accountDigest } from '../session/account-digest'
 import { isStillMeant, readChallenge } from '../session/challenge'
 import type { AppDestination } from '../session/destination'
-import type { Login, OpenedSession, OpenSession } from '../session/finish-login'
+import type { OpenedSession, OpenSession } from '../session/finish-login'
 import { after } from '../session/instants'
+import type { Login } from '../session/login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
 const codeSeconds = 60

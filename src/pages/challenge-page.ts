@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
-import type { AuthContext } from '../context'
 import { localeOf } from '../http/locale'
+import type { PageContext } from './page-context'
 import { sendPage } from './send-page'
 
 export interface ChallengePage {
@@ -15,7 +15,7 @@ export interface ChallengePage {
  * target.
  */
 export function sendChallengePage(
-  ctx: AuthContext,
+  ctx: PageContext,
   req: Request,
   res: Response,
   { mfaToken, target, isWrong = false }: ChallengePage,
@@ -31,7 +31,7 @@ export function sendChallengePage(
  * Returns the path to which the form posts. With `tokenDelivery: 'both'`, the routes below `/cookie` set the login cookies. With
  * `'bearer'`, the form redirects to an app.
  */
-function challengeFormPath({ settings, prefix }: AuthContext): string {
+function challengeFormPath({ settings, prefix }: PageContext): string {
   return `${prefix}${settings.tokenDelivery === 'both' ? '/cookie' : ''}/mfa/verify`
 }
 

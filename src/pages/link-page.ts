@@ -1,5 +1,4 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
-import type { AuthContext } from '../context'
 import {
   CsrfValidationFailedError,
   EmailLinkForbiddenError,
@@ -21,6 +20,7 @@ import { sendSeeOther } from '../http/send'
 import type { LinkPageName, PageInput } from '../page-templates'
 import { anyRefusal } from '../passwords/password-refusal'
 import type { TextKey } from '../texts/texts'
+import type { PageContext } from './page-context'
 import { readerOf } from './reader'
 import { sendPage } from './send-page'
 
@@ -81,7 +81,7 @@ export interface FormNeeds {
  * cookie, and contains no access token and no refresh token.
  */
 export function linkPage(
-  ctx: AuthContext,
+  ctx: PageContext,
   { path, summary, before, form, refuses = [], done, look, redeem, sharesPath, formTargets = [] }: LinkPage,
 ): Route[] {
   const onError = pageErrors(ctx)
@@ -144,13 +144,13 @@ function tokenOf(req: Request): string {
  * Returns why the form failed. A problem that the person cannot fix comes first. A broken rule of the new password comes second. A wrong
  * old password comes third.
  */
-function whyOf(ctx: AuthContext, locale: Locale, error: ValidationError | UnauthorizedError, problem?: TextKey): string {
+function whyOf(ctx: PageContext, locale: Locale, error: ValidationError | UnauthorizedError, problem?: TextKey): string {
   if (problem === undefined && error instanceof ValidationError) return ctx.texts.read(locale, error.explains ?? anyRefusal)
   return ctx.texts.say(locale, problem ?? 'confirm.wrong_password')
 }
 
 /** Responds to every error with a page. The log contains the error code. */
-function pageErrors(ctx: AuthContext): ErrorRequestHandler {
+function pageErrors(ctx: PageContext): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     // A POST request that does not send a form gets the JSON error envelope.
     if (res.headersSent || (req.method === 'POST' && !isForm(req))) return next(thrown)

@@ -1,12 +1,12 @@
 import type { Request } from 'express'
 import { hasPasswords } from '../config/has-passwords'
-import type { AuthContext } from '../context'
 import { askedLocale, localeOf } from '../http/locale'
 import { queryParameter } from '../http/query-parameter'
 import { isReturnTo, longestReturnTo } from '../http/return-to'
 import type { TextValues } from '../texts/fill-in'
 import type { LocalizedText } from '../texts/localized'
 import { type TextKey, withoutPassword } from '../texts/texts'
+import type { PageContext } from './page-context'
 
 /** The language of the person who reads the page, with the texts and links in that language. */
 export interface Reader {
@@ -22,7 +22,7 @@ export interface Reader {
   here(lang: string): string
 }
 
-export function readerOf(ctx: AuthContext, req: Request): Reader {
+export function readerOf(ctx: PageContext, req: Request): Reader {
   const asked = askedLocale(ctx, req)
   const lang = localeOf(ctx, req)
   const takesPasswords = hasPasswords(ctx.settings)
@@ -39,7 +39,7 @@ export function readerOf(ctx: AuthContext, req: Request): Reader {
  * Returns the query parameters that a link to another language keeps. `return_to` is kept only if it is allowed. The other parameters are
  * kept only with one fixed value. So an attacker cannot put another value into the link.
  */
-function keptParameters(ctx: AuthContext, req: Request): [string, string][] {
+function keptParameters(ctx: PageContext, req: Request): [string, string][] {
   const back = queryParameter(req, 'return_to', longestReturnTo)
   const kept = [
     ['switch', '1'],

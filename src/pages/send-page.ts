@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
-import type { AuthContext } from '../context'
 import { sendHtml } from '../http/send'
 import type { LinkPageName, PageInput } from '../page-templates'
 import { linkPageBody } from './link-page-body'
+import type { PageContext } from './page-context'
 import { readerOf } from './reader'
 import { referrerPolicyOf, showPage, written } from './show-page'
 
@@ -24,7 +24,7 @@ export interface PageExtras {
  * contains no access token and no refresh token.
  */
 export function sendPage(
-  ctx: AuthContext,
+  ctx: PageContext,
   req: Request,
   res: Response,
   status: number,
@@ -44,7 +44,7 @@ export function sendPage(
   showPage(ctx, res, reader, { page, title, body: linkPageBody(reader, input), status, isRefused, hasLanguages, formTargets })
 }
 
-function ownPage(ctx: AuthContext, input: PageInput): string | null {
+function ownPage(ctx: PageContext, input: PageInput): string | null {
   const template = ctx.templates.pages?.[input.page]
   return template ? written(ctx, input.page, () => template(input)) : null
 }

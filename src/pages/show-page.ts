@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Response } from 'express'
-import type { AuthContext } from '../context'
 import { Html, html } from '../http/html'
 import { describeError } from '../logger'
 import { type AreaPageInput, areaPageNames, type LayoutInput, type PageName } from '../page-templates'
 import type { PageSources } from '../theme/theme'
 import { assets, document, type NamedUser } from './document'
 import type { Part } from './elements'
+import type { PageContext } from './page-context'
 import type { Reader } from './reader'
 
 export interface Page {
@@ -31,7 +31,7 @@ export interface Page {
  * Responds with a page. If the host has templates for the layout and the body, the page uses these templates. Otherwise the page has the
  * built-in design.
  */
-export function showPage(ctx: AuthContext, res: Response, reader: Reader, page: Page): void {
+export function showPage(ctx: PageContext, res: Response, reader: Reader, page: Page): void {
   const { title, navigation = null, user = null, status = 200, isRefused = false, hasLanguages = true } = page
   const nonce = randomBytes(16).toString('base64')
   const head = headOf(ctx, nonce)
@@ -48,13 +48,13 @@ export function showPage(ctx: AuthContext, res: Response, reader: Reader, page: 
  * Returns the style sheet and the script for the `<head>`. With `pagesEnabled: false`, only link pages exist. Link pages load no files, so
  * the style is inline.
  */
-function headOf(ctx: AuthContext, nonce: string): Html {
+function headOf(ctx: PageContext, nonce: string): Html {
   if (ctx.settings.pagesEnabled) return assets(ctx.theme)
   return html`<style nonce="${nonce}">${new Html(ctx.theme.style.text)}</style>
 `
 }
 
-function ownBody(ctx: AuthContext, parts: Omit<AreaPageInput, 'page'> & { page: PageName }): Html | null {
+function ownBody(ctx: PageContext, parts: Omit<AreaPageInput, 'page'> & { page: PageName }): Html | null {
   const name = areaPageNames.find((known) => known === parts.page)
   const template = name && ctx.templates.pages?.[name]
   if (!name || !template) return null
@@ -62,13 +62,13 @@ function ownBody(ctx: AuthContext, parts: Omit<AreaPageInput, 'page'> & { page: 
   return body === null ? null : new Html(body)
 }
 
-function ownLayout(ctx: AuthContext, parts: LayoutInput): string | null {
+function ownLayout(ctx: PageContext, parts: LayoutInput): string | null {
   const { layout } = ctx.templates
   return layout ? written(ctx, parts.page, () => layout(parts)) : null
 }
 
 /** Runs a template of the host. If the template fails, the caller shows the built-in page. */
-export function written(ctx: AuthContext, page: PageName, write: () => unknown): string | null {
+export function written(ctx: PageContext, page: PageName, write: () => unknown): string | null {
   try {
     const text = write()
     if (typeof text === 'string') return text
@@ -83,12 +83,12 @@ export function written(ctx: AuthContext, page: PageName, write: () => unknown):
  * Returns the referrer policy of a page. With `pagesEnabled`, the policy cannot be `no-referrer`, because a browser would then hide the
  * origin of a form (`Origin: null`).
  */
-export function referrerPolicyOf({ settings }: AuthContext): string {
+export function referrerPolicyOf({ settings }: PageContext): string {
   return settings.pagesEnabled ? 'same-origin' : 'no-referrer'
 }
 
 /** Sets the headers with `setHeader`, so that they replace the headers of the host's middleware. */
-function setPageHeaders(ctx: AuthContext, res: Response, { formTargets = [] }: Page, nonce: string): void {
+function setPageHeaders(ctx: PageContext, res: Response, { formTargets = [] }: Page, nonce: string): void {
   const { settings, templates, theme } = ctx
   res.setHeader('Content-Type', 'text/html; charset=utf-8')
   res.setHeader('Referrer-Policy', referrerPolicyOf(ctx))
@@ -123,7 +123,7 @@ function loadingNothing(hasLogo: boolean, nonces: readonly string[]): string[] {
 /**
  * Returns the targets that every form may redirect to. The policy must list them, because browsers apply `form-action` also to redirects.
  */
-function everyTarget({ settings: { oauthSuccessRedirect, loginUrl, trustedOrigins } }: AuthContext): string[] {
+function everyTarget({ settings: { oauthSuccessRedirect, loginUrl, trustedOrigins } }: PageContext): string[] {
   const redirects = [oauthSuccessRedirect, loginUrl].filter((url): url is string => url !== null && URL.canParse(url))
   return [...trustedOrigins, ...redirects.map((url) => new URL(url).origin)]
 }

@@ -1,5 +1,5 @@
+import type { Readiness } from '../context'
 import type { AuthStore } from '../store/auth-store'
-import type { Readiness } from './readiness'
 
 type Verb = (...given: never[]) => unknown
 

@@ -1,3 +1,4 @@
+import type { Readiness } from '../context'
 import { ConfigurationError } from '../errors'
 import { inTime } from '../in-time'
 import { describeError, type Logger } from '../logger'
@@ -6,29 +7,6 @@ import { seeTroubleshooting } from '../troubleshooting'
 import { findingsLog } from './findings-log'
 import { SignInUnavailableError } from './sign-in-unavailable-error'
 import { type Stopwatch, stopwatch } from './stopwatch'
-
-/** Shows whether the store can work with its tables. An `error` is a finding of level `error`. */
-export interface Readiness {
-  /** True if a check has ended and no `error` is known. A call of the store then does not wait. */
-  readonly isOpen: boolean
-  /**
-   * Waits for the running check.
-   * @throws SignInUnavailableError while there is an `error`
-   */
-  pass(): Promise<void>
-  /**
-   * Throws a SignInUnavailableError while there is an `error`, like `pass`, but does not wait. Inside a host's transaction, waiting could
-   * take forever, because the check may need the connection of that transaction.
-   */
-  refuseIfBroken(): void
-  /** Runs a new check and returns its findings. The result does not change whether `pass` accepts calls. */
-  look(): Promise<readonly TableFinding[]>
-  /**
-   * Waits for the check. While there is an `error`, each call runs a new check.
-   * @throws ConfigurationError with a list of every `error`
-   */
-  ready(): Promise<void>
-}
 
 interface Options {
   readonly check: () => Promise<TableFinding[]>

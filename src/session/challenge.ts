@@ -6,7 +6,7 @@ import { hashOpaqueToken } from '../opaque-token'
 import type { UserRecord } from '../store/auth-store'
 import { accountDigest, isAccountDigest } from './account-digest'
 import type { Destination } from './destination'
-import type { Login } from './finish-login'
+import type { Login } from './login'
 import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
 
 /**

@@ -6,7 +6,8 @@ import { ServiceUnavailableError, UnauthorizedError } from '../errors'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/public-user'
 import { accountDigest, isAccountDigest } from './account-digest'
-import { asStored, finishLogin, type Login, type LoginChallenge, type OpenedSession, type OpenSession } from './finish-login'
+import { asStored, finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from './finish-login'
+import type { Login } from './login'
 import { needsSecondFactor } from './needs-second-factor'
 
 /**

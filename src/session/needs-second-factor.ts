@@ -1,7 +1,7 @@
 import { isSecondFactor } from '../amr'
 import type { AuthContext } from '../context'
 import type { UserRecord } from '../store/auth-store'
-import type { Login } from './finish-login'
+import type { Login } from './login'
 
 /**
  * Returns true if the account has a second factor that this login has not shown. In that case, `finishLogin` returns a challenge instead of

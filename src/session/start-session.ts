@@ -4,9 +4,9 @@ import { readAddress } from '../client-key'
 import type { AuthContext } from '../context'
 import { hashOpaqueToken } from '../opaque-token'
 import type { SessionKind, SessionRecord, SessionStore, UserRecord } from '../store/auth-store'
-import type { Login } from './finish-login'
 import { after, earlier } from './instants'
 import { insertWithinLimit } from './limit-sessions'
+import type { Login } from './login'
 import { makeSessionToken } from './session-token'
 
 /**

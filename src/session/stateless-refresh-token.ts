@@ -5,7 +5,7 @@ import { InvalidTokenError } from '../errors'
 import { isUnderAny } from '../keys'
 import type { UserRecord } from '../store/auth-store'
 import { authTimeOf, instantOfAuthTime } from './access-token'
-import type { Login } from './finish-login'
+import type { Login } from './login'
 import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
 
 export interface IssuedRefreshToken {

@@ -6,7 +6,7 @@ import { finishOrPostpone } from '../session/claims-of-login'
 import type { OpenedSession, OpenSession } from '../session/finish-login'
 import { newUser } from '../store/new-user'
 import { identitiesOf, identityRecord } from './identities'
-import type { SocialLogin } from './log-in-with-identity'
+import type { SocialLogin } from './log-in-linked'
 
 /** Creates an active account with the provider's address and name, and without a usable password. */
 export async function createAccount<Session extends OpenedSession>(

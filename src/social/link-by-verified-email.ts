@@ -10,12 +10,13 @@ import { mailNotice } from '../mailbox/send-mail'
 import type { OAuthUser } from '../providers/provider-client'
 import { finishOrPostpone, withClaims } from '../session/claims-of-login'
 import type { Destination } from '../session/destination'
-import type { Login, OpenedSession, OpenSession } from '../session/finish-login'
+import type { OpenedSession, OpenSession } from '../session/finish-login'
+import type { Login } from '../session/login'
 import { usableAt } from '../step-up/young-credential'
 import type { UserRecord } from '../store/auth-store'
 import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 import { identitiesOf, identityRecord } from './identities'
-import type { SocialLogin } from './log-in-with-identity'
+import type { SocialLogin } from './log-in-linked'
 
 /**
  * Links an identity with a verified address to the account of that address. If the account never verified its address, an attacker may have

@@ -1,12 +1,22 @@
 import { type AuthContext, unitOfWork } from '../context'
+import type { TakenOver } from '../first-proof/take-over'
 import type { OAuthUser } from '../providers/provider-client'
-import { withClaims } from '../session/claims-of-login'
+import { type PostponedLogin, withClaims } from '../session/claims-of-login'
 import type { Destination } from '../session/destination'
-import { finishLogin, type OpenedSession, type OpenSession } from '../session/finish-login'
+import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../session/finish-login'
 import { identityUsableAt } from '../step-up/young-credential'
 import type { UserRecord } from '../store/auth-store'
 import { identitiesOf } from './identities'
-import type { SocialLogin } from './log-in-with-identity'
+
+/** The result of a social login, and what else happened. `logInWithIdentity` emits the events after the commit. */
+export interface SocialLogin<Session extends OpenedSession> {
+  result: Session | LoginChallenge | PostponedLogin
+  did: 'logged_in' | 'linked' | 'created'
+  /** What the login removed from an account with an unverified address (`takeOver`). */
+  takenOver?: { user: UserRecord; what: TakenOver }
+  /** True: the account waited for its activation until this login. */
+  isActivated?: boolean
+}
 
 /**
  * Logs in by a linked identity. Returns null if someone removed the link, or deactivated the account, after `seen` was read.

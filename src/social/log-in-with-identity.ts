@@ -3,13 +3,13 @@ import type { AuthContext } from '../context'
 import { ServiceUnavailableError, UnauthorizedError } from '../errors'
 import { mayActivate } from '../first-proof/activate-by-proof'
 import type { Evidence } from '../first-proof/evidence'
-import { announceTakeOver, type TakenOver } from '../first-proof/take-over'
+import { announceTakeOver } from '../first-proof/take-over'
 import type { Locale } from '../http/locale'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser } from '../providers/provider-client'
 import { type LoginAttempt, newLoginAttempt } from '../session/announce-failed-login'
 import { announceLogin } from '../session/announce-login'
-import { openPostponed, type PostponedLogin } from '../session/claims-of-login'
+import { openPostponed } from '../session/claims-of-login'
 import type { Destination } from '../session/destination'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
 import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
@@ -18,17 +18,7 @@ import { createAccount } from './create-account'
 import { decideIdentity } from './decide-identity'
 import { identitiesOf } from './identities'
 import { linkByVerifiedEmail } from './link-by-verified-email'
-import { logInLinked } from './log-in-linked'
-
-/** The result of a social login, and what else happened. `logInWithIdentity` emits the events after the commit. */
-export interface SocialLogin<Session extends OpenedSession> {
-  result: Session | LoginChallenge | PostponedLogin
-  did: 'logged_in' | 'linked' | 'created'
-  /** What the login removed from an account with an unverified address (`takeOver`). */
-  takenOver?: { user: UserRecord; what: TakenOver }
-  /** True: the account waited for its activation until this login. */
-  isActivated?: boolean
-}
+import { logInLinked, type SocialLogin } from './log-in-linked'
 
 export interface IdentityLoginOptions {
   /** The language of mails. Default: `defaultLocale`. */

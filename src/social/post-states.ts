@@ -4,7 +4,6 @@ import { cookieNames } from '../http/cookies'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
 import { sameText } from '../same-text'
 import { clearProofCookie, placeOf, readProofCookie, setProofCookie } from '../session/proof-cookies'
-import type { Attempt } from './state-cookie'
 
 const cookieName = 'oauth_state_post'
 
@@ -19,7 +18,11 @@ export function answersByForm(client: Provider | undefined): boolean {
  * Stores the states of the attempts whose response comes by POST, in a separate cookie. A browser sends this cookie with another site's
  * form (`SameSite=None`). The cookie contains only the states. The attempts themselves stay in the Lax cookie, for the later GET.
  */
-export function writePostStates(ctx: AuthContext, res: Response, attempts: readonly Attempt[]): void {
+export function writePostStates(
+  ctx: AuthContext,
+  res: Response,
+  attempts: readonly { readonly provider: string; readonly random: string; readonly expiresAt: number }[],
+): void {
   const states = attempts
     .filter(({ provider }) => answersByForm(ctx.providers.get(provider)))
     .map(({ provider, random, expiresAt }): PostState => [provider, random, expiresAt])

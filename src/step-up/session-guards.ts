@@ -9,7 +9,8 @@ import {
   UnauthorizedError,
 } from '../errors'
 import { findRequestAuth, rememberAuth } from '../guards/current-auth'
-import { type BaseGuards, type GuardContext, type Guards, guarding } from '../guards/guards'
+import type { GuardContext } from '../guards/guard-context'
+import { type BaseGuards, type Guards, guarding } from '../guards/guards'
 import { refuseRequest } from '../http/forgotten-call'
 import { isAlive } from '../session/find-session'
 import { isSuperseded } from '../session/superseded-token'

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { DuplicateRecordError, type EmailLoginRecord } from '../store/auth-store'
+import type { Cases } from './cases'
 import {
   AT,
   deleteLongAgo,
@@ -13,7 +14,6 @@ import {
   STRANGE_IDS,
   withEmailLogin,
 } from './records'
-import type { Cases } from './store-contract'
 
 export const EMAIL_LOGIN_CASES: Cases = [
   [

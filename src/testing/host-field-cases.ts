@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
+import type { Cases } from './cases'
 import { later, newIdentity, newSession, newUser } from './records'
-import type { Cases } from './store-contract'
 
 /**
  * Returns the cases for the host's own fields. The parameters are the names of two text fields of the host. In a row without values, both

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { DuplicateRecordError } from '../store/auth-store'
+import type { Cases } from './cases'
 import {
   AT,
   EMPTY_IDENTITY,
@@ -14,7 +15,6 @@ import {
   withIdentity,
   withUser,
 } from './records'
-import type { Cases } from './store-contract'
 
 export const IDENTITY_CASES: Cases = [
   [

@@ -3,7 +3,7 @@ import { type AuthContext, unitOfWork } from '../context'
 import { type AuthRouter, testedContext } from '../create-auth-router'
 import { ConfigurationError } from '../errors'
 import { claimsToGoOn } from '../session/claims-of-login'
-import type { Login } from '../session/finish-login'
+import type { Login } from '../session/login'
 import { openServerSession, openTokens } from '../session/open-session'
 import type { UserRecord } from '../store/auth-store'
 

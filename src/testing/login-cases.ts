@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
+import type { Cases } from './cases'
 import { EMPTY_USER, FULL_USER, later, NOBODY, STRANGE_IDS, withUser } from './records'
-import type { Cases } from './store-contract'
 
 export const LOGIN_CASES: Cases = [
   [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { DuplicateRecordError } from '../store/auth-store'
+import type { Cases } from './cases'
 import {
   AT,
   EMPTY_USER,
@@ -14,7 +15,6 @@ import {
   withPasskey,
   withUser,
 } from './records'
-import type { Cases } from './store-contract'
 
 const spent = (userId: string) => newUserToken(userId, { purpose: 'PASSKEY_CHALLENGE', usedAt: AT })
 

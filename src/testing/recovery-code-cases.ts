@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
+import type { Cases } from './cases'
 import { AT, freshHash, NOBODY, STRANGE_IDS, withUser } from './records'
-import type { Cases } from './store-contract'
 
 export const RECOVERY_CODE_CASES: Cases = [
   [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DuplicateRecordError, type SessionRecord } from '../store/auth-store'
+import type { Cases } from './cases'
 import { AT, EMPTY_SESSION, FULL_SESSION, freshHash, later, rotationOf, withSession, withUser } from './records'
-import type { Cases } from './store-contract'
 
 export const ROTATION_CASES: Cases = [
   [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type CompleteStore, DuplicateRecordError, type SessionChoice, type SessionRecord } from '../store/auth-store'
+import type { Cases } from './cases'
 import {
   AT,
   deleteLongAgo,
@@ -17,7 +18,6 @@ import {
   withSession,
   withUser,
 } from './records'
-import type { Cases } from './store-contract'
 
 export const SESSION_CASES: Cases = [
   [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { AuthStore, CompleteStore } from '../store/auth-store'
+import type { Cases } from './cases'
 import { EMAIL_LOGIN_CASES } from './email-login-cases'
 import { hostFieldCases } from './host-field-cases'
 import { IDENTITY_CASES } from './identity-cases'
@@ -56,9 +57,6 @@ export function storeContract({ makeStore, without = [], hostFields }: StoreCont
 function casesOf(cases: Cases, makeStore: () => Promise<AuthStore>, table: OptionalTable | null): StoreCase[] {
   return cases.map(([name, check]) => ({ name, run: async () => check(withTable(await makeStore(), table)) }))
 }
-
-/** The name and the check of a case. A case may use the tables that every store has, and the optional table of its section. */
-export type Cases = readonly (readonly [name: string, check: (store: CompleteStore) => Promise<void>])[]
 
 const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
   { table: null, cases: USER_CASES },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type AuthStore, DuplicateRecordError } from '../store/auth-store'
+import type { Cases } from './cases'
 import { freshHash, later, newIdentity, newSession, newUser, newUserToken, rotationOf, withUser, withUserToken } from './records'
-import type { Cases } from './store-contract'
 
 export const UNIT_CASES: Cases = [
   [

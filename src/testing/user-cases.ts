@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { DuplicateRecordError } from '../store/auth-store'
+import type { Cases } from './cases'
 import {
   AT,
   deleteLongAgo,
@@ -16,7 +17,6 @@ import {
   withUser,
   withUserToken,
 } from './records'
-import type { Cases } from './store-contract'
 
 export const USER_CASES: Cases = [
   [

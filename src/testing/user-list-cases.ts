@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { AuthStore, UserFilter, UserPage, UserRecord } from '../store/auth-store'
+import type { Cases } from './cases'
 import { AT, later, NOBODY, type newUser, STRANGE_IDS, withUser } from './records'
-import type { Cases } from './store-contract'
 
 /** A filter, and the first letters of the users that the filter matches. */
 type Row = readonly [filter: UserFilter, names: string]

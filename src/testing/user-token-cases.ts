@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DuplicateRecordError, type UserTokenRecord } from '../store/auth-store'
+import type { Cases } from './cases'
 import { AT, deleteLongAgo, freshHash, LONG_AGO, later, newUserToken, withUser, withUserToken } from './records'
-import type { Cases } from './store-contract'
 
 export const USER_TOKEN_CASES: Cases = [
   [

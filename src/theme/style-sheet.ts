@@ -1,4 +1,12 @@
-import type { Accents } from './theme'
+import type { HexColour } from './contrast'
+
+/** The accent colour and the colour of text on the accent colour, in both themes. */
+export interface Accents {
+  readonly light: HexColour
+  readonly onLight: HexColour
+  readonly dark: HexColour
+  readonly onDark: HexColour
+}
 
 /** Returns the built-in style sheet, followed by the host's rules. */
 export function styleSheet({ light, onLight, dark, onDark }: Accents, own: string): string {

@@ -1,7 +1,7 @@
 import { type Asset, assetOf } from './asset'
-import { contrastOf, enoughContrast, type HexColour, readableOn, readColour, textOn } from './contrast'
+import { contrastOf, enoughContrast, readableOn, readColour, textOn } from './contrast'
 import { pageScript } from './page-script'
-import { styleSheet } from './style-sheet'
+import { type Accents, styleSheet } from './style-sheet'
 
 /** The look of the pages. Use these options so that the pages match your product. */
 export interface ThemeOptions {
@@ -65,14 +65,6 @@ export function createTheme(prefix: string, defaultName: string, options?: Theme
     style: assetOf(prefix, 'css', 'text/css; charset=utf-8', styleSheet(accentsOf(options?.accent), css)),
     script: assetOf(prefix, 'js', 'text/javascript; charset=utf-8', pageScript),
   })
-}
-
-/** The accent colour and the colour of text on the accent colour, in both themes. */
-export interface Accents {
-  readonly light: HexColour
-  readonly onLight: HexColour
-  readonly dark: HexColour
-  readonly onDark: HexColour
 }
 
 function accentsOf(accent: ThemeOptions['accent'] = defaultAccent): Accents {

@@ -132,3 +132,24 @@ function refusal(option: string): string {
 function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 1
 }
+
+/** The rate limits. `false`: no limit. */
+export interface Budgets {
+  /** Requests of a client to a route. */
+  readonly routes: Budget | false
+  readonly login: SubjectBudgets
+  readonly signup: Budget | false
+  /** Requests for links. Each purpose has its own limit. */
+  readonly links: SubjectBudgets
+  /** Mails to an address. */
+  readonly mail: MailBudgets
+  readonly device: DeviceBudgets
+  /** Wrong codes of an account, over all routes that take a code. */
+  readonly mfa: Budget | false
+  /** Wrong passwords of a logged-in person, per session. Calls without a session share one limit per account. */
+  readonly password: Budget
+  /** Wrong passwords of a logged-in person, over all sessions of the account. */
+  readonly passwordOfAccount: Budget
+  /** Changes of an account that the link in a notice can undo. */
+  readonly changes: Budget
+}
