@@ -21,7 +21,6 @@ import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../fact
 import { type EvidenceBody, evidenceOf, passwordField, passwordRefusals } from '../first-proof/evidence'
 import { evidenceOfForm, oldPassword } from '../first-proof/evidence-of-form'
 import { getAuth } from '../guards/current-auth'
-import type { Guards } from '../guards/guards'
 import { hostGuard } from '../guards/host-guard'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
@@ -37,6 +36,7 @@ import { answerLinkRequest, linkRequestAnswer } from '../mailbox/answer-link-req
 import { type FormNeeds, linkPage } from '../pages/link-page'
 import { clearEndedCookies } from '../session/ended-cookies'
 import { perDelivery } from '../session/per-delivery'
+import type { RouteGuards } from '../session/route-guards'
 import { codeDevice } from '../step-up/code-device'
 import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../step-up/fresh-session'
 import { factorShown } from '../step-up/require-factor'
@@ -73,7 +73,7 @@ function tokenBody(ctx: AuthContext) {
  * Returns the routes that verify and change the address of the person who is logged in. The link alone is enough to verify an address. A
  * change can also need the account's password. Therefore only apps with local accounts have the routes for a change.
  */
-export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
+export function emailRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const { localAccountsEnabled: isLocal, backendLinks, emailVerificationUrlTemplate } = ctx.settings
   const signedIn = [guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   const isVerified = isLocal || ctx.postman !== null

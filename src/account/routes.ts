@@ -6,7 +6,6 @@ import { AccountInactiveError, MfaRequiredError, PasswordAlreadySetError, TooMan
 import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../factor/final-code'
 import { getAuth, getUser } from '../guards/current-auth'
-import type { Guards } from '../guards/guards'
 import { userBody, userSchema } from '../guards/public-user'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
@@ -18,6 +17,7 @@ import { sendEmpty, sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
 import { clearEndedCookies } from '../session/ended-cookies'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import type { RouteGuards } from '../session/route-guards'
 import { codeDevice } from '../step-up/code-device'
 import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
 import { factorShown } from '../step-up/require-factor'
@@ -27,7 +27,7 @@ import { setFirstPassword } from './first-password'
 import { updateProfile } from './update-profile'
 
 /** Returns the routes for the account of the person who is logged in. */
-export function accountRoutes(ctx: AuthContext, guards: Guards): Route[] {
+export function accountRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   return [
     {
       method: 'GET',
@@ -55,7 +55,7 @@ interface ProfileBody {
   refresh_token?: string
 }
 
-function profileChange(ctx: AuthContext, guards: Guards): Route {
+function profileChange(ctx: AuthContext, guards: RouteGuards): Route {
   return withBody({
     method: 'PATCH',
     path: '/me',
@@ -81,7 +81,7 @@ interface PasswordChangeBody extends FinalFields {
   refresh_token?: string
 }
 
-function passwordChange(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
+function passwordChange(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/password-change`,
@@ -111,7 +111,7 @@ function passwordChange(ctx: AuthContext, guards: Guards, { base, delivery, befo
 }
 
 /** Returns the route for an account without a password. The route needs a fresh session, because no password can confirm the person. */
-function firstPassword(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
+function firstPassword(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/password/first`,

@@ -2,7 +2,6 @@ import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { NotFoundError } from '../errors'
 import { getSession, getUser } from '../guards/current-auth'
-import type { Guards } from '../guards/guards'
 import { type Description, done, flag, instant, shape, string, stringOrNull } from '../http/description'
 import type { Route } from '../http/routes'
 import { sameSite } from '../http/same-site'
@@ -11,13 +10,14 @@ import type { PublicSession } from '../session/find-session'
 import { listSessions, revokeSession } from '../session/list-sessions'
 import type { LogoutRules } from '../session/log-out-request'
 import { logoutOfSession } from '../session/logout-by-cookie'
+import type { RouteGuards } from '../session/route-guards'
 import { clearSessionCookie } from '../session/session-cookie'
 
 /**
  * Returns the routes of server-side sessions, for browsers. Other modules have the login routes. Returns no routes if the store has no
  * session table. A cookie is the only credential, so every route that changes data rejects requests from other sites.
  */
-export function serverSessionRoutes(ctx: AuthContext, guards: Guards, rules: LogoutRules): Route[] {
+export function serverSessionRoutes(ctx: AuthContext, guards: RouteGuards, rules: LogoutRules): Route[] {
   if (!ctx.store.sessions) return []
   const signedIn = guards.requireSession()
   const ownSite = sameSite(ctx)

@@ -3,7 +3,6 @@ import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { ConflictError, InvalidFilterValueError, NotFoundError, UnknownFilterKeyError, ValidationError } from '../errors'
 import { getAuth } from '../guards/current-auth'
-import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Answer, type Description, done, shape, string, stringOrNull } from '../http/description'
@@ -11,6 +10,7 @@ import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { text } from '../http/validate'
 import { clearEndedCookies } from '../session/ended-cookies'
+import type { RouteGuards } from '../session/route-guards'
 import { aliveSession, freshSession, freshSinceFactor, sessionOf } from '../step-up/fresh-session'
 import type { UserStore } from '../store/auth-store'
 import { activateUser } from './activate-user'
@@ -29,7 +29,7 @@ import { updateUser } from './update-user'
  * person is an administrator. With `mfaEnabled`, the session must have used the second factor. Reading needs a live session. Writing needs
  * a fresh session. Returns no routes if the users table does not store administrators.
  */
-export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
+export function adminRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   if (!ctx.store.users.fields?.has('isAdmin')) return []
   const admin = (route: string) => [
     routeBudget(ctx, route),

@@ -6,7 +6,6 @@ import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { codeRefusals, factorCode, keptRefreshToken, unauthorized } from '../factor/factor-code'
 import { codeOrPasskey, type FinalFields, factorRefusals, finalBody, finalRefusals, shownFactor } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
-import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { done, shape, string } from '../http/description'
@@ -19,6 +18,7 @@ import { loginAnswer, readRefreshCookie } from '../session/delivery'
 import { clearEndedCookies } from '../session/ended-cookies'
 import { isLiveToken } from '../session/keep-session'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import type { RouteGuards } from '../session/route-guards'
 import { sendKept } from '../session/send-kept'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { codeDevice } from '../step-up/code-device'
@@ -38,7 +38,7 @@ interface ConfirmedBody extends FinalFields {
 }
 
 /** Routes that add, replace and remove a second factor. */
-export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
+export function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const before = [routeBudget(ctx, 'mfa'), guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   return [
     ...perDelivery(ctx, (line) => [confirmRoute(ctx, guards, line)]),
@@ -123,7 +123,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
  * Returns the route that confirms a new factor with its first code. The route revokes every other session. If the request shows the current
  * refresh token, the session of the request gets a new refresh token.
  */
-function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
+function confirmRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/mfa/confirm`,

@@ -6,7 +6,6 @@ import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { keptRefreshToken, unauthorized } from '../factor/factor-code'
 import { codeOrPasskey, type FinalFields, factorRefusals, shownFactor } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
-import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { describeStep, done } from '../http/description'
@@ -17,6 +16,7 @@ import { sendEmpty } from '../http/send'
 import { passwordText } from '../http/validate'
 import { clearEndedCookies } from '../session/ended-cookies'
 import type { DeliveryLine } from '../session/per-delivery'
+import type { RouteGuards } from '../session/route-guards'
 import { codeDevice } from '../step-up/code-device'
 import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../step-up/fresh-session'
 import { hasYoungFactor, refuseYoungFactor } from '../step-up/young-credential'
@@ -29,7 +29,7 @@ interface PasswordBody extends FinalFields {
 }
 
 /** Returns the route that changes the password with a code or a passkey. */
-export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
+export function passwordChangeRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/password-change/mfa`,

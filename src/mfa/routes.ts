@@ -1,14 +1,14 @@
 import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
-import type { Guards } from '../guards/guards'
 import type { Route } from '../http/routes'
 import { perDelivery } from '../session/per-delivery'
+import type { RouteGuards } from '../session/route-guards'
 import { enrolmentRoutes } from './enrolment-routes'
 import { passwordChangeRoute } from './password-change-route'
 import { sessionVerifyRoutes, verifyRoutes } from './verify-routes'
 
 /** Routes of the second factor. With `mfaEnabled` off, only the password change by code remains. */
-export function mfaRoutes(ctx: AuthContext, guards: Guards): Route[] {
+export function mfaRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const passwordChange = hasPasswords(ctx.settings) ? perDelivery(ctx, (line) => [passwordChangeRoute(ctx, guards, line)]) : []
   if (!ctx.settings.mfaEnabled) return passwordChange
   return [

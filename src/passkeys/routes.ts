@@ -14,7 +14,6 @@ import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { keptRefreshToken } from '../factor/factor-code'
 import { acceptFinal, type FinalFields, finalBody, finalRefusals, passkeyFields } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
-import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { done } from '../http/description'
@@ -25,6 +24,7 @@ import { sendEmpty, sendJson } from '../http/send'
 import { text } from '../http/validate'
 import { clearEndedCookies } from '../session/ended-cookies'
 import { perDelivery } from '../session/per-delivery'
+import type { RouteGuards } from '../session/route-guards'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { codeDevice } from '../step-up/code-device'
 import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
@@ -38,7 +38,7 @@ import { passkeyRegistrationOptions, registerPasskey } from './register'
 import { passkeyStepRoute } from './step-route'
 
 /** Returns the routes of passkeys: for logins, and for a person's own passkeys. Returns no routes if passkeys are off. */
-export function passkeyRoutes(ctx: AuthContext, guards: Guards): Route[] {
+export function passkeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   if (!ctx.webauthn) return []
   return [
     ...perDelivery(ctx, (line) => passkeyLoginRoutes(ctx, line)),
@@ -60,7 +60,7 @@ interface RegistrationBody {
   refresh_token?: string
 }
 
-function registrationRoutes(ctx: AuthContext, guards: Guards): Route[] {
+function registrationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const before = [routeBudget(ctx, 'passkey_register'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
   return [
     withBody({
@@ -109,7 +109,7 @@ function registrationRoutes(ctx: AuthContext, guards: Guards): Route[] {
   ]
 }
 
-function ownPasskeyRoutes(ctx: AuthContext, guards: Guards): Route[] {
+function ownPasskeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const signedIn = [routeBudget(ctx, 'passkeys'), guards.requireAuth()]
   const changing = [...signedIn, sameSiteWhenByCookie(ctx)]
   return [

@@ -22,7 +22,6 @@ import { factorCode } from '../factor/factor-code'
 import { optionalPasskey, type PasskeyFields, shownPasskey } from '../factor/final-code'
 import { readCredential } from '../guards/credentials'
 import { findAuth } from '../guards/current-auth'
-import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Answer, describeStep, descriptionOf, flag, instant, shape, string } from '../http/description'
@@ -36,6 +35,7 @@ import { optionsBody, requestOptionsSchema } from '../passkeys/options'
 import { passkeyReauthenticationOptions } from '../passkeys/step-options'
 import { loginSchema, readRefreshCookie } from '../session/delivery'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import type { RouteGuards } from '../session/route-guards'
 import { sendKept } from '../session/send-kept'
 import { readSessionCookie } from '../session/session-cookie'
 import { ticketOwner } from '../social/bound-attempt'
@@ -70,7 +70,7 @@ function answer({ settings }: AuthContext): Answer {
 }
 
 /** Returns the routes on which a logged-in person confirms the session. */
-export function reauthenticationRoutes(ctx: AuthContext, guards: Guards): Route[] {
+export function reauthenticationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   return perDelivery(ctx, (line) => [
     reauthenticationRoute(ctx, guards, line),
     ...(ctx.settings.passkeysEnabled ? [passkeyOptionsRoute(ctx, guards, line)] : []),
@@ -78,7 +78,7 @@ export function reauthenticationRoutes(ctx: AuthContext, guards: Guards): Route[
   ])
 }
 
-function reauthenticationRoute(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
+function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/reauthenticate`,
@@ -132,7 +132,7 @@ const mailed: Answer = {
 
 const emailName = 'reauthenticate_email'
 
-function emailRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
+function emailRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/reauthenticate/email`,
@@ -155,7 +155,7 @@ function emailRoute(ctx: AuthContext, guards: Guards, { base, before }: Delivery
   })
 }
 
-function passkeyOptionsRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
+function passkeyOptionsRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/reauthenticate/passkey/options`,
@@ -181,7 +181,7 @@ function passkeyOptionsRoute(ctx: AuthContext, guards: Guards, { base, before }:
   })
 }
 
-function alive(ctx: AuthContext, guards: Guards): RequestHandler[] {
+function alive(ctx: AuthContext, guards: RouteGuards): RequestHandler[] {
   return [signedIn(ctx, guards), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 
@@ -189,7 +189,7 @@ function alive(ctx: AuthContext, guards: Guards): RequestHandler[] {
  * Returns a guard that accepts an access token. Without a token, the guard accepts the cookie of a server-side session. Requests of other
  * sites may not use that cookie.
  */
-function signedIn(ctx: AuthContext, guards: Guards): RequestHandler {
+function signedIn(ctx: AuthContext, guards: RouteGuards): RequestHandler {
   const byToken = guards.requireAuth()
   if (!ctx.store.sessions) return byToken
   const [bySession, ownSite] = [guards.requireSession(), sameSite(ctx)]

@@ -3,7 +3,6 @@ import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { cookieOf, setRenewedCookie } from '../device/keep-browser'
 import { NotFoundError, TooManyRequestsError } from '../errors'
-import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Answer, done, flag, instant, shape, string, stringOrNull } from '../http/description'
@@ -15,18 +14,19 @@ import { clearEndedCookies } from '../session/ended-cookies'
 import type { PublicSession } from '../session/find-session'
 import { listSessions, revokeSession } from '../session/list-sessions'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import type { RouteGuards } from '../session/route-guards'
 import { aliveSession, sessionOf } from '../step-up/fresh-session'
 import type { SessionRecord } from '../store/auth-store'
 import { revokeOtherSessions } from './revoke-other-sessions'
 
 /** Returns the routes for a person's list of sessions, for every `tokenDelivery`. Returns no routes if the store keeps no sessions. */
-export function sessionListRoutes(ctx: AuthContext, guards: Guards): Route[] {
+export function sessionListRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   if (!ctx.store.sessions) return []
   // `endOthers` comes before `endOne`, because `/sessions/:id` also matches `/sessions/revoke-others` and would answer 405.
   return [list(ctx, guards), ...perDelivery(ctx, (line) => [endOthers(ctx, guards, line)]), endOne(ctx, guards)]
 }
 
-function list(ctx: AuthContext, guards: Guards): Route {
+function list(ctx: AuthContext, guards: RouteGuards): Route {
   return {
     method: 'GET',
     path: '/sessions',
@@ -49,7 +49,7 @@ function list(ctx: AuthContext, guards: Guards): Route {
   }
 }
 
-function endOne(ctx: AuthContext, guards: Guards): Route {
+function endOne(ctx: AuthContext, guards: RouteGuards): Route {
   return {
     method: 'DELETE',
     path: '/sessions/:id',
@@ -63,7 +63,7 @@ function endOne(ctx: AuthContext, guards: Guards): Route {
   }
 }
 
-function endOthers(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
+function endOthers(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/sessions/revoke-others`,
@@ -80,7 +80,7 @@ function endOthers(ctx: AuthContext, guards: Guards, { base, delivery, before }:
   })
 }
 
-function changing(ctx: AuthContext, guards: Guards) {
+function changing(ctx: AuthContext, guards: RouteGuards) {
   return [routeBudget(ctx, 'sessions'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 

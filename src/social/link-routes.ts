@@ -12,7 +12,6 @@ import {
 import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
-import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Description, shape, string } from '../http/description'
@@ -25,6 +24,7 @@ import type { OAuthTokens, OAuthUser } from '../providers/provider-client'
 import { isAccountDigest } from '../session/account-digest'
 import { isApp, successTarget } from '../session/destination'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import type { RouteGuards } from '../session/route-guards'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { codeDevice } from '../step-up/code-device'
 import { aliveSession, freshSession, holdSession, sessionOf } from '../step-up/fresh-session'
@@ -64,7 +64,7 @@ const describesLink: Description = {
   refuses: [UnauthorizedError, AccountInactiveError, ...linkRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
 }
 
-export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow): Route[] {
+export function linkRoutes(ctx: AuthContext, guards: RouteGuards, flow: RedirectFlow): Route[] {
   return [
     withBody({
       method: 'POST',
@@ -166,7 +166,7 @@ interface RedeemBody {
  * Links the identity of a ticket. The callback sends a ticket if its browser was not signed in to the session that began the link, or if an
  * app began the link.
  */
-function redeemRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
+function redeemRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/oauth/link/redeem`,

@@ -11,7 +11,6 @@ import {
   ReauthenticationRequiredError,
   UnauthorizedError,
 } from '../errors'
-import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { shape, string } from '../http/description'
@@ -25,6 +24,7 @@ import { claimsToGoOn } from '../session/claims-of-login'
 import { readRefreshCookie } from '../session/delivery'
 import { isApp, successTarget } from '../session/destination'
 import { addMethods, keepServerSession, keepStateless, keepTokens } from '../session/keep-session'
+import type { RouteGuards } from '../session/route-guards'
 import { type ContinuedSession, sendKept, setKeptCookies } from '../session/send-kept'
 import { aliveSession, reauthenticationRequired, requestSessionOf, requireNewToken } from '../step-up/fresh-session'
 import { needsFactor } from '../step-up/methods'
@@ -42,7 +42,7 @@ import { sendTicket } from './send-ticket'
 import type { BoundAttempt } from './state-cookie'
 
 /** Returns the route where a signed-in person confirms the session by signing in again at a provider. */
-export function reauthenticationRoute(ctx: AuthContext, guards: Guards, flow: RedirectFlow): Route {
+export function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, flow: RedirectFlow): Route {
   return withBody({
     method: 'POST',
     path: '/oauth/:provider/reauthenticate',

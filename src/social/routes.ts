@@ -19,7 +19,6 @@ import { codeBeforeFreshness } from '../factor/code-before-freshness'
 import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../factor/final-code'
 import { evidenceOf } from '../first-proof/evidence'
 import { getAuth } from '../guards/current-auth'
-import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { done } from '../http/description'
@@ -37,6 +36,7 @@ import { isPassportProvider } from '../providers/passport-provider'
 import { type LoginAttempt, newLoginAttempt } from '../session/announce-failed-login'
 import { isApp, successTarget } from '../session/destination'
 import { clearEndedCookies } from '../session/ended-cookies'
+import type { RouteGuards } from '../session/route-guards'
 import { loginByScript, otherHost } from '../setup-notices/login-notices'
 import { codeDevice } from '../step-up/code-device'
 import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
@@ -66,7 +66,7 @@ import { sendToApp } from './send-to-app'
 import { tellingFailures } from './telling-failures'
 import { tokenRoutes } from './token-routes'
 
-export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
+export function socialRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const flow = createRedirectFlow(ctx)
   const share = createClientShare()
   return [
@@ -133,7 +133,7 @@ function callbackRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare)
   }
 }
 
-function identitiesRoute(ctx: AuthContext, guards: Guards): Route {
+function identitiesRoute(ctx: AuthContext, guards: RouteGuards): Route {
   return {
     method: 'GET',
     path: '/oauth/accounts',
@@ -150,7 +150,7 @@ function identitiesRoute(ctx: AuthContext, guards: Guards): Route {
   }
 }
 
-function unlinkRoute(ctx: AuthContext, guards: Guards): Route {
+function unlinkRoute(ctx: AuthContext, guards: RouteGuards): Route {
   return withBody({
     method: 'POST',
     path: '/oauth/accounts/unlink',
