@@ -45,7 +45,7 @@ const bundled = ['csv-parse', 'csv-stringify']
 
 /** The command is a file of its own: the library does not load it, nor it the library. */
 async function bundleCommand(): Promise<void> {
-  await bundle(join(root, 'src/command/main.ts'), {
+  await bundle(join(root, 'src/cli/main.ts'), {
     file: join(root, 'dist/cli.js'),
     codeSplitting: false,
     banner: '#!/usr/bin/env node',

@@ -1,47 +1,19 @@
-export type { ProfileUpdate } from './account/update-profile'
+export type { LinkToken } from './accounts/email-links/email-link'
+export { ACTIVATION_WITHHELD } from './accounts/email-links/refuses-email-link'
+export type { ProfileUpdate } from './accounts/update-profile'
 export type { AdminUser } from './admin/admin-user'
 export type { UserList, UserListQuery } from './admin/list-users'
 export type { ActingAdmin } from './admin/lock-target'
 export type { MfaReset } from './admin/reset-mfa'
 export type { UserUpdate } from './admin/update-user'
-export type { AuthMethod } from './amr'
-export type {
-  BoundEmailLoginRequest,
-  BoundLogin,
-  BoundService,
-  BoundSession,
-  BoundSignup,
-  FactorProof,
-  FinalProof,
-  PasskeyProof,
-  RequestedLink,
-} from './bound-service/bound-service'
-export type { AccessTokenClaimsHook } from './claims/ask-for-claims'
-export type { ClaimsOf, HostClaims, Json } from './claims/host-claims'
-export { settingsFromEnv } from './config/env'
-export type { Environment } from './config/environment'
-export type { EnvSettings, EnvText, JwtKey, RouterSettings, Settings, SettingsInput } from './config/every-setting'
-export type { GuardSettingsInput } from './config/guard-settings'
-export { type AuthRouter, createAuthRouter } from './create-auth-router'
-export { createGuards, type GuardsOptions } from './create-guards'
-export type { DoctorFinding, DoctorOptions, DoctorReport, FindingLevel } from './doctor/check'
-export * as errors from './errors'
-export { ConfigurationError, NotImplementedError } from './errors'
-export type { AuthEventName, AuthEventPayloads, AuthEvents } from './events'
-export { type CsrfGuardOptions, csrfGuard } from './guards/csrf/csrf-guard'
-export { type CsrfTokenOptions, csrfToken } from './guards/csrf/csrf-token'
-export type { SessionReader } from './guards/csrf/token-signer'
-export { findAuth, getAuth, getSession, getUser } from './guards/current-auth'
-export type { Guards } from './guards/guards'
-export { type IdempotencyOptions, idempotency } from './guards/idempotency/idempotency'
-export type { ResponseCache } from './guards/idempotency/response-cache'
-export { type InternalTokenOptions, requireInternalToken } from './guards/internal-token'
-export { type RateLimitOptions, rateLimit } from './guards/rate-limit'
-export { errorHandler } from './http/error-handler'
-export type { GuardedAction, GuardRequest } from './http/guard-request'
-export type { SignupSchema, StandardResult, StandardSchema } from './http/host-schema'
-export { Html, html } from './http/html'
-export type { Locale } from './http/locale'
+export type { AuthMethod } from './core/amr'
+export { settingsFromEnv } from './core/config/env'
+export type { Environment } from './core/config/environment'
+export type { EnvSettings, EnvText, JwtKey, RouterSettings, Settings, SettingsInput } from './core/config/every-setting'
+export type { GuardSettingsInput } from './core/config/guard-settings'
+export * as errors from './core/errors'
+export { ConfigurationError, NotImplementedError } from './core/errors'
+export type { AuthEventName, AuthEventPayloads, AuthEvents } from './core/events'
 export {
   type CallPurpose,
   createHttpClient,
@@ -49,16 +21,10 @@ export {
   type HttpClientOptions,
   type HttpRequest,
   type HttpResponse,
-} from './http-client'
-export type { Logger } from './logger'
-export { type SmtpMailerOptions, smtpMailer } from './mail/smtp-mailer'
-export type { LinkToken } from './mailbox/email-link'
-export { ACTIVATION_WITHHELD } from './mailbox/refuses-email-link'
-export type { AuthMail, Mailer, MailRefusal, MailTemplates, MailText, MailTopic, TemplateMail } from './mailer'
-export type { OAuthCodeExchange } from './oauth-code/exchange-code'
-export { type AuditLog, type AuditLogOptions, auditLog } from './observers/audit-log'
-export { type EventMetrics, type MetricsRegistry, metrics } from './observers/metrics'
-export type { AuthRouterOptions, ProviderTokensHook, SignupInput, SignupOptions, SignupUnit, TakeOverHook } from './options'
+} from './core/http-client'
+export type { Logger } from './core/logger'
+export type { AuthMail, Mailer, MailRefusal, MailTemplates, MailText, MailTopic, TemplateMail } from './core/mailer'
+export { type Sealer, sealer } from './core/sealer'
 export type {
   AreaPageInput,
   AreaPageName,
@@ -68,9 +34,29 @@ export type {
   PageInput,
   PageName,
   PageTemplates,
-} from './page-templates'
+} from './core/templates'
+export { type Languages, type TextKey, texts } from './core/texts/texts'
+export type { PageSources, ThemeOptions } from './core/theme/theme'
+export { type CsrfGuardOptions, csrfGuard } from './guards/csrf/csrf-guard'
+export { type CsrfTokenOptions, csrfToken } from './guards/csrf/csrf-token'
+export type { SessionReader } from './guards/csrf/token-signer'
+export type { Guards } from './guards/guards'
+export { type IdempotencyOptions, idempotency } from './guards/idempotency/idempotency'
+export type { ResponseCache } from './guards/idempotency/response-cache'
+export { type InternalTokenOptions, requireInternalToken } from './guards/internal-token'
+export { type RateLimitOptions, rateLimit } from './guards/rate-limit'
+export { errorHandler } from './http/error-handler'
+export type { GuardedAction, GuardRequest } from './http/guard-request'
+export type { SignupSchema, StandardResult, StandardSchema } from './http/host-schema'
+export { Html, html } from './http/html/html'
+export type { Locale } from './http/locale'
+export { type SmtpMailerOptions, smtpMailer } from './mail/smtp-mailer'
+export { type AuditLog, type AuditLogOptions, auditLog } from './observers/audit-log'
+export { type EventMetrics, type MetricsRegistry, metrics } from './observers/metrics'
+export type { AuthRouterOptions, ProviderTokensHook, SignupInput, SignupOptions, SignupUnit, TakeOverHook } from './options'
 export type { PasskeyOptions } from './passkeys/options'
 export type { PublicPasskey } from './passkeys/public-passkey'
+export type { CredentialDescriptor, PasskeyCreationOptions, PasskeyRequestOptions } from './passkeys/webauthn/ceremonies'
 export { aspNetIdentityReader } from './passwords/asp-net-reader'
 export { type BcryptOptions, bcryptHasher } from './passwords/bcrypt-hasher'
 export { bcryptReader } from './passwords/bcrypt-reader'
@@ -107,16 +93,38 @@ export {
 export { GitLabClient, type GitLabClientOptions, LinkedInClient, SlackClient, TwitchClient } from './providers/presets'
 export type { CodeExchange, OAuthTokens, ProviderClient, TokenProof } from './providers/provider-client'
 export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './providers/token-verifier'
-export { type CheckTablesOptions, checkTables } from './readiness/check-tables'
-export type { Reauthenticated, ServiceReauthentication } from './reauthentication/reauthenticate'
-export { type Sealer, sealer } from './sealer'
-export type { AuthService, FoundSession, ProofOfPresence, RequestedEmailLogin, ServiceLogout } from './service'
-export type { AccessTokenClaims } from './session/access-token'
-export type { PublicSession } from './session/find-session'
-export type { LoginResult } from './session/finish-login'
-export type { KeptTokens } from './session/keep-session'
-export type { LoginResultOf, OpenedServerSession, SessionLoginResult } from './session/open-session'
-export type { SessionOrigin } from './session/start-session'
+export type { Budget, CounterStore } from './rate-limits/counter-store'
+export { type KnexCountersOptions, knexCounters } from './rate-limits/knex-counters'
+export { memoryCounters } from './rate-limits/memory-counters'
+export type { MailBudgetsInput, SubjectBudgetsInput } from './rate-limits/rate-limit'
+export { type IoredisClient, type NodeRedisClient, type RedisCountersOptions, redisCounters } from './rate-limits/redis-counters'
+export { type AuthRouter, createAuthRouter } from './router/create-auth-router'
+export { createGuards, type GuardsOptions } from './router/create-guards'
+export type { DoctorFinding, DoctorOptions, DoctorReport, FindingLevel } from './router/findings/doctor/check'
+export { type CheckTablesOptions, checkTables } from './router/findings/readiness/check-tables'
+export type {
+  BoundEmailLoginRequest,
+  BoundLogin,
+  BoundService,
+  BoundSession,
+  BoundSignup,
+  FactorProof,
+  FinalProof,
+  PasskeyProof,
+  RequestedLink,
+} from './router/request-service/request-service'
+export type { AuthService, FoundSession, ProofOfPresence, RequestedEmailLogin, ServiceLogout } from './router/service'
+export type { AccessTokenClaims } from './sessions/access-token'
+export type { AccessTokenClaimsHook } from './sessions/ask-for-claims'
+export { findAuth, getAuth, getSession, getUser } from './sessions/current-auth'
+export type { PublicSession } from './sessions/find-session'
+export type { LoginResult } from './sessions/finish-login'
+export type { ClaimsOf, HostClaims, Json } from './sessions/host-claims'
+export type { LoginResultOf, OpenedServerSession, SessionLoginResult } from './sessions/open-session'
+export type { Reauthenticated, ServiceReauthentication } from './sessions/reauthentication/reauthenticate'
+export type { KeptTokens } from './sessions/reissue-tokens'
+export type { SessionOrigin } from './sessions/start-session'
+export type { OAuthCodeExchange } from './social/app-redirect/exchange-code'
 export type { IdTokenInHand } from './social/id-token-in-hand'
 export type { AccessTokenInHand, TokenInHand } from './social/token-in-hand'
 export * from './store/auth-store'
@@ -136,11 +144,3 @@ export type { ColumnMap, TableOptions } from './store/knex/table-options'
 export type { InsertedUser, OwnUserFields, UserColumnMap, UsersTableOptions } from './store/knex/users-table'
 export type { PublicUser } from './store/public-user'
 export { type PurgeOptions, purgeExpired } from './store/purge-expired'
-export { type Languages, type TextKey, texts } from './texts/texts'
-export type { PageSources, ThemeOptions } from './theme/theme'
-export type { MailBudgetsInput, SubjectBudgetsInput } from './throttle/budget'
-export type { Budget, CounterStore } from './throttle/counter-store'
-export { type KnexCountersOptions, knexCounters } from './throttle/knex-counters'
-export { memoryCounters } from './throttle/memory-counters'
-export { type IoredisClient, type NodeRedisClient, type RedisCountersOptions, redisCounters } from './throttle/redis-counters'
-export type { CredentialDescriptor, PasskeyCreationOptions, PasskeyRequestOptions } from './webauthn/ceremonies'

@@ -4,41 +4,14 @@ import { join, posix } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
 
-/** Rooms by floor (docs/architecture.md). A file imports its own room or a lower floor; never up, never sideways. */
-const floors: readonly (readonly string[])[] = [
-  ['texts'],
-  [
-    'errors',
-    'amr',
-    'client-key',
-    'mailer',
-    'logger',
-    'keys',
-    'in-time',
-    'opaque-token',
-    'sealing',
-    'troubleshooting',
-    'typed-code',
-    'same-text',
-    'ascii-lower-case',
-  ],
-  ['config', 'store', 'events', 'error-sentence', 'http-client', 'background', 'page-templates', 'sealer', 'setup-notices', 'theme'],
-  ['http', 'providers', 'passwords', 'throttle', 'claims', 'webauthn'],
-  ['mail', 'options', 'observers', 'readiness'],
-  ['context'],
-  ['session', 'limits', 'pages', 'profile', 'purge'],
-  ['mailbox', 'guards'],
-  ['device'],
-  ['step-up'],
-  ['undo', 'first-proof', 'factor', 'oauth-code'],
-  ['social', 'local', 'mfa', 'passkeys', 'account', 'session-list', 'admin', 'email-login', 'openapi', 'boot-checks', 'shared-realm'],
-  ['reauthentication'],
-  ['service', 'bound-service', 'drain', 'boot-warnings'],
-  ['create-context', 'create-guards', 'page-routes', 'operations', 'doctor'],
-  ['create-auth-router'],
-  ['command'],
-  ['index', 'testing'],
-]
+/** The bands, from low to high, and their folders (docs/architecture.md). A file imports from its own band or a lower one. */
+const bands: Readonly<Record<string, readonly string[]>> = {
+  base: ['core'],
+  adapters: ['http', 'store', 'passwords', 'providers', 'mail', 'rate-limits'],
+  features: ['context', 'options', 'sessions', 'accounts', 'second-factor', 'passkeys', 'social', 'admin', 'observers'],
+  faces: ['guards', 'pages', 'router'],
+  tools: ['cli', 'testing', 'client', 'index'],
+}
 
 /** Packages with a fixed address: the only files that may import them. */
 const homes: Readonly<Record<string, RegExp>> = {
@@ -48,29 +21,28 @@ const homes: Readonly<Record<string, RegExp>> = {
   '@node-rs/argon2': /^passwords\/argon2-engine\.ts$/,
   bcrypt: /^passwords\/bcrypt\.ts$/,
   '@zxcvbn-ts/language-common': /^passwords\/common-passwords\.ts$/,
-  undici: /^http-client\.ts$/,
-  jsonwebtoken: /^session\//,
+  undici: /^core\/http-client\.ts$/,
+  jsonwebtoken: /^sessions\//,
   'cookie-parser': /^http\/cookies\.ts$/,
-  '@simplewebauthn/server': /^webauthn\/package\.ts$/,
-  knex: /^store\/knex\/|^readiness\/check-tables\.ts$|^command\/init\/(read-knexfile|users-table)\.ts$/,
+  '@simplewebauthn/server': /^passkeys\/webauthn\/package\.ts$/,
+  knex: /^store\/knex\/|^router\/findings\/readiness\/check-tables\.ts$|^cli\/init\/(read-knexfile|users-table)\.ts$/,
   'prom-client': /^observers\/metrics\.ts$/,
-  speakeasy: /^factor\/totp\.ts$/,
-  // The lower rooms know no Express; among them stand the clients of providers and the store.
-  express:
-    /^(http|session|device|mailbox|pages|guards|step-up|reauthentication|first-proof|factor|social|local|mfa|passkeys|account|session-list|admin|email-login|openapi|undo|bound-service|page-routes)\/|^(service|create-auth-router)\.ts$/,
+  speakeasy: /^second-factor\/totp\.ts$/,
+  // The base, the store and the clients of providers know no Express.
+  express: /^(http|rate-limits|sessions|accounts|second-factor|passkeys|social|admin|guards|pages|router)\//,
 }
 
 /** What the build puts into the command's own file: hosts install none of it. */
 const bundled: Readonly<Record<string, RegExp>> = {
-  'csv-parse': /^command\/file-rows\.ts$/,
-  'csv-stringify/sync': /^command\/export-users\.ts$/,
+  'csv-parse': /^cli\/file-rows\.ts$/,
+  'csv-stringify/sync': /^cli\/export-users\.ts$/,
 }
 
 /** The one file that loads a module of the app's, whose name is known at run time alone. */
-const loadsOfTheApp = /^command\/load-module\.ts$/
+const loadsOfTheApp = /^cli\/load-module\.ts$/
 
 /** Where the process's environment may be read. */
-const environmentReaders = /^(command\/main|config\/(env|environment)|providers\/from-env)\.ts$/
+const environmentReaders = /^(cli\/main|core\/config\/(env|environment)|providers\/from-env)\.ts$/
 
 const src = join(import.meta.dirname, '../src')
 const packageJson = JSON.parse(readFileSync(join(src, '../package.json'), 'utf8')) as Record<string, Record<string, string>>
@@ -88,7 +60,7 @@ function violations(files: Files): string[] {
 }
 
 function placeOf(source: ts.SourceFile): string[] {
-  return floorOf(source.fileName) === -1 ? [`${source.fileName} belongs to no floor`] : []
+  return bandOf(source.fileName) === -1 ? [`${source.fileName} belongs to no band`] : []
 }
 
 function importsOf(source: ts.SourceFile): string[] {
@@ -101,8 +73,8 @@ function importsOf(source: ts.SourceFile): string[] {
 
 function relativeImport(from: string, to: string): string[] {
   if (to.startsWith('..')) return [`${from} imports ${to}, outside src`]
-  if (roomOf(from) === roomOf(to) || floorOf(to) < floorOf(from)) return []
-  return [`${from} (floor ${floorOf(from)}) imports ${to} (floor ${floorOf(to)})`]
+  if (bandOf(to) <= bandOf(from)) return []
+  return [`${from} (${nameOf(from)}) imports ${to} (${nameOf(to)})`]
 }
 
 function packageImport(from: string, name: string, typeOnly: boolean): string[] {
@@ -121,13 +93,14 @@ function knexInternals({ fileName, text }: ts.SourceFile): string[] {
   return found ? [`${fileName} uses an internal of Knex: ${found[0]}`] : []
 }
 
-/** The files of `store/knex` that lead back to themselves, types included. */
+/** The files that lead back to themselves, types included. */
 function circles(sources: readonly ts.SourceFile[]): string[] {
-  const folder = sources.filter(({ fileName }) => fileName.startsWith('store/knex/'))
+  const known = new Set(sources.map(({ fileName }) => fileName))
   const next = new Map(
-    folder.map((source) => {
+    sources.map((source) => {
       const near = imports(source).filter(({ name }) => name.startsWith('.'))
-      return [source.fileName, near.map(({ name }) => `${posix.join(posix.dirname(source.fileName), name)}.ts`)]
+      const paths = near.map(({ name }) => `${posix.join(posix.dirname(source.fileName), name).replace(/\.js$/, '')}.ts`)
+      return [source.fileName, paths.filter((path) => known.has(path))]
     }),
   )
   const reached = (from: string, seen = new Set<string>()): Set<string> => {
@@ -193,12 +166,13 @@ function textOf(node: ts.Node | undefined): string {
   return node && ts.isStringLiteralLike(node) ? node.text : '(computed)'
 }
 
-function roomOf(path: string): string {
-  return (path.split('/')[0] ?? '').replace(/\.ts$/, '')
+function bandOf(path: string): number {
+  const folder = (path.split('/')[0] ?? '').replace(/\.ts$/, '')
+  return Object.values(bands).findIndex((folders) => folders.includes(folder))
 }
 
-function floorOf(path: string): number {
-  return floors.findIndex((rooms) => rooms.includes(roomOf(path)))
+function nameOf(path: string): string {
+  return Object.keys(bands)[bandOf(path)] ?? 'no band'
 }
 
 function sourceFiles(): Files {
@@ -207,7 +181,7 @@ function sourceFiles(): Files {
 }
 
 describe('the house', () => {
-  test('every file has a floor, imports only go down, and every package has its home', () => {
+  test('every file has a band, imports never go up, no file leads back to itself, and every package has its place', () => {
     const files = sourceFiles()
 
     expect(files.size).toBeGreaterThan(15)
@@ -215,30 +189,29 @@ describe('the house', () => {
   })
 
   test.each<[broken: string, path: string, text: string, sentence: string]>([
-    [
-      'an import upwards',
-      'session/refresh-token.ts',
-      "import { x } from '../guards/create-guards'",
-      'floor 6) imports guards/create-guards (floor 7',
-    ],
-    ['an import sideways', 'social/routes.ts', "import { x } from '../account/routes'", 'floor 11) imports account/routes (floor 11'],
-    ['a sideways re-export', 'http/route.ts', "export { x } from '../throttle/throttle'", 'imports throttle/throttle'],
-    ['a type import upwards', 'config/settings.ts', "import type { X } from '../context'", 'imports context (floor 5'],
-    ['an inline type upwards', 'config/settings.ts', "export type X = import('../context').AuthContext", 'imports context (floor 5'],
-    ['a dynamic import upwards', 'store/knex/table.ts', "export const x = () => import('../../service')", 'imports service'],
+    ['an import upwards', 'sessions/refresh.ts', "import { x } from '../guards/guards'", '(features) imports guards/guards (faces)'],
+    ['a re-export upwards', 'http/routes.ts', "export { x } from '../sessions/refresh'", '(adapters) imports sessions/refresh (features)'],
+    ['a type import upwards', 'core/config/settings.ts', "import type { X } from '../../context'", 'imports context (features)'],
+    ['an inline type upwards', 'core/errors.ts', "export type X = import('../context').AuthContext", 'imports context (features)'],
+    ['a dynamic import upwards', 'store/knex/table.ts', "export const x = () => import('../../router/service')", 'imports router/service'],
     ['an import out of src', 'index.ts', "import x from '../package.json'", 'outside src'],
-    ['a file without a floor', 'utils/strings.ts', 'export const x = 1', 'belongs to no floor'],
+    ['a file without a band', 'utils/strings.ts', 'export const x = 1', 'belongs to no band'],
     ['passport outside its file', 'social/routes.ts', "import passport from 'passport'", 'imports passport, which has another home'],
     ['passport-oauth2 outside its file', 'providers/google.ts', "import { Strategy } from 'passport-oauth2'", 'another home'],
     ['argon2 outside passwords', 'social/log-in.ts', "import argon2 from 'argon2'", 'another home'],
     ['bcrypt by require in another hasher', 'passwords/password-hasher.ts', "const bcrypt = require('bcrypt')", 'another home'],
     ['undici outside the HTTP client', 'providers/oidc-client.ts', "import { request } from 'undici'", 'another home'],
     ['undici by require', 'providers/oidc-client.ts', "const { request } = require('undici')", 'another home'],
-    ['an inner file of a package', 'http-client.ts', "const agent = require('undici/lib/dispatcher/agent')", 'no public entry of undici'],
+    [
+      'an inner file of a package',
+      'core/http-client.ts',
+      "const agent = require('undici/lib/dispatcher/agent')",
+      'no public entry of undici',
+    ],
     ['cookie-parser outside cookies.ts', 'social/state-cookie.ts', "import { JSONCookie } from 'cookie-parser'", 'another home'],
     ['jsonwebtoken in a guard', 'guards/create-guards.ts', "import jwt from 'jsonwebtoken'", 'another home'],
     ['jsonwebtoken in a provider client', 'providers/jws.ts', "import jwt from 'jsonwebtoken'", 'another home'],
-    ['knex beside the store', 'account/routes.ts', "import type { Knex } from 'knex'", 'another home'],
+    ['knex beside the store', 'accounts/account-routes.ts', "import type { Knex } from 'knex'", 'another home'],
     ['knex as a value', 'store/knex/knex-store.ts', "import { knex } from 'knex'", 'as a value'],
     ['a private field of Knex', 'store/knex/units.ts', 'connection.__knexTxId = 1', 'an internal of Knex: __knexTxId'],
     ['a raw connection', 'store/knex/units.ts', 'client.acquireConnection()', 'an internal of Knex'],
@@ -261,11 +234,14 @@ describe('the house', () => {
 
   test('what the rules allow is not found', () => {
     const allowed = new Map([
-      ['store/knex/users.ts', "import type { Knex } from 'knex'\nimport { text } from './table'\nimport { AppError } from '../../errors'"],
-      ['config/environment.ts', "export const isProduction = process.env['NODE_ENV'] !== 'development'"],
+      [
+        'store/knex/users.ts',
+        "import type { Knex } from 'knex'\nimport { text } from './table'\nimport { AppError } from '../../core/errors'",
+      ],
+      ['core/config/environment.ts', "export const isProduction = process.env['NODE_ENV'] !== 'development'"],
       [
         'social/routes.ts',
-        "import { setTimeout } from 'node:timers'\nimport { finishLogin } from '../session/finish-login'\nprocess.nextTick(() => {})",
+        "import { setTimeout } from 'node:timers'\nimport { finishLogin } from '../sessions/finish-login'\nprocess.nextTick(() => {})",
       ],
     ])
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import { createBackground, startDelayMs } from '../src/background'
-import { ServiceUnavailableError } from '../src/errors'
+import { createBackground, startDelayMs } from '../src/core/background'
+import { ServiceUnavailableError } from '../src/core/errors'
 import { logTap } from './support/log-tap'
 
 async function settled(): Promise<void> {

@@ -25,7 +25,7 @@ import {
   type RouterSettings,
   settingsFromEnv,
 } from '../src'
-import { deriveKey } from '../src/keys'
+import { deriveKey } from '../src/core/keys'
 import { baseUrl, type Mounted, type MountOptions, mount, setCookieOf, signIn, startLogin, testSecret } from './support/app'
 import { logTap } from './support/log-tap'
 

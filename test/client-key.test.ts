@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { clientKey, clientOf, readAddress } from '../src/client-key'
+import { clientKey, clientOf, readAddress } from '../src/core/client-key'
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],

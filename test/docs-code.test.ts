@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
-import { authFile } from '../src/command/init/auth-file'
+import { authFile } from '../src/cli/init/auth-file'
 import { diagnosticsOf, programOf } from './support/compile'
 import { docPages } from './support/doc-pages'
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import * as errors from '../src/errors'
+import * as errors from '../src/core/errors'
 
 const root = join(import.meta.dirname, '..')
 
@@ -14,7 +14,7 @@ interface Row {
 
 type ErrorClass = typeof errors.AppError
 
-/** The catalogue of src/errors.ts. `AppError` is the base, with no code of its own. */
+/** The catalogue of src/core/errors.ts. `AppError` is the base, with no code of its own. */
 const catalogue = new Map(
   Object.entries(errors).flatMap(([name, value]): [string, ErrorClass][] =>
     value.prototype instanceof errors.AppError ? [[name, value as ErrorClass]] : [],

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
-import { eventFields } from '../src/events'
+import { eventFields } from '../src/core/events'
 
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -11,7 +11,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 type Events = Record<string, string[]>
 
 const documented = rowsOf(read('docs/events.md'))
-const typed = payloadsOf(read('src/events.ts'))
+const typed = payloadsOf(read('src/core/events.ts'))
 const emitted = new Set(
   readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
@@ -70,7 +70,7 @@ function fieldsOf(rows: ReturnType<typeof rowsOf>): Events {
 function payloadsOf(source: string): Events {
   const file = ts.createSourceFile('events.ts', source, ts.ScriptTarget.Latest)
   const payloads = file.statements.find((statement) => ts.isInterfaceDeclaration(statement) && statement.name.text === 'AuthEventPayloads')
-  if (!payloads || !ts.isInterfaceDeclaration(payloads)) throw new Error('src/events.ts has no interface AuthEventPayloads')
+  if (!payloads || !ts.isInterfaceDeclaration(payloads)) throw new Error('src/core/events.ts has no interface AuthEventPayloads')
   return Object.fromEntries(payloads.members.filter(ts.isPropertySignature).map((member) => [textOf(member.name), fieldNames(member.type)]))
 }
 

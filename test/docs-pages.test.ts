@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { areaPageNames, linkPageNames } from '../src/page-templates'
+import { areaPageNames, linkPageNames } from '../src/core/templates'
 
 const page = readFileSync(join(import.meta.dirname, '../docs/pages.md'), 'utf8')
 

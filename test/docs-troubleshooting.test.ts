@@ -1,7 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { AccountInactiveError, InvalidTokenError, MfaRequiredError, ReauthenticationRequiredError, TokenExpiredError } from '../src/errors'
+import {
+  AccountInactiveError,
+  InvalidTokenError,
+  MfaRequiredError,
+  ReauthenticationRequiredError,
+  TokenExpiredError,
+} from '../src/core/errors'
 
 const root = join(import.meta.dirname, '..')
 const page = readFileSync(join(root, 'docs/troubleshooting.md'), 'utf8')

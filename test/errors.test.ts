@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import * as catalogue from '../src/errors'
+import * as catalogue from '../src/core/errors'
 
 const { AppError, ConfigurationError, NotImplementedError } = catalogue
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import * as doorward from '../src/index'
+import * as doorward from '../src'
 import * as testing from '../src/testing'
 
 // A host's imports break when one of these goes: taking one away, or renaming it, is a major version.

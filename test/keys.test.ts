@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { deriveKey, deriveKeys, type KeyPurpose } from '../src/keys'
+import { deriveKey, deriveKeys, type KeyPurpose } from '../src/core/keys'
 
 const secret = 'Zq8vR2nX5tLw0cJ7hYb3KdMf9sPg6aUe'
 

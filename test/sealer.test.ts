@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError, sealer } from '../src'
-import { openSecret, sealSecret } from '../src/factor/secret-box'
+import { openSecret, sealSecret } from '../src/second-factor/secret-box'
 
 const key = () => randomBytes(32).toString('base64')
 

@@ -1,7 +1,7 @@
 import { type AuthContext, unitOfWork } from '../context'
-import { endOtherSessions } from '../session/log-out'
-import { leaveTrace } from './leave-trace'
+import { endOtherSessions } from '../sessions/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
+import { leaveTrace } from './record-trace'
 
 /**
  * Activates a pending or deactivated account. Does not verify the address: `emailVerifiedAt` stays unchanged. Revoked sessions and links

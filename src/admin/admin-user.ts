@@ -1,4 +1,4 @@
-import { userBody, userSchema } from '../guards/public-user'
+import { userBody, userSchema } from '../accounts/public-user-schema'
 import { instantOrNull, type JsonSchema } from '../http/description'
 import type { UserRecord, UserStore } from '../store/auth-store'
 import { type PublicUser, toPublicUser } from '../store/public-user'

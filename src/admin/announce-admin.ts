@@ -1,5 +1,5 @@
+import { mailNotice } from '../accounts/email-links/send-mail'
 import type { AuthContext } from '../context'
-import { mailNotice } from '../mailbox/send-mail'
 import type { UserRecord } from '../store/auth-store'
 
 /** A grant or removal of administrator rights, with the people to notify. */

@@ -1,8 +1,8 @@
+import { endOneShots } from '../accounts/email-links/email-logins-of'
 import { type AuthContext, unitOfWork } from '../context'
-import { endOneShots } from '../mailbox/email-logins-of'
-import { endOtherSessions } from '../session/log-out'
-import { leaveTrace } from './leave-trace'
+import { endOtherSessions } from '../sessions/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
+import { leaveTrace } from './record-trace'
 
 /**
  * Deactivates an account. Revokes its sessions, its pending second-factor steps and its mailed links.

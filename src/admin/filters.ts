@@ -1,5 +1,5 @@
-import { asciiLowerCase } from '../ascii-lower-case'
-import { InvalidFilterValueError, UnknownFilterKeyError } from '../errors'
+import { asciiLowerCase } from '../core/ascii-lower-case'
+import { InvalidFilterValueError, UnknownFilterKeyError } from '../core/errors'
 import type { FilterableUserField, UserFilter, UserFilterValue } from '../store/auth-store'
 
 /**

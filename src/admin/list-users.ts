@@ -1,5 +1,5 @@
 import type { AuthContext } from '../context'
-import { ValidationError } from '../errors'
+import { ValidationError } from '../core/errors'
 import type { HostTypes, WithFields } from '../store/host-types'
 import { type AdminUser, toAdminUser } from './admin-user'
 import { parseFilters } from './filters'

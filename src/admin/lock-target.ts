@@ -1,6 +1,6 @@
 import type { AuthContext } from '../context'
-import { ConflictError, ForbiddenError, NotFoundError } from '../errors'
-import { holdSession } from '../step-up/fresh-session'
+import { ConflictError, ForbiddenError, NotFoundError } from '../core/errors'
+import { holdSession } from '../sessions/reauthentication/fresh-session'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 
 /** The administrator who acts. Left out if the host itself acts. The host itself needs no administrator rights. */

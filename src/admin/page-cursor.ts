@@ -1,7 +1,7 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { ValidationError } from '../errors'
-import { isUnderAny, type KeyList } from '../keys'
-import { sameText } from '../same-text'
+import { sameText } from '../core/constant-time-equal'
+import { ValidationError } from '../core/errors'
+import { isUnderAny, type KeyList } from '../core/keys'
 import type { UserFilter } from '../store/auth-store'
 
 /** Returns the cursor of the next page. The cursor is the store's position, with a signature over the position and the list's filters. */

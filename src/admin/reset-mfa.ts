@@ -1,8 +1,8 @@
+import { mailNotice } from '../accounts/email-links/send-mail'
+import { removePasskeys } from '../accounts/email-verification/remove-passkeys'
 import { type AuthContext, unitOfWork } from '../context'
-import { forgetWrongCodes } from '../factor/code-limits'
-import { removePasskeys } from '../first-proof/remove-passkeys'
-import { mailNotice } from '../mailbox/send-mail'
-import { endOtherSessions } from '../session/log-out'
+import { forgetWrongCodes } from '../second-factor/code-limits'
+import { endOtherSessions } from '../sessions/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 export interface MfaReset {

@@ -1,5 +1,5 @@
 import { type AuthContext, unitOfWork } from '../context'
-import { endOtherSessions } from '../session/log-out'
+import { endOtherSessions } from '../sessions/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 /**

@@ -1,6 +1,6 @@
 import { type AuthContext, unitOfWork } from '../context'
-import { ConflictError, ValidationError } from '../errors'
-import { takeChange } from '../limits/take-change'
+import { ConflictError, ValidationError } from '../core/errors'
+import { takeChange } from '../rate-limits/take-change'
 import type { UserChanges, UserRecord } from '../store/auth-store'
 import { type AdminUser, toAdminUser } from './admin-user'
 import { type AdminChange, announceAdmin } from './announce-admin'

@@ -1,6 +1,6 @@
-import { isAbsoluteAddress } from '../config/web-address'
-import { OAuthProviderUnavailableError } from '../errors'
-import { type HttpClient, HttpClientError } from '../http-client'
+import { isAbsoluteAddress } from '../core/config/web-address'
+import { OAuthProviderUnavailableError } from '../core/errors'
+import { type HttpClient, HttpClientError } from '../core/http-client'
 import { createKeySet, type KeySet } from '../providers/key-set'
 import { callProvider, parseJsonObject } from '../providers/provider-request'
 

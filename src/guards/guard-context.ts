@@ -1,6 +1,6 @@
-import type { GuardSettings } from '../config/guard-settings'
 import type { AuthContext } from '../context'
-import type { KeyList } from '../keys'
+import type { GuardSettings } from '../core/config/guard-settings'
+import type { KeyList } from '../core/keys'
 import type { TokenKeys } from './token-keys'
 
 export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices' | 'texts'> & {

@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
-import { isSecondFactor } from '../amr'
+import { isSecondFactor } from '../core/amr'
 import {
   AccountInactiveError,
   AppError,
@@ -10,20 +10,20 @@ import {
   ServiceUnavailableError,
   TokenExpiredError,
   UnauthorizedError,
-} from '../errors'
+} from '../core/errors'
 import { isAnswerable } from '../http/answerable'
 import { describeStep, type Refusal } from '../http/description'
 import { refuseRequest } from '../http/forgotten-call'
 import { inNextTurn } from '../http/next-turn'
 import { step } from '../http/routes'
+import { readCredential } from '../sessions/credentials'
+import { getUser, type KnownAuth, rememberAuth } from '../sessions/current-auth'
 import type { UserStore } from '../store/auth-store'
 import type { HostTypes, WithFields } from '../store/host-types'
 import { type PublicUser, toPublicUser } from '../store/public-user'
 import { hostClaimsOfSession, sessionFinder } from './by-session-cookie'
-import { readCredential } from './credentials'
 import type { CsrfGuardOptions } from './csrf/csrf-guard'
 import { siteCsrf } from './csrf/site-csrf'
-import { getUser, type KnownAuth, rememberAuth } from './current-auth'
 import type { GuardContext } from './guard-context'
 import { logRefusal, refuse } from './refusing'
 import { type ClaimCheck, type ClaimName, claimCheck, type ExpectedClaim, type RoleOf, roleCheck } from './require-claim'
@@ -102,7 +102,7 @@ export interface Guards<Host extends HostTypes = HostTypes> {
   getUser(req: Request): WithFields<PublicUser, Host>
 }
 
-/** All guards except the guards of step-up/session-guards.ts. */
+/** All guards except the guards of guards/session-guards.ts. */
 export type BaseGuards = Omit<Guards, 'requireLiveSession' | 'requireFresh'>
 
 export function guardsFor(ctx: GuardContext): BaseGuards {

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { RequestHandler } from 'express'
-import { ConfigurationError, UnauthorizedError } from '../errors'
+import { ConfigurationError, UnauthorizedError } from '../core/errors'
 import { isAnswerable } from '../http/answerable'
 import { onlyValue } from '../http/header-values'
 import { isObject, refuseUnknownOptions } from '../options'

@@ -1,12 +1,12 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { AppError } from '../errors'
+import { AppError } from '../core/errors'
+import { consoleLogger, type Logger, safely } from '../core/logger'
+import { createPhraseBook } from '../core/texts/phrase-book'
+import { seeTroubleshooting } from '../core/troubleshooting'
 import { isAnswerable } from '../http/answerable'
 import { sendError } from '../http/error-envelope'
 import type { Speaking } from '../http/locale'
 import { step } from '../http/routes'
-import { consoleLogger, type Logger, safely } from '../logger'
-import { createPhraseBook } from '../texts/phrase-book'
-import { seeTroubleshooting } from '../troubleshooting'
 
 /** The logger, the texts and the language of guards without a router. */
 const alone: Speaking & { logger: Logger } = {

@@ -1,9 +1,9 @@
-import type { ClaimsOf } from '../claims/host-claims'
-import { ConfigurationError, ForbiddenError } from '../errors'
-import { describeError, type Logger, withOwnMessage } from '../logger'
-import type { AccessTokenClaims } from '../session/access-token'
+import { ConfigurationError, ForbiddenError } from '../core/errors'
+import { describeError, type Logger, withOwnMessage } from '../core/logger'
+import { seeTroubleshooting } from '../core/troubleshooting'
+import type { AccessTokenClaims } from '../sessions/access-token'
+import type { ClaimsOf } from '../sessions/host-claims'
 import type { HostTypes } from '../store/host-types'
-import { seeTroubleshooting } from '../troubleshooting'
 
 type Scalar = string | number | boolean | null
 

@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express'
-import { ConfigurationError, UnauthorizedError } from '../errors'
+import { ConfigurationError, UnauthorizedError } from '../core/errors'
+import { guardedSignInPage } from '../core/setup-warnings/login-notices'
 import { isReturnTo } from '../http/return-to'
 import { sendRedirect, setSecurityHeaders } from '../http/send'
 import { continuePath, isSignInPage, signInLocation } from '../http/sign-in-page'
 import { wantsPage } from '../http/wants-page'
-import { guardedSignInPage } from '../setup-notices/login-notices'
 import type { GuardContext } from './guard-context'
 
 /**

@@ -1,11 +1,11 @@
 import type { Request, Response } from 'express'
-import { UnauthorizedError } from '../errors'
-import { findLiveSession, toPublicSession } from '../session/find-session'
-import { readSessionCookie } from '../session/session-cookie'
+import { UnauthorizedError } from '../core/errors'
+import { readCredential } from '../sessions/credentials'
+import { rememberAuth } from '../sessions/current-auth'
+import { findLiveSession, toPublicSession } from '../sessions/find-session'
+import { readSessionCookie } from '../sessions/session-cookie'
 import { toPublicUser } from '../store/public-user'
 import { closed, sendAgain, sessionsFor } from './by-session-cookie'
-import { readCredential } from './credentials'
-import { rememberAuth } from './current-auth'
 import type { GuardContext } from './guard-context'
 
 /**

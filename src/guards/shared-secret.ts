@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { isPlaceholderSecret } from '../config/placeholder-secret'
-import { ConfigurationError } from '../errors'
+import { isPlaceholderSecret } from '../core/config/placeholder-secret'
+import { ConfigurationError } from '../core/errors'
 
 /**
  * Returns the secret if it is long and random enough.

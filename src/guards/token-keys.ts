@@ -1,9 +1,9 @@
-import { InvalidTokenError, OAuthProviderUnavailableError, OAuthTokenRejectedError, ServiceUnavailableError } from '../errors'
-import type { AccessKey, JwtAlgorithm, NamedAccessKey } from '../keys'
+import { InvalidTokenError, OAuthProviderUnavailableError, OAuthTokenRejectedError, ServiceUnavailableError } from '../core/errors'
+import type { AccessKey, JwtAlgorithm, NamedAccessKey } from '../core/keys'
 import type { KeySet } from '../providers/key-set'
 import type { VerificationKey } from '../providers/verification-key'
-import { type AccessTokenHeader, findAccessKey } from '../session/access-token'
-import type { VerifyingKey } from '../session/signature'
+import { type AccessTokenHeader, findAccessKey } from '../sessions/access-token'
+import type { VerifyingKey } from '../sessions/signature'
 
 /** The keys that a guard trusts. */
 export interface TokenKeys {

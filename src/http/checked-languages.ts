@@ -1,7 +1,7 @@
-import { ConfigurationError } from '../errors'
-import { defaultLocaleFault, languageFault } from '../texts/language-faults'
-import { createPhraseBook, type PhraseBook } from '../texts/phrase-book'
-import type { Languages } from '../texts/texts'
+import { ConfigurationError } from '../core/errors'
+import { defaultLocaleFault, languageFault } from '../core/texts/language-faults'
+import { createPhraseBook, type PhraseBook } from '../core/texts/phrase-book'
+import type { Languages } from '../core/texts/texts'
 
 /**
  * Returns all texts, including the host's texts.

@@ -1,7 +1,7 @@
 import cookieParser from 'cookie-parser'
 import type { CookieOptions, Request, Response } from 'express'
-import type { Settings } from '../config/every-setting'
-import { doubledCookie } from '../setup-notices/request-notices'
+import type { Settings } from '../core/config/every-setting'
+import { doubledCookie } from '../core/setup-warnings/request-notices'
 import { isAnswerable } from './answerable'
 import { type CookieSite, expireEverywhere, isDoubled, isExpiry, ownValues, setCookieLines } from './doubled-cookies'
 

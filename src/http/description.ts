@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import type Joi from 'joi'
-import type { LocalizedText } from '../errors'
+import type { LocalizedText } from '../core/errors'
 import type { SignupSchema } from './host-schema'
 
 /** The description of a route for the OpenAPI document. The description does not include the body and the handlers before the route. */

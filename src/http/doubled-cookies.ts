@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { Request, Response } from 'express'
-import type { Settings } from '../config/every-setting'
-import type { SetupNotices } from '../setup-notices/notices'
+import type { Settings } from '../core/config/every-setting'
+import type { SetupNotices } from '../core/setup-warnings/notices'
 
 /** The settings that determine the scope of our cookies. Guards without a router have no prefix. */
 export interface CookieSite {

@@ -1,6 +1,6 @@
 import Joi from 'joi'
-import { asciiLowerCase } from '../ascii-lower-case'
-import { ValidationError } from '../errors'
+import { asciiLowerCase } from '../core/ascii-lower-case'
+import { ValidationError } from '../core/errors'
 
 /** In UTF-16 code units, as Joi and JavaScript count a text. */
 const longest = 320

@@ -13,8 +13,8 @@ import {
   UnauthorizedError,
   UnsupportedMediaTypeError,
   ValidationError,
-} from '../errors'
-import { describeError, type Logger, logCounted } from '../logger'
+} from '../core/errors'
+import { describeError, type Logger, logCounted } from '../core/logger'
 import { localeOf, type Speaking } from './locale'
 import { noteOutcome } from './outcome'
 import { sendJson, setSecurityHeaders } from './send'

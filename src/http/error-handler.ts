@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler } from 'express'
-import { consoleLogger, type Logger, safely } from '../logger'
-import type { Languages } from '../texts/texts'
+import { consoleLogger, type Logger, safely } from '../core/logger'
+import type { Languages } from '../core/texts/texts'
 import { checkedLanguages } from './checked-languages'
 import { sendError } from './error-envelope'
 import { refuseRequest } from './forgotten-call'

@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../errors'
-import { seeTroubleshooting } from '../troubleshooting'
+import { ConfigurationError } from '../core/errors'
+import { seeTroubleshooting } from '../core/troubleshooting'
 
 /**
  * Rejects a request as an argument, because then the host forgot the parentheses. `app.get('/x', guards.requireUser)` passes the request to

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import express from 'express'
-import { PayloadTooLargeError, UnsupportedMediaTypeError, ValidationError } from '../errors'
+import { PayloadTooLargeError, UnsupportedMediaTypeError, ValidationError } from '../core/errors'
 import { toAppError } from './error-envelope'
 
 const limitBytes = 16 * 1024

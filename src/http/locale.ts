@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import type { PhraseBook } from '../texts/phrase-book'
+import type { PhraseBook } from '../core/texts/phrase-book'
 import { queryParameter } from './query-parameter'
 
 /** The tag of a language: a language of the library, or a language of the option `languages`. */

@@ -1,5 +1,5 @@
-import type { Settings } from '../config/every-setting'
-import { ValidationError } from '../errors'
+import type { Settings } from '../core/config/every-setting'
+import { ValidationError } from '../core/errors'
 
 /** The settings that determine the allowed targets. */
 export type ReturnToSettings = Pick<Settings, 'publicUrl' | 'trustedOrigins' | 'tokenDelivery'>

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response, Router } from 'express'
 import type Joi from 'joi'
-import { AppError, InternalError, MethodNotAllowedError, ServiceUnavailableError } from '../errors'
-import { inTime } from '../in-time'
+import { AppError, InternalError, MethodNotAllowedError, ServiceUnavailableError } from '../core/errors'
+import { inTime } from '../core/with-timeout'
 import type { Description } from './description'
 import { readJsonBody } from './json-body'
 import { inNextTurn } from './next-turn'
@@ -19,7 +19,7 @@ export interface Route {
   readonly describes: Description
   /** True: the route ends in a login, so its response is a session or a challenge. */
   readonly loginShaped?: boolean
-  /** True: the route sends its responses about an account at multiples of `timingGridMilliseconds` (`guards/answer-grid.ts`). */
+  /** True: the route sends its responses about an account at multiples of `timingGridMilliseconds` (`http/fixed-response-time.ts`). */
   readonly isOnGrid?: boolean
   /** True: this GET changes something, so the route rejects HEAD with 405. Otherwise Express would call this route also for HEAD. */
   readonly refusesHead?: boolean

@@ -1,8 +1,8 @@
 import type { Request, RequestHandler } from 'express'
-import type { Settings } from '../config/every-setting'
-import { CsrfValidationFailedError } from '../errors'
-import { foreignRequest } from '../setup-notices/login-notices'
-import type { SetupNotices } from '../setup-notices/notices'
+import type { Settings } from '../core/config/every-setting'
+import { CsrfValidationFailedError } from '../core/errors'
+import { foreignRequest } from '../core/setup-warnings/login-notices'
+import type { SetupNotices } from '../core/setup-warnings/notices'
 import { describeStep } from './description'
 import { step } from './routes'
 

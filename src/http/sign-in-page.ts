@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import type { Settings } from '../config/every-setting'
+import type { Settings } from '../core/config/every-setting'
 import { isReturnTo, type ReturnToSettings } from './return-to'
 import { withParameter } from './with-parameter'
 

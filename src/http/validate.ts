@@ -1,5 +1,5 @@
 import Joi from 'joi'
-import { ValidationError } from '../errors'
+import { ValidationError } from '../core/errors'
 
 interface ValidateOptions {
   /**

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
-import { clientOf } from '../client-key'
-import type { Settings } from '../config/every-setting'
-import type { Notice, SetupNotices } from '../setup-notices/notices'
+import { clientOf } from '../core/client-key'
+import type { Settings } from '../core/config/every-setting'
+import type { Notice, SetupNotices } from '../core/setup-warnings/notices'
 import {
   otherMount,
   secureCookiesOverHttp,
@@ -9,7 +9,7 @@ import {
   unparsedBody,
   unreadableClient,
   untrustedProxy,
-} from '../setup-notices/request-notices'
+} from '../core/setup-warnings/request-notices'
 
 interface Watched {
   readonly settings: Pick<Settings, 'cookieSecure' | 'publicUrl'>

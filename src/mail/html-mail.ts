@@ -1,6 +1,6 @@
-import { type Html, html } from '../http/html'
+import { directionOf } from '../core/texts/phrase-book'
+import { type Html, html } from '../http/html/html'
 import type { Locale } from '../http/locale'
-import { directionOf } from '../texts/phrase-book'
 
 export interface HtmlMail {
   locale: Locale

@@ -1,6 +1,6 @@
+import type { TemplateMail } from '../core/mailer'
+import type { PhraseBook } from '../core/texts/phrase-book'
 import type { Locale } from '../http/locale'
-import type { TemplateMail } from '../mailer'
-import type { PhraseBook } from '../texts/phrase-book'
 import { instantInWords } from './instant'
 
 /**

@@ -1,6 +1,6 @@
+import type { TemplateMail } from '../core/mailer'
+import type { PhraseBook } from '../core/texts/phrase-book'
 import type { Locale } from '../http/locale'
-import type { TemplateMail } from '../mailer'
-import type { PhraseBook } from '../texts/phrase-book'
 import { instantInWords } from './instant'
 
 /** Returns a line with the time and browser of a sign-up. With this line, readers can tell an attacker's sign-up from their own sign-up. */

@@ -1,5 +1,5 @@
-import { withOwnMessage } from '../logger'
-import type { MailRefusal } from '../mailer'
+import { withOwnMessage } from '../core/logger'
+import type { MailRefusal } from '../core/mailer'
 
 /**
  * The error of a mail that was not sent, or may not have been sent. The error leaves out the server's text, because that text contains

@@ -1,6 +1,6 @@
-import { ConfigurationError } from '../errors'
+import { ConfigurationError } from '../core/errors'
+import { seeTroubleshooting } from '../core/troubleshooting'
 import { whenInstalled } from '../passwords/optional-package'
-import { seeTroubleshooting } from '../troubleshooting'
 
 /** The part of a nodemailer transporter that we use. */
 export interface Transporter {

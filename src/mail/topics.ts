@@ -1,5 +1,5 @@
-import type { AuthMail, MailTopic } from '../mailer'
-import { isTextKey, type TextKey } from '../texts/texts'
+import type { AuthMail, MailTopic } from '../core/mailer'
+import { isTextKey, type TextKey } from '../core/texts/texts'
 
 /** Topics with a link in the mail. Each topic except `account_restored` is also a value of `kind`. */
 export type LinkTopic = Exclude<AuthMail['kind'], 'notice'> | 'account_restored'

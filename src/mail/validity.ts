@@ -1,5 +1,5 @@
+import type { PhraseBook } from '../core/texts/phrase-book'
 import type { Locale } from '../http/locale'
-import type { PhraseBook } from '../texts/phrase-book'
 
 export type ValidThing = 'link' | 'code' | 'both'
 

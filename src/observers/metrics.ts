@@ -1,7 +1,7 @@
-import { ConfigurationError } from '../errors'
-import type { AuthEvents } from '../events'
+import { ConfigurationError } from '../core/errors'
+import type { AuthEvents } from '../core/events'
+import { seeTroubleshooting } from '../core/troubleshooting'
 import { whenInstalled } from '../passwords/optional-package'
-import { seeTroubleshooting } from '../troubleshooting'
 import { type PayloadValue, watchAll } from './watch-all'
 
 /** The methods of a prom-client `Registry` that we use. A host without prom-client does not need the types of prom-client. */

@@ -1,4 +1,4 @@
-import { type AuthEventName, type AuthEvents, eventFields } from '../events'
+import { type AuthEventName, type AuthEvents, eventFields } from '../core/events'
 
 /** The allowed types of payload fields. The watcher drops a field of another type. */
 export type PayloadValue = string | number | boolean | null | readonly string[]

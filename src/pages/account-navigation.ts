@@ -1,6 +1,6 @@
-import { type Html, html } from '../http/html'
-import type { Part } from './elements'
-import type { Reader } from './reader'
+import type { Part } from '../http/html/elements'
+import { type Html, html } from '../http/html/html'
+import type { Reader } from '../http/html/reader'
 
 /** Returns the list of the existing account pages, with a mark on the open page. */
 export function accountNavigation(reader: Reader, pages: readonly { path: string; label: string }[], open: string): Html {

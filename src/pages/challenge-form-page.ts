@@ -1,7 +1,7 @@
-import { type Html, html } from '../http/html'
-import { card, field, form, or, type Part, problem } from './elements'
-import type { FormState } from './form-state'
-import type { Reader } from './reader'
+import { card, field, form, or, type Part, problem } from '../http/html/elements'
+import type { FormState } from '../http/html/form-state'
+import { type Html, html } from '../http/html/html'
+import type { Reader } from '../http/html/reader'
 
 /** Asks for a code of the authenticator app or a recovery code. If the account has a passkey, the page also asks for the passkey. */
 export function challengePage(reader: Reader, state: FormState, { passkey, signInAgain }: { passkey: Part; signInAgain: string }): Html {

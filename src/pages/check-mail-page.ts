@@ -1,9 +1,9 @@
-import { type Html, html } from '../http/html'
-import type { TextKey } from '../texts/texts'
-import { card, field, form, type Part, problem } from './elements'
-import type { FormState } from './form-state'
-import { forgotButton, passwordField } from './old-password'
-import type { Reader } from './reader'
+import type { TextKey } from '../core/texts/texts'
+import { card, field, form, type Part, problem } from '../http/html/elements'
+import type { FormState } from '../http/html/form-state'
+import { type Html, html } from '../http/html/html'
+import { forgotButton, passwordField } from '../http/html/old-password'
+import type { Reader } from '../http/html/reader'
 
 export interface CheckMailView {
   readonly email: string

@@ -1,7 +1,7 @@
-import { type Html, html } from '../http/html'
-import { card, field, form, hidden, problem } from './elements'
-import type { FormState } from './form-state'
-import type { Reader } from './reader'
+import { card, field, form, hidden, problem } from '../http/html/elements'
+import type { FormState } from '../http/html/form-state'
+import { type Html, html } from '../http/html/html'
+import type { Reader } from '../http/html/reader'
 
 export function forgotPasswordPage(
   reader: Reader,

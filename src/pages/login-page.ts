@@ -1,8 +1,8 @@
-import { type Html, html } from '../http/html'
-import { card, checkbox, field, form, hidden, linkButton, or, problem } from './elements'
-import type { FormState } from './form-state'
+import { card, checkbox, field, form, hidden, linkButton, or, problem } from '../http/html/elements'
+import type { FormState } from '../http/html/form-state'
+import { type Html, html } from '../http/html/html'
+import type { Reader } from '../http/html/reader'
 import type { ShownProvider } from './provider-marks'
-import type { Reader } from './reader'
 
 export interface LoginView {
   /** The form with the address. Null: nobody logs in by address. */

@@ -1,5 +1,5 @@
-import { type Html, html } from '../http/html'
-import { card, linkButton } from './elements'
+import { card, linkButton } from '../http/html/elements'
+import { type Html, html } from '../http/html/html'
 
 /** Returns a page with one message and a link to continue. */
 export function messagePage({ title, lead, go }: { title: string; lead: string; go?: { href: string; label: string } }): Html {

@@ -1,6 +1,6 @@
-import { type Html, html } from '../http/html'
-import { form, hidden, type Part } from './elements'
-import type { Reader } from './reader'
+import { form, hidden, type Part } from '../http/html/elements'
+import { type Html, html } from '../http/html/html'
+import type { Reader } from '../http/html/reader'
 
 /** The options that the page's script passes to the browser, and the form that sends the browser's response. */
 export interface PasskeyForm {

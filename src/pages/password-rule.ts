@@ -1,5 +1,5 @@
 import type { AuthContext } from '../context'
-import type { Reader } from './reader'
+import type { Reader } from '../http/html/reader'
 
 /** Returns the rule of new passwords, so that a person knows it before the first try. */
 export function passwordRule({ passwordPolicy }: Pick<AuthContext, 'passwordPolicy'>, reader: Reader): string {

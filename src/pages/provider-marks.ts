@@ -1,6 +1,6 @@
-import { Html, html } from '../http/html'
+import type { Part } from '../http/html/elements'
+import { Html, html } from '../http/html/html'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
-import type { Part } from './elements'
 import { providerName } from './provider-name'
 
 /** A provider on a button. */

@@ -1,7 +1,7 @@
-import { type Html, html } from '../http/html'
-import { card, form, hidden, linkButton, problem } from './elements'
-import type { FormState } from './form-state'
-import type { Reader } from './reader'
+import { card, form, hidden, linkButton, problem } from '../http/html/elements'
+import type { FormState } from '../http/html/form-state'
+import { type Html, html } from '../http/html/html'
+import type { Reader } from '../http/html/reader'
 
 /** Shows one button. Opening the page does not log the person out, because a program could follow a link to the page. */
 export function signOutPage(

@@ -1,14 +1,14 @@
+import { announceChange } from '../accounts/undo/announce-change'
 import { type AuthContext, unitOfWork } from '../context'
-import { LastLoginMethodError, NotFoundError, UnauthorizedError } from '../errors'
-import { passkeyToolsOf } from '../factor/prove-passkey'
+import { LastLoginMethodError, NotFoundError, UnauthorizedError } from '../core/errors'
 import type { Locale } from '../http/locale'
-import { announceEnded, endSessionsOpenedBy, forgetMethod } from '../session/end-opened-by'
-import { type Finality, passkeyDigest } from '../step-up/finality'
-import { holdSession } from '../step-up/fresh-session'
-import { hasOtherLoginMethod } from '../step-up/login-methods'
+import { announceEnded, endSessionsOpenedBy, forgetMethod } from '../sessions/end-opened-by'
+import { holdSession } from '../sessions/reauthentication/fresh-session'
+import { type Finality, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
+import { hasOtherLoginMethod } from '../sessions/reauthentication/login-methods'
 import type { SessionRecord } from '../store/auth-store'
-import { announceChange } from '../undo/announce-change'
 import { type PublicPasskey, toPublicPasskey } from './public-passkey'
+import { passkeyToolsOf } from './verify-passkey'
 
 /** Returns the account's passkeys, oldest first. */
 export async function listPasskeys(ctx: AuthContext, userId: string): Promise<PublicPasskey[]> {

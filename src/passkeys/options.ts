@@ -1,6 +1,6 @@
 import { flag, type JsonSchema, shape, string } from '../http/description'
 import type { PasskeyRecord } from '../store/auth-store'
-import type { CredentialDescriptor } from '../webauthn/ceremonies'
+import type { CredentialDescriptor } from './webauthn/ceremonies'
 
 /** The options that begin a ceremony. Send `challenge` back together with the browser's response. */
 export interface PasskeyOptions<Options> {

@@ -1,26 +1,20 @@
 import { createHmac } from 'node:crypto'
+import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
 import { type AuthContext, unitOfWork } from '../context'
-import { PasskeyInvalidError, PasskeyLimitError, PasskeyTakenError, ServiceUnavailableError, UnauthorizedError } from '../errors'
-import {
-  type ChallengeOwner,
-  issuePasskeyChallenge,
-  type OpenChallenge,
-  readPasskeyChallenge,
-  spentChallenge,
-} from '../factor/passkey-challenge'
-import { passkeyToolsOf } from '../factor/prove-passkey'
-import { refusePasskey } from '../factor/refuse-passkey'
+import { PasskeyInvalidError, PasskeyLimitError, PasskeyTakenError, ServiceUnavailableError, UnauthorizedError } from '../core/errors'
 import type { Locale } from '../http/locale'
-import { type Finality, passkeyDigest } from '../step-up/finality'
-import { findActiveUser } from '../step-up/find-active-user'
-import { holdSession } from '../step-up/fresh-session'
+import { findActiveUser } from '../sessions/reauthentication/find-active-user'
+import { holdSession } from '../sessions/reauthentication/fresh-session'
+import { type Finality, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
 import { DuplicateRecordError, type NewPasskey, type PasskeyRecord, type SessionRecord, type UserRecord } from '../store/auth-store'
-import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
-import { authenticatorName } from '../webauthn/authenticator-names'
-import type { PasskeyCreationOptions, RegisteredCredential } from '../webauthn/ceremonies'
-import { Refused } from '../webauthn/refused'
 import { descriptorsOf, type PasskeyOptions } from './options'
+import { type ChallengeOwner, issuePasskeyChallenge, type OpenChallenge, readPasskeyChallenge, spentChallenge } from './passkey-challenge'
 import { type PublicPasskey, toPublicPasskey } from './public-passkey'
+import { refusePasskey } from './refuse-passkey'
+import { passkeyToolsOf } from './verify-passkey'
+import { authenticatorName } from './webauthn/authenticator-names'
+import type { PasskeyCreationOptions, RegisteredCredential } from './webauthn/ceremonies'
+import { Refused } from './webauthn/refused'
 
 /** The maximum number of passkeys of an account. */
 const mostPasskeys = 20

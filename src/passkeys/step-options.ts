@@ -1,11 +1,11 @@
 import type { AuthContext } from '../context'
-import { MfaNotEnrolledError, MfaTokenInvalidError } from '../errors'
-import { type Ceremony, type ChallengeOwner, issuePasskeyChallenge } from '../factor/passkey-challenge'
-import { passkeyToolsOf } from '../factor/prove-passkey'
-import { isStillMeant, readChallenge } from '../session/challenge'
+import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
+import { isStillMeant, readChallenge } from '../sessions/challenge'
 import type { SessionRecord } from '../store/auth-store'
-import type { PasskeyRequestOptions } from '../webauthn/ceremonies'
 import { descriptorsOf, type PasskeyOptions } from './options'
+import { type Ceremony, type ChallengeOwner, issuePasskeyChallenge } from './passkey-challenge'
+import { passkeyToolsOf } from './verify-passkey'
+import type { PasskeyRequestOptions } from './webauthn/ceremonies'
 
 /**
  * Returns the options with which a browser can finish the login of `mfaToken` with a passkey of the account. Stores nothing.

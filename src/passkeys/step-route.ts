@@ -1,11 +1,11 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { MfaNotEnrolledError, MfaTokenInvalidError } from '../errors'
-import { routeBudget } from '../guards/route-budget'
+import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
 import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendJson } from '../http/send'
 import { text } from '../http/validate'
+import { routeBudget } from '../rate-limits/route-rate-limit'
 import { optionsBody, requestOptionsSchema } from './options'
 import { passkeyStepOptions } from './step-options'
 

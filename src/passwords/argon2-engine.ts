@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../errors'
+import { ConfigurationError } from '../core/errors'
 import { whenInstalled } from './optional-package'
 
 export interface Argon2Costs {

@@ -1,5 +1,5 @@
-import { inTime } from '../in-time'
-import { describeError, type Logger } from '../logger'
+import { describeError, type Logger } from '../core/logger'
+import { inTime } from '../core/with-timeout'
 import type { PasswordPolicy } from './password-types'
 
 const deadlineMs = 3_000

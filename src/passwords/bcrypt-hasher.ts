@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../errors'
-import { seeTroubleshooting } from '../troubleshooting'
+import { ConfigurationError } from '../core/errors'
+import { seeTroubleshooting } from '../core/troubleshooting'
 import { bcryptBytes, bcryptCosts, loadBcrypt, readBcryptCost } from './bcrypt'
 import { createHashQueue } from './hash-queue'
 import { passwordRefusal } from './password-refusal'

@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../errors'
-import { seeTroubleshooting } from '../troubleshooting'
+import { ConfigurationError } from '../core/errors'
+import { seeTroubleshooting } from '../core/troubleshooting'
 import { loadBcrypt, readBcryptCost } from './bcrypt'
 import type { PasswordReader } from './password-reader'
 

@@ -1,4 +1,4 @@
-import { ServiceUnavailableError } from '../errors'
+import { ServiceUnavailableError } from '../core/errors'
 import { createLane } from './fair-lane'
 
 /** Where a task waits. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { ConfigurationError } from '../errors'
-import { createHttpClient, type HttpClient } from '../http-client'
-import { inTime } from '../in-time'
+import { ConfigurationError } from '../core/errors'
+import { createHttpClient, type HttpClient } from '../core/http-client'
+import { inTime } from '../core/with-timeout'
 import type { PasswordPolicy } from './password-types'
 
 export interface BreachedPasswordsOptions {

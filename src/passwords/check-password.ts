@@ -1,4 +1,4 @@
-import type { Logger } from '../logger'
+import type { Logger } from '../core/logger'
 import { askHost } from './ask-host'
 import { isGuessable } from './guessable'
 import { normalPassword } from './hash-password'

@@ -1,6 +1,6 @@
 import { createCipheriv, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { ConfigurationError } from '../errors'
+import { ConfigurationError } from '../core/errors'
 import { hasNul, type PasswordReader } from './password-reader'
 
 /** The parameters from the Firebase console: Authentication, Users, "Password hash parameters". */

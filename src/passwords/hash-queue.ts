@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { ServiceUnavailableError } from '../errors'
+import { ServiceUnavailableError } from '../core/errors'
 import { createBoundedQueue } from './bounded-queue'
 import type { HashOptions } from './password-types'
 

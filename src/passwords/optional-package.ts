@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../errors'
+import { ConfigurationError } from '../core/errors'
 
 /**
  * Returns what `load` requires. Returns null if the host did not install the package `name`. If the package is installed but one of its own

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../errors'
+import { ConfigurationError } from '../core/errors'
 import { loadArgon2 } from './argon2-engine'
 import { argon2Bounds, readArgon2Parameters } from './argon2-parameters'
 import { loadBcrypt, readBcryptCost } from './bcrypt'

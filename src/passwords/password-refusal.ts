@@ -1,6 +1,6 @@
-import { ValidationError } from '../errors'
-import { localized } from '../texts/localized'
-import { isTextKey } from '../texts/texts'
+import { ValidationError } from '../core/errors'
+import { localized } from '../core/texts/localized'
+import { isTextKey } from '../core/texts/texts'
 
 /**
  * Returns the error for a rejected password, with the rule and a sentence for people. If the host's own rule rejects the password, the

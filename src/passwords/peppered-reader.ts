@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../errors'
+import { ConfigurationError } from '../core/errors'
 import type { PasswordReader } from './password-reader'
 
 export interface PepperOptions {

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../errors'
+import { ConfigurationError } from '../core/errors'
 import { createHashQueue } from './hash-queue'
 import type { PasswordReader } from './password-reader'
 import type { PasswordHasher } from './password-types'

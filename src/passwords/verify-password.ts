@@ -1,5 +1,5 @@
-import { ServiceUnavailableError } from '../errors'
-import { describeError, type Logger } from '../logger'
+import { ServiceUnavailableError } from '../core/errors'
+import { describeError, type Logger } from '../core/logger'
 import { normalPassword } from './hash-password'
 import type { HashOptions, PasswordHasher } from './password-types'
 import { isUnusablePassword } from './unusable-password'

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { ConfigurationError } from '../errors'
+import { ConfigurationError } from '../core/errors'
 import { importPrivateKey } from './client-authentication'
 import { checkClientOptions, KEY_SET_OPTIONS, type KeySetClientOptions, mergeEndpoints } from './client-options'
 import { signJwt } from './jws'

@@ -1,4 +1,4 @@
-import { OAuthTokenAudienceMismatchError } from '../errors'
+import { OAuthTokenAudienceMismatchError } from '../core/errors'
 import { isPlainObject } from './provider-request'
 
 /**

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, KeyObject, randomUUID } from 'node:crypto'
-import { ConfigurationError } from '../errors'
-import type { HttpRequest } from '../http-client'
+import { ConfigurationError } from '../core/errors'
+import type { HttpRequest } from '../core/http-client'
 import { algorithmNamed, type SignatureAlgorithm, signJwt } from './jws'
 import { algorithmsFor } from './verification-key'
 

@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../errors'
-import type { HttpClient } from '../http-client'
+import { ConfigurationError } from '../core/errors'
+import type { HttpClient } from '../core/http-client'
 import { type ClientCredentials, checkClientCredentials } from './client-authentication'
 import { algorithmNamed, type IdTokenAlgorithm, SIGNATURE_ALGORITHMS } from './jws'
 import { isPlainObject } from './provider-request'

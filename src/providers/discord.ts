@@ -1,4 +1,4 @@
-import { OAuthAudienceUnverifiableError } from '../errors'
+import { OAuthAudienceUnverifiableError } from '../core/errors'
 import { requireAudience } from './audience'
 import type { OAuthClientOptions } from './client-options'
 import { readAuthorization } from './inspect-token'

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { ConfigurationError, OAuthAudienceUnverifiableError } from '../errors'
+import { ConfigurationError, OAuthAudienceUnverifiableError } from '../core/errors'
 import { requireAudience } from './audience'
 import type { OAuthClientOptions } from './client-options'
 import { debugToken } from './inspect-token'

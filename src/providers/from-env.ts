@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../errors'
-import { createHttpClient, type HttpClient } from '../http-client'
+import { ConfigurationError } from '../core/errors'
+import { createHttpClient, type HttpClient } from '../core/http-client'
 import type { OAuthClientOptions } from './client-options'
 import { GitHubClient } from './github'
 import { GoogleClient } from './google'

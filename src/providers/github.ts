@@ -1,4 +1,4 @@
-import { ConfigurationError, OAuthAudienceUnverifiableError, OAuthError, OAuthTokenAudienceMismatchError } from '../errors'
+import { ConfigurationError, OAuthAudienceUnverifiableError, OAuthError, OAuthTokenAudienceMismatchError } from '../core/errors'
 import type { OAuthClientOptions } from './client-options'
 import { checkApplication } from './inspect-token'
 import { normalizeProfile, requireSubject } from './normalize-profile'

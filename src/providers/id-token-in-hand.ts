@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { OAuthTokenAudienceMismatchError } from '../errors'
+import { OAuthTokenAudienceMismatchError } from '../core/errors'
 import type { IdTokenAlgorithm } from './jws'
 import { type KeySet, verifyByKeySet } from './key-set'
 import { checkClaims, readHeader, refused, type TokenClaims } from './signed-token'

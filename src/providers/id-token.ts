@@ -1,4 +1,4 @@
-import { AppError } from '../errors'
+import { AppError } from '../core/errors'
 import type { IdTokenAlgorithm } from './jws'
 import { type KeySet, verifyByKeySet } from './key-set'
 import { unusableIdentity } from './provider-refusal'

@@ -1,4 +1,4 @@
-import type { CallPurpose } from '../http-client'
+import type { CallPurpose } from '../core/http-client'
 
 /** Limits the calls that run at the same time. Rejects a call beyond the limit, and has no queue. */
 export interface CallLimit {

@@ -1,5 +1,5 @@
-import { type AppError, OAuthTokenAudienceMismatchError, OAuthTokenRejectedError } from '../errors'
-import type { HttpRequest } from '../http-client'
+import { type AppError, OAuthTokenAudienceMismatchError, OAuthTokenRejectedError } from '../core/errors'
+import type { HttpRequest } from '../core/http-client'
 import { refuseOtherKinds } from './access-token-kind'
 import { askProvider, isSuccess, type ProviderConnection } from './oauth2-request'
 import { providerRefusal, providerUnavailable } from './provider-refusal'

@@ -1,5 +1,5 @@
 import { constants, createHmac, type KeyObject, sign, verify } from 'node:crypto'
-import { sameText } from '../same-text'
+import { sameText } from '../core/constant-time-equal'
 
 /** The asymmetric algorithms of RFC 7518 section 3.1, and Ed25519 of RFC 8037. The library accepts no other algorithm from a provider. */
 export const SIGNATURE_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../errors'
+import { ConfigurationError } from '../core/errors'
 import { checkClientOptions, KEY_SET_OPTIONS, type KeySetClientOptions, mergeEndpoints } from './client-options'
 import { OidcClient, type OidcClientOptions } from './oidc-client'
 import type { OAuthTokens, OAuthUser } from './provider-client'

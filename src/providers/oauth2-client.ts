@@ -1,5 +1,5 @@
-import { NotImplementedError } from '../errors'
-import { createHttpClient } from '../http-client'
+import { NotImplementedError } from '../core/errors'
+import { createHttpClient } from '../core/http-client'
 import { createAuthenticate } from './client-authentication'
 import {
   authorizeParamsOf,

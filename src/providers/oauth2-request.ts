@@ -1,5 +1,5 @@
-import type { CallPurpose, HttpClient, HttpRequest } from '../http-client'
-import { HttpClientError } from '../http-client'
+import type { CallPurpose, HttpClient, HttpRequest } from '../core/http-client'
+import { HttpClientError } from '../core/http-client'
 import type { Authenticate } from './client-authentication'
 import { type CallLimits, limitInFlight } from './in-flight'
 import type { CodeExchange, OAuthTokens } from './provider-client'

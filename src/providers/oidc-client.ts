@@ -5,9 +5,9 @@ import {
   OAuthAudienceUnverifiableError,
   OAuthError,
   OAuthProviderUnavailableError,
-} from '../errors'
-import { createHttpClient, type HttpClient } from '../http-client'
-import { withOwnMessage } from '../logger'
+} from '../core/errors'
+import { createHttpClient, type HttpClient } from '../core/http-client'
+import { withOwnMessage } from '../core/logger'
 import { refusePossibleIdToken } from './access-token-kind'
 import { requireAudience } from './audience'
 import { type BackgroundDiscovery, createBackgroundDiscovery } from './background-discovery'

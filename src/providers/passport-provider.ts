@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../errors'
+import { ConfigurationError } from '../core/errors'
 import { normalizeProfile } from './normalize-profile'
 import type { OAuthTokens, OAuthUser, ProviderClient } from './provider-client'
 import { unusableIdentity } from './provider-refusal'

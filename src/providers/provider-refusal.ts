@@ -1,5 +1,5 @@
-import { OAuthError, OAuthProviderUnavailableError } from '../errors'
-import { withOwnMessage } from '../logger'
+import { OAuthError, OAuthProviderUnavailableError } from '../core/errors'
+import { withOwnMessage } from '../core/logger'
 import { isPlainObject, type ProviderAnswer, parseJsonObject } from './provider-request'
 import { ProviderSaidNo } from './provider-said-no'
 

@@ -1,4 +1,4 @@
-import { DEFAULT_MAX_BYTES, type HttpClient, HttpClientError, type HttpRequest, isBounded, MAX_TIMEOUT_MS } from '../http-client'
+import { DEFAULT_MAX_BYTES, type HttpClient, HttpClientError, type HttpRequest, isBounded, MAX_TIMEOUT_MS } from '../core/http-client'
 
 export interface ProviderAnswer {
   status: number

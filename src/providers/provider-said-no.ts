@@ -1,4 +1,4 @@
-import { withOwnMessage } from '../logger'
+import { withOwnMessage } from '../core/logger'
 
 /**
  * Why a provider refused a request, for logs. Contains the provider's error code, advice for the operator, and whether the provider refuses

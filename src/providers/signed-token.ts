@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
-import { type AppError, OAuthTokenRejectedError } from '../errors'
-import { withOwnMessage } from '../logger'
+import { type AppError, OAuthTokenRejectedError } from '../core/errors'
+import { withOwnMessage } from '../core/logger'
 import { algorithmNamed, type IdTokenAlgorithm, isSignedBy, type SignatureAlgorithm } from './jws'
 import { isPlainObject, parseJsonObject } from './provider-request'
 

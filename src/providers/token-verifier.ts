@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../errors'
-import { createHttpClient, type HttpClient } from '../http-client'
+import { ConfigurationError } from '../core/errors'
+import { createHttpClient, type HttpClient } from '../core/http-client'
 import { requireAccessToken } from './access-token-kind'
 import { requireEndpoint, requireStaleSeconds } from './client-options'
 import { algorithmNamed, SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'

@@ -1,4 +1,4 @@
-import { AppError, OAuthProviderUnavailableError } from '../errors'
+import { AppError, OAuthProviderUnavailableError } from '../core/errors'
 import { SIGNATURE_ALGORITHMS } from './jws'
 import { type KeySet, verifyByKeySet } from './key-set'
 import { getClaimsWithBearer, type ProviderConnection } from './oauth2-request'

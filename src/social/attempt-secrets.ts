@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { AuthContext } from '../context'
-import type { KeyList } from '../keys'
+import type { KeyList } from '../core/keys'
 import { type Attempt, keyOf } from './state-cookie'
 
 /** The secrets derived from an attempt's random value. The server stores none of them, and the browser never gets the verifier. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { readProofCookie, setProofCookie } from '../session/proof-cookies'
+import { readProofCookie, setProofCookie } from '../sessions/proof-cookies'
 import type { Attempt } from './state-cookie'
 
 const cookieName = 'oauth_browser'

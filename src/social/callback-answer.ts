@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import type { AuthContext } from '../context'
+import { openText, sealText } from '../core/sealing'
 import { onlyValue, queryParameter, queryValues } from '../http/query-parameter'
-import { openText, sealText } from '../sealing'
 import { answersByForm } from './post-states'
 
 /** A provider's response in the callback (RFC 6749 section 4.1.2). */

@@ -1,4 +1,4 @@
-import { OAuthProviderUnavailableError } from '../errors'
+import { OAuthProviderUnavailableError } from '../core/errors'
 
 /** Limits how many logins of one client run at a provider at the same time, in this process and for one route. */
 export interface ClientShare {

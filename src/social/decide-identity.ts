@@ -1,11 +1,11 @@
-import type { Settings } from '../config/every-setting'
+import type { Settings } from '../core/config/every-setting'
 import {
   OAuthAccountInactiveError,
   OAuthEmailMissingError,
   OAuthEmailTakenError,
   OAuthEmailUnverifiedError,
   OAuthRegistrationDisabledError,
-} from '../errors'
+} from '../core/errors'
 import type { OAuthUser } from '../providers/provider-client'
 import type { UserRecord } from '../store/auth-store'
 

@@ -1,4 +1,4 @@
-import type { Settings } from '../config/every-setting'
+import type { Settings } from '../core/config/every-setting'
 import {
   AccountInactiveError,
   MfaFactorTooNewError,
@@ -10,9 +10,9 @@ import {
   OAuthTokenRejectedError,
   ReauthenticationRequiredError,
   UnauthorizedError,
-} from '../errors'
+} from '../core/errors'
 import { type Answer, type Description, type QueryParameter, string } from '../http/description'
-import { loginAnswer } from '../session/delivery'
+import { loginAnswer } from '../sessions/delivery'
 import { identitySchema } from './identity-body'
 import { accountRefusals, linkRefusals } from './refusals'
 import { ticketSchemas } from './send-ticket'

@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Request } from 'express'
 import type { AuthContext } from '../context'
-import { OAuthProviderUnavailableError, TooManyRequestsError } from '../errors'
+import { OAuthProviderUnavailableError, TooManyRequestsError } from '../core/errors'
 import type { Answer } from '../http/description'
 import { readRefusal } from '../http/error-envelope'
 import { queryParameter } from '../http/query-parameter'
@@ -8,7 +8,7 @@ import { longestReturnTo } from '../http/return-to'
 import { sendRedirect } from '../http/send'
 import { signInLocation } from '../http/sign-in-page'
 import { withParameter } from '../http/with-parameter'
-import { type AppDestination, type Destination, isApp } from '../session/destination'
+import { type AppDestination, type Destination, isApp } from '../sessions/destination'
 import { findAttempt } from './attempts'
 
 /**

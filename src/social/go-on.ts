@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { html } from '../http/html'
+import { html } from '../http/html/html'
+import { readerOf } from '../http/html/reader'
 import { queryParameter } from '../http/query-parameter'
 import { sendRedirect } from '../http/send'
-import { readerOf } from '../pages/reader'
-import { type Destination, isApp } from '../session/destination'
+import { type Destination, isApp } from '../sessions/destination'
 import { findAttempt } from './attempts'
 
 const again = 'again'

@@ -1,6 +1,6 @@
 import type { AuthContext } from '../context'
-import { inTime } from '../in-time'
-import { describeError, withOwnMessage } from '../logger'
+import { describeError, withOwnMessage } from '../core/logger'
+import { inTime } from '../core/with-timeout'
 import type { OAuthTokens } from '../providers/provider-client'
 import { toPublicUser } from '../store/public-user'
 

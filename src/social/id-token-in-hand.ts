@@ -1,6 +1,6 @@
 import type { AuthContext } from '../context'
-import { OAuthAudienceUnverifiableError, OAuthError, OAuthTokenRejectedError, ValidationError } from '../errors'
-import { withOwnMessage } from '../logger'
+import { OAuthAudienceUnverifiableError, OAuthError, OAuthTokenRejectedError, ValidationError } from '../core/errors'
+import { withOwnMessage } from '../core/logger'
 import { normalizeProfile } from '../providers/normalize-profile'
 import { isPassportProvider } from '../providers/passport-provider'
 import type { OAuthTokens, OAuthUser } from '../providers/provider-client'

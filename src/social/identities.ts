@@ -1,13 +1,19 @@
+import { announceChange } from '../accounts/undo/announce-change'
 import { type AuthContext, unitOfWork } from '../context'
-import { AccountInactiveError, ConfigurationError, LastLoginMethodError, OAuthAccountNotLinkedError, UnauthorizedError } from '../errors'
+import {
+  AccountInactiveError,
+  ConfigurationError,
+  LastLoginMethodError,
+  OAuthAccountNotLinkedError,
+  UnauthorizedError,
+} from '../core/errors'
 import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
-import { announceEnded, endSessionsOpenedBy } from '../session/end-opened-by'
-import type { Finality } from '../step-up/finality'
-import { holdSession } from '../step-up/fresh-session'
-import { hasOtherLoginMethod } from '../step-up/login-methods'
+import { announceEnded, endSessionsOpenedBy } from '../sessions/end-opened-by'
+import { holdSession } from '../sessions/reauthentication/fresh-session'
+import type { Finality } from '../sessions/reauthentication/irreversible-change'
+import { hasOtherLoginMethod } from '../sessions/reauthentication/login-methods'
 import type { IdentityRecord, IdentityStore, NewIdentity, SessionRecord, UserRecord } from '../store/auth-store'
-import { announceChange } from '../undo/announce-change'
 
 /** Lists the account's linked identities, oldest first. */
 export function listIdentities(ctx: AuthContext, userId: string): Promise<IdentityRecord[]> {

@@ -1,4 +1,4 @@
-import { OAuthError } from '../errors'
+import { OAuthError } from '../core/errors'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
 import type { CallbackAnswer } from './callback-answer'
 

@@ -1,3 +1,4 @@
+import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
 import { type AuthContext, unitOfWork } from '../context'
 import {
   AccountInactiveError,
@@ -5,12 +6,11 @@ import {
   OAuthProviderAlreadyLinkedError,
   ServiceUnavailableError,
   UnauthorizedError,
-} from '../errors'
+} from '../core/errors'
 import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
-import type { Finality } from '../step-up/finality'
+import type { Finality } from '../sessions/reauthentication/irreversible-change'
 import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
-import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 import { acceptProfile } from './accept-profile'
 import { identitiesOf, identityRecord } from './identities'
 

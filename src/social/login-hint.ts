@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { AuthContext } from '../context'
-import { ValidationError } from '../errors'
+import { ValidationError } from '../core/errors'
 import { type QueryParameter, string } from '../http/description'
 import { queryValues } from '../http/query-parameter'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'

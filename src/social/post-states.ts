@@ -1,9 +1,9 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
+import { sameText } from '../core/constant-time-equal'
 import { cookieNames } from '../http/cookies'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
-import { sameText } from '../same-text'
-import { clearProofCookie, placeOf, readProofCookie, setProofCookie } from '../session/proof-cookies'
+import { clearProofCookie, placeOf, readProofCookie, setProofCookie } from '../sessions/proof-cookies'
 
 const cookieName = 'oauth_state_post'
 

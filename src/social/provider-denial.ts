@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { AuthContext } from '../context'
-import { OAuthProviderDeniedError } from '../errors'
+import { OAuthProviderDeniedError } from '../core/errors'
 import { adviceOn, errorCode } from '../providers/provider-said-no'
 import { callbackAnswer } from './callback-answer'
 

@@ -1,16 +1,16 @@
 import type { AuthContext } from '../context'
-import { sentenceOf } from '../error-sentence'
-import { AppError, OAuthError, OAuthProviderUnavailableError } from '../errors'
-import type { CallPurpose } from '../http-client'
-import { inTime } from '../in-time'
-import { describeError } from '../logger'
+import { sentenceOf } from '../core/error-sentence'
+import { AppError, OAuthError, OAuthProviderUnavailableError } from '../core/errors'
+import type { CallPurpose } from '../core/http-client'
+import { describeError } from '../core/logger'
+import { clientRefused } from '../core/setup-warnings/login-notices'
+import { inTime } from '../core/with-timeout'
 import { type CallLimits, limitInFlight } from '../providers/in-flight'
 import { OAuth2Client } from '../providers/oauth2-client'
 import { OidcClient } from '../providers/oidc-client'
 import type { Provider } from '../providers/passport-provider'
 import { cutBody } from '../providers/provider-refusal'
 import { ProviderSaidNo } from '../providers/provider-said-no'
-import { clientRefused } from '../setup-notices/login-notices'
 
 /** The provider's name in the option `providers`, and the purpose of the call. */
 type ProviderCall = readonly [provider: string, purpose: CallPurpose]

@@ -1,13 +1,13 @@
 import type { Request } from 'express'
-import type { Settings } from '../config/every-setting'
 import type { AuthContext } from '../context'
-import { ValidationError } from '../errors'
+import type { Settings } from '../core/config/every-setting'
+import { ValidationError } from '../core/errors'
 import { type QueryParameter, string } from '../http/description'
 import { queryValues } from '../http/query-parameter'
 import { longestReturnTo, readReturnTo } from '../http/return-to'
 import { text } from '../http/validate'
-import { isCodeChallenge } from '../oauth-code/code-challenge'
-import type { Destination } from '../session/destination'
+import type { Destination } from '../sessions/destination'
+import { isCodeChallenge } from './app-redirect/code-challenge'
 
 /** The fields of a body that begins a redirect. */
 export interface DestinationBody {

@@ -11,7 +11,7 @@ import {
   OAuthRegistrationDisabledError,
   OAuthTokenAudienceMismatchError,
   OAuthTokenRejectedError,
-} from '../errors'
+} from '../core/errors'
 
 const providerRefusals = [OAuthError, OAuthProviderUnavailableError]
 

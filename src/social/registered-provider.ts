@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { AuthContext } from '../context'
-import { OAuthProviderNotConfiguredError } from '../errors'
+import { OAuthProviderNotConfiguredError } from '../core/errors'
 import type { Provider } from '../providers/passport-provider'
 
 /**

@@ -3,7 +3,7 @@ import type { AuthContext } from '../context'
 import { shape, string } from '../http/description'
 import { sendJson, sendRedirect } from '../http/send'
 import { withParameter } from '../http/with-parameter'
-import { isApp } from '../session/destination'
+import { isApp } from '../sessions/destination'
 import type { BoundAttempt } from './state-cookie'
 
 export type TicketName = 'link_ticket' | 'reauthentication_ticket'

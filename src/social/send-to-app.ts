@@ -1,12 +1,12 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { sendChallenge } from '../device/send-challenge'
 import { sendRedirect } from '../http/send'
 import { wantsPage } from '../http/wants-page'
 import { withParameter } from '../http/with-parameter'
-import { codeOfChallenge, type IssuedCode } from '../oauth-code/issue-code'
-import type { AppDestination } from '../session/destination'
-import type { LoginChallenge } from '../session/finish-login'
+import type { AppDestination } from '../sessions/destination'
+import { sendChallenge } from '../sessions/devices/send-challenge'
+import type { LoginChallenge } from '../sessions/finish-login'
+import { codeOfChallenge, type IssuedCode } from './app-redirect/issue-code'
 
 /**
  * Ends a login that an app began. The browser shows the page for the second factor, or opens the app with the login's code. The

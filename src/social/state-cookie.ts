@@ -1,13 +1,13 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
+import { sameText } from '../core/constant-time-equal'
+import { findKey, type KeyList } from '../core/keys'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { setCookieLines } from '../http/doubled-cookies'
 import type { Locale } from '../http/locale'
-import { findKey, type KeyList } from '../keys'
-import { sameText } from '../same-text'
-import type { Destination } from '../session/destination'
-import { type Finality, readFinality, writeFinality } from '../step-up/finality'
+import type { Destination } from '../sessions/destination'
+import { type Finality, readFinality, writeFinality } from '../sessions/reauthentication/irreversible-change'
 import { writePostStates } from './post-states'
 
 /** One browser tab that went to a provider and has not come back yet. */

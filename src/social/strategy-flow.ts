@@ -1,9 +1,9 @@
-import { isAbsoluteAddress } from '../config/web-address'
-import { AppError, ConfigurationError, OAuthError } from '../errors'
-import { codeChallengeOf } from '../oauth-code/code-challenge'
+import { isAbsoluteAddress } from '../core/config/web-address'
+import { AppError, ConfigurationError, OAuthError } from '../core/errors'
 import type { PassportProvider, PassportStateStore, PassportStrategy } from '../providers/passport-provider'
 import type { OAuthTokens } from '../providers/provider-client'
 import { ProviderSaidNo } from '../providers/provider-said-no'
+import { codeChallengeOf } from './app-redirect/code-challenge'
 import type { AttemptSecrets } from './attempt-secrets'
 
 /** The flow of a strategy, for one attempt. */

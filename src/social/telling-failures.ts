@@ -1,6 +1,6 @@
 import type { AuthContext } from '../context'
-import { AppError } from '../errors'
-import { announceFailedLogin, type LoginAttempt } from '../session/announce-failed-login'
+import { AppError } from '../core/errors'
+import { announceFailedLogin, type LoginAttempt } from '../sessions/announce-failed-login'
 
 /**
  * Emits `login.failed` if a login fails. The reason is the error's code. `logIn` sets the account in `attempt` as soon as it finds the

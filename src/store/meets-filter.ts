@@ -1,4 +1,4 @@
-import { asciiLowerCase } from '../ascii-lower-case'
+import { asciiLowerCase } from '../core/ascii-lower-case'
 import type { UserFilter, UserFilterValue, UserRecord } from './auth-store'
 
 /** Returns true if the record matches the filter. Used to check what a database returned. */

@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../errors'
-import { consoleLogger, type Logger } from '../logger'
+import { ConfigurationError } from '../core/errors'
+import { consoleLogger, type Logger } from '../core/logger'
 import type { AuthStore, Expired, PurgeRun, UserStore } from './auth-store'
 import { type BatchOptions, emptyInBatches } from './empty-in-batches'
 

@@ -1,4 +1,4 @@
-import { withOwnMessage } from '../logger'
+import { withOwnMessage } from '../core/logger'
 import type {
   AuthStore,
   EmailLoginStore,

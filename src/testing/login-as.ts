@@ -1,10 +1,10 @@
-import type { AuthMethod } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
-import { type AuthRouter, testedContext } from '../create-auth-router'
-import { ConfigurationError } from '../errors'
-import { claimsToGoOn } from '../session/claims-of-login'
-import type { Login } from '../session/login'
-import { openServerSession, openTokens } from '../session/open-session'
+import type { AuthMethod } from '../core/amr'
+import { ConfigurationError } from '../core/errors'
+import { type AuthRouter, testedContext } from '../router/create-auth-router'
+import { claimsToGoOn } from '../sessions/claims-of-login'
+import type { Login } from '../sessions/login'
+import { openServerSession, openTokens } from '../sessions/open-session'
 import type { UserRecord } from '../store/auth-store'
 
 /** A `UserRecord`, or an object with the user's `id` or `email`. */

@@ -1,4 +1,4 @@
-import type { AuthMail, Mailer } from '../mailer'
+import type { AuthMail, Mailer } from '../core/mailer'
 
 /** Which mails to find. An absent field matches every mail. */
 export interface WantedMail {

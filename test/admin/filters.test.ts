@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parseFilters } from '../../src/admin/filters'
-import { AppError } from '../../src/errors'
+import { AppError } from '../../src/core/errors'
 import { addUserFields } from './people'
 
 /** A query string's pairs -> what the store is asked, or the code and key of the refusal. */

@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { readSigningKeys } from '../../src/session/access-keys'
+import { readSigningKeys } from '../../src/sessions/access-keys'
 import { doorward } from './run-command'
 
 const newKeys = (count: number) => Promise.all(Array.from({ length: count }, async () => JSON.parse((await doorward('keys new')).out)))

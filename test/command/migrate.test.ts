@@ -8,8 +8,8 @@ import {
   migrationSource,
   type UsersTableOptions,
 } from '../../src'
-import type { LoadedAuth } from '../../src/command/auth-module'
-import { migrate } from '../../src/command/migrate'
+import type { LoadedAuth } from '../../src/cli/auth-module'
+import { migrate } from '../../src/cli/migrate'
 import { newUser } from '../../src/testing/records'
 import { testSecret } from '../support/app'
 import { databases, type OpenDatabase } from '../support/databases'

@@ -3,8 +3,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { run } from '../../src/command/run'
-import type { Terminal } from '../../src/command/terminal'
+import { run } from '../../src/cli/run'
+import type { Terminal } from '../../src/cli/terminal'
 
 export interface RunOptions {
   env?: Record<string, string | undefined>

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { Settings } from '../../src/config/every-setting'
-import { environmentVariable, resolveSettings } from '../../src/config/settings'
-import { settingNames, settingsSchema } from '../../src/config/settings-schema'
+import type { Settings } from '../../src/core/config/every-setting'
+import { environmentVariable, resolveSettings } from '../../src/core/config/settings'
+import { settingNames, settingsSchema } from '../../src/core/config/settings-schema'
 import type { AuthRouterOptions } from '../../src/options'
 
 const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')

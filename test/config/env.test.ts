@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { settingsFromEnv } from '../../src/config/env'
-import { isProduction } from '../../src/config/environment'
-import { environmentVariable, resolveSettings } from '../../src/config/settings'
-import { settingNames } from '../../src/config/settings-schema'
-import { ConfigurationError } from '../../src/errors'
+import { settingsFromEnv } from '../../src/core/config/env'
+import { isProduction } from '../../src/core/config/environment'
+import { environmentVariable, resolveSettings } from '../../src/core/config/settings'
+import { settingNames } from '../../src/core/config/settings-schema'
+import { ConfigurationError } from '../../src/core/errors'
 
 const secret = 'Zq8vR2nX5tLw0cJ7hYb3KdMf9sPg6aUe'
 

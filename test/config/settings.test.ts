@@ -1,9 +1,9 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import type { RouterSettings, Settings } from '../../src/config/every-setting'
-import { environmentVariable, resolveSettings } from '../../src/config/settings'
-import { settingNames } from '../../src/config/settings-schema'
-import { ConfigurationError } from '../../src/errors'
+import type { RouterSettings, Settings } from '../../src/core/config/every-setting'
+import { environmentVariable, resolveSettings } from '../../src/core/config/settings'
+import { settingNames } from '../../src/core/config/settings-schema'
+import { ConfigurationError } from '../../src/core/errors'
 
 const jwtSecret = 'Zq8vR2nX5tLw0cJ7hYb3KdMf9sPg6aUe'
 const otherSecret = 'Kd3nV6xYqT1mWf8sJzRb5cHg0uLp9aEe'

@@ -15,11 +15,11 @@ import {
   type DoctorReport,
   OidcClient,
 } from '../../src'
-import { checks } from '../../src/doctor/examine'
+import { memoryCounters } from '../../src/rate-limits/memory-counters'
+import { checks } from '../../src/router/findings/doctor/examine'
 import { purgeStateOf } from '../../src/store/knex/purge-state'
 import { newUser } from '../../src/store/new-user'
 import { newSession } from '../../src/testing/records'
-import { memoryCounters } from '../../src/throttle/memory-counters'
 import { createPeople } from '../readiness/wrong-tables'
 import { testClock } from '../support/clock'
 import { databases, type OpenDatabase } from '../support/databases'

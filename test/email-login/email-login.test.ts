@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createKnexStore, purgeExpired } from '../../src'
-import { ForbiddenError } from '../../src/errors'
+import { ForbiddenError } from '../../src/core/errors'
 import { amrOf, pending } from '../local/people'
 import { setCookieOf } from '../support/app'
 import { databases } from '../support/databases'

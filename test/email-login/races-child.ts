@@ -2,7 +2,7 @@
 
 import type { Knex } from 'knex'
 import { type AuthService, createAuthRouter, createKnexStore } from '../../src'
-import { AppError } from '../../src/errors'
+import { AppError } from '../../src/core/errors'
 import { serveTasks } from '../support/two-processes'
 
 export type Task = { confirm: { token: string } | { code: string; requestToken: string } } | { deactivate: string }

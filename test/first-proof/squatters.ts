@@ -116,7 +116,7 @@ export const activeSquatters: Record<string, Squatter> = {
 
 let changeToken = ''
 async function changeRow(host: LocalHost, userId: string, payload: string) {
-  const { hashOpaqueToken, newOpaqueToken } = await import('../../src/opaque-token')
+  const { hashOpaqueToken, newOpaqueToken } = await import('../../src/core/opaque-token')
   changeToken = newOpaqueToken()
   const createdAt = host.clock.now()
   const expiresAt = new Date(createdAt.getTime() + 3_600_000)

@@ -1,7 +1,7 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { getAuth } from '../../src'
-import { deriveKey, type KeyPurpose } from '../../src/keys'
+import { deriveKey, type KeyPurpose } from '../../src/core/keys'
 import { type Mounted, signIn, testSecret } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
 import { databases } from '../support/databases'

@@ -5,8 +5,8 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, type CsrfGuardOptions, createGuards, csrfGuard, csrfToken } from '../../src'
-import { deriveKeys, secretAccessKey } from '../../src/keys'
-import { signAccessToken } from '../../src/session/access-token'
+import { deriveKeys, secretAccessKey } from '../../src/core/keys'
+import { signAccessToken } from '../../src/sessions/access-token'
 import { type RawAnswer, type RawRequest, sendRaw } from '../support/send-raw'
 
 const secret = randomBytes(32).toString('base64url')

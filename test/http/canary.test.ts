@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { eventFields } from '../../src/events'
+import { eventFields } from '../../src/core/events'
 import { type CanaryRun, runCanaries } from '../support/canary-run'
 import { logTap } from '../support/log-tap'
 

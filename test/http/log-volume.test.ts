@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Logger } from '../../src'
-import { logCounted, safely } from '../../src/logger'
+import { logCounted, safely } from '../../src/core/logger'
 import { manyClients, password, times, wrongPassword } from '../local/many-clients'
 import { logTap } from '../support/log-tap'
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { TooManyRequestsError } from '../../src/errors'
+import { TooManyRequestsError } from '../../src/core/errors'
 import { descriptionOf } from '../../src/http/description'
 import type { Route } from '../../src/http/routes'
 import { loginAs } from '../../src/testing'

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { keysInFlight } from '../../src/limits/in-flight'
 import { createHashQueue } from '../../src/passwords/hash-queue'
-import { memoryCounters } from '../../src/throttle/memory-counters'
+import { keysInFlight } from '../../src/rate-limits/in-flight'
+import { memoryCounters } from '../../src/rate-limits/memory-counters'
 import { client, countingHasher, manyClients, password, wrongPassword } from './many-clients'
 
 const open = manyClients()

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { keysInFlight } from '../../src/limits/in-flight'
-import { memoryCounters } from '../../src/throttle/memory-counters'
+import { keysInFlight } from '../../src/rate-limits/in-flight'
+import { memoryCounters } from '../../src/rate-limits/memory-counters'
 import { client, countingHasher, manyClients, password, statuses, times, wrongPassword } from './many-clients'
 
 const open = manyClients()

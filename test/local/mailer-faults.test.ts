@@ -6,8 +6,8 @@ import { linkTemplates, mailbox, tokenOf } from '../support/mailbox'
 /** Takes up all the room there is for work after answers. */
 let fillUp: () => void
 
-vi.mock('../../src/background', async (original) => {
-  const { createBackground } = await original<typeof import('../../src/background')>()
+vi.mock('../../src/core/background', async (original) => {
+  const { createBackground } = await original<typeof import('../../src/core/background')>()
   return {
     createBackground(...given: Parameters<typeof createBackground>) {
       const background = createBackground(...given)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ServiceUnavailableError } from '../../src/errors'
+import { ServiceUnavailableError } from '../../src/core/errors'
 import { linkTemplates, mailbox } from '../support/mailbox'
 import { client, countingHasher, inTurn, type ManyClients, manyClients, password, statuses, times, wrongPassword } from './many-clients'
 

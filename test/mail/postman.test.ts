@@ -1,8 +1,8 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { AuthMail, Mailer } from '../../src'
-import { createEvents } from '../../src/events'
-import { createPostman } from '../../src/mail/postman'
+import { createEvents } from '../../src/core/events'
+import { createPostman } from '../../src/mail/mail-queue'
 import { logTap } from '../support/log-tap'
 
 const mail: AuthMail = {

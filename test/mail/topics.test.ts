@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { mailTopics, type TemplateMail } from '../../src/core/mailer'
+import { createPhraseBook } from '../../src/core/texts/phrase-book'
 import { composeMail, type MailParts } from '../../src/mail/compose'
 import { writeMail } from '../../src/mail/write-mail'
-import { mailTopics, type TemplateMail } from '../../src/mailer'
-import { createPhraseBook } from '../../src/texts/phrase-book'
 import { logTap } from '../support/log-tap'
 
 const issuedAt = new Date('2026-03-01T12:00:00.000Z')

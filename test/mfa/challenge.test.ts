@@ -1,6 +1,6 @@
 import jwt from 'jsonwebtoken'
 import { describe, expect, test } from 'vitest'
-import { deriveKey } from '../../src/keys'
+import { deriveKey } from '../../src/core/keys'
 import type { LocalHost } from '../local/people'
 import { bearerOf, password, post, resetLink, sha256, tokenRows } from '../local/people'
 import { link } from '../social/link-steps'

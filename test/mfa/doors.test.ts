@@ -5,7 +5,7 @@ import type supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { OidcClient } from '../../src'
 import type { Route } from '../../src/http/routes'
-import { codeChallengeOf } from '../../src/oauth-code/code-challenge'
+import { codeChallengeOf } from '../../src/social/app-redirect/code-challenge'
 import { amrOf, bearerOf, isAlive, type LocalHost, type LocalMember, newAddress, password, post, signedIn } from '../local/people'
 import { addIdentity } from '../social/accounts-at-hand'
 import { begin, callBack, newPerson, setCookies } from '../social/redirect-steps'
@@ -237,56 +237,56 @@ describe('no session is made beside the door', () => {
 
   test('R-096: only finishLogin opens a session, of either kind, by what the logins hand it', () => {
     expect(callersOf(/(?<!function )\bopenServerSession\(/)).toEqual([
-      'local/login-routes.ts',
-      'mfa/verify-routes.ts',
+      'accounts/login-routes.ts',
       'passkeys/login-routes.ts',
-      'service.ts',
-      'session/open-session.ts',
+      'router/service.ts',
+      'second-factor/verify-routes.ts',
+      'sessions/open-session.ts',
     ])
-    expect(callersOf(/(?<!function )\bopenTokens\(/)).toEqual(['service.ts', 'session/open-session.ts', 'social/exchange-route.ts'])
-    expect(callersOf(/(?<!function )\bopenDelivered\(/)).toEqual(['device/send-login.ts', 'service.ts'])
+    expect(callersOf(/(?<!function )\bopenTokens\(/)).toEqual(['router/service.ts', 'sessions/open-session.ts', 'social/exchange-route.ts'])
+    expect(callersOf(/(?<!function )\bopenDelivered\(/)).toEqual(['router/service.ts', 'sessions/devices/send-login.ts'])
     expect(callersOf(/(?<!function )\bopenFor\(/)).toEqual([
-      'email-login/confirm-routes.ts',
-      'email-login/link-page.ts',
-      'local/activation-routes.ts',
-      'local/link-pages.ts',
-      'local/login-routes.ts',
-      'local/signup-routes.ts',
-      'mfa/challenge-form.ts',
-      'mfa/verify-routes.ts',
+      'accounts/activation-routes.ts',
+      'accounts/email-login/confirm-routes.ts',
+      'accounts/email-login/link-page.ts',
+      'accounts/link-pages.ts',
+      'accounts/login-routes.ts',
+      'accounts/signup-routes.ts',
       'passkeys/login-routes.ts',
+      'second-factor/challenge-form.ts',
+      'second-factor/verify-routes.ts',
       'social/routes.ts',
       'social/token-routes.ts',
     ])
-    expect(callersOf(/(?<!function )\bstartSession\(/)).toEqual(['session/open-session.ts'])
-    expect(callersOf(/(?<!function )\binsertWithinLimit\(/)).toEqual(['session/start-session.ts'])
+    expect(callersOf(/(?<!function )\bstartSession\(/)).toEqual(['sessions/open-session.ts'])
+    expect(callersOf(/(?<!function )\binsertWithinLimit\(/)).toEqual(['sessions/start-session.ts'])
     expect(callersOf(/sessionsOf\(\S+\)\.insert(Within)?\(|\bsessions\??\.insert(Within)?\(/)).toEqual([
-      'session/limit-sessions.ts',
+      'sessions/limit-sessions.ts',
       'store/rechecked-store.ts',
     ])
     // The second is handed to finishLogin, and adds the device to what it opens.
-    expect(callersOf(/\bopen\(ctx/)).toEqual(['device/send-login.ts', 'session/finish-login.ts'])
+    expect(callersOf(/\bopen\(ctx/)).toEqual(['sessions/devices/send-login.ts', 'sessions/finish-login.ts'])
   })
 
   test('R-096: only finishLogin and refresh sign access tokens and make refresh tokens', () => {
     // The first gives a living session another access token, and ends or replaces nothing.
     expect(callersOf(/(?<!function )\bsignAccessToken\(/)).toEqual([
-      'session/continue-tokens.ts',
-      'session/keep-session.ts',
-      'session/open-session.ts',
-      'session/refresh.ts',
+      'sessions/continue-tokens.ts',
+      'sessions/open-session.ts',
+      'sessions/refresh.ts',
+      'sessions/reissue-tokens.ts',
     ])
     expect(callersOf(/(?<!function )\bmakeSessionToken\(/)).toEqual([
-      'session/keep-session.ts',
-      'session/start-session.ts',
-      'session/successor.ts',
+      'sessions/reissue-tokens.ts',
+      'sessions/start-session.ts',
+      'sessions/successor.ts',
     ])
-    expect(callersOf(/(?<!function )\bsuccessorOf\(/)).toEqual(['session/refresh.ts'])
-    expect(callersOf(/(?<!function )\bissueStatelessToken\(/)).toEqual(['session/open-session.ts'])
+    expect(callersOf(/(?<!function )\bsuccessorOf\(/)).toEqual(['sessions/refresh.ts'])
+    expect(callersOf(/(?<!function )\bissueStatelessToken\(/)).toEqual(['sessions/open-session.ts'])
     expect(callersOf(/(?<!function )\bsignStatelessToken\(/)).toEqual([
-      'session/keep-session.ts',
-      'session/refresh.ts',
-      'session/stateless-refresh-token.ts',
+      'sessions/refresh.ts',
+      'sessions/reissue-tokens.ts',
+      'sessions/stateless-refresh-token.ts',
     ])
   })
 })

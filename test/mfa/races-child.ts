@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { type AuthService, createAuthRouter, createKnexStore, knexCounters, type PasswordHasher } from '../../src'
-import { AppError } from '../../src/errors'
+import { AppError } from '../../src/core/errors'
 import { serveTasks } from '../support/two-processes'
 
 /** One call of the service, by its name and argument. */

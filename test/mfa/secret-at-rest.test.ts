@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { openSecret, sealSecret } from '../../src/factor/secret-box'
+import { openSecret, sealSecret } from '../../src/second-factor/secret-box'
 import { userOf } from '../local/people'
 import { databases } from '../support/databases'
 import { challengeOf, enrolled, onMfa, outcome, verify } from './people'

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { metrics } from '../../src'
-import { createEvents } from '../../src/events'
+import { createEvents } from '../../src/core/events'
 import { signIn } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
 import { logTap } from '../support/log-tap'

@@ -1,7 +1,7 @@
 /** The other processes of races.test.ts: the operations of a whole router each, on the same database. */
 import type { Knex } from 'knex'
 import { type AuthService, createAuthRouter, createKnexStore } from '../../src'
-import { AppError } from '../../src/errors'
+import { AppError } from '../../src/core/errors'
 import { serveTasks } from '../support/two-processes'
 
 /** One call of the service, by its name and argument. */

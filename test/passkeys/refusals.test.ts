@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { storedId } from '../../src/webauthn/read-credential'
+import { storedId } from '../../src/passkeys/webauthn/read-credential'
 import type { LocalHost } from '../local/people'
 import { bearerOf, post, signedIn } from '../local/people'
 import { databases } from '../support/databases'

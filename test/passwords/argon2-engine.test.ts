@@ -1,6 +1,6 @@
 import argon2 from 'argon2'
 import { afterEach, describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../src/errors'
+import { ConfigurationError } from '../../src/core/errors'
 import { loadArgon2 } from '../../src/passwords/argon2-engine'
 import { whenInstalled } from '../../src/passwords/optional-package'
 import { argon2idHasher } from '../../src/passwords/password-hasher'

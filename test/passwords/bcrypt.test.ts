@@ -1,6 +1,6 @@
 import bcrypt from 'bcrypt'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { ConfigurationError, ServiceUnavailableError } from '../../src/errors'
+import { ConfigurationError, ServiceUnavailableError } from '../../src/core/errors'
 import { type BcryptOptions, bcryptHasher } from '../../src/passwords/bcrypt-hasher'
 import { argon2idHasher } from '../../src/passwords/password-hasher'
 import type { PasswordHasher } from '../../src/passwords/password-types'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ServiceUnavailableError } from '../../src/errors'
+import { ServiceUnavailableError } from '../../src/core/errors'
 import { createBoundedQueue, type Turn } from '../../src/passwords/bounded-queue'
 
 /** Work that ends when told. */

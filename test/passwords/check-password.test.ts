@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { ValidationError } from '../../src/errors'
+import { ValidationError } from '../../src/core/errors'
 import { checkPassword } from '../../src/passwords/check-password'
 import { isListed } from '../../src/passwords/common-passwords'
 import type { PasswordPolicy } from '../../src/passwords/password-types'

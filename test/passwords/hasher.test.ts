@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import argon2 from 'argon2'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { AppError, ConfigurationError, ServiceUnavailableError } from '../../src/errors'
+import { AppError, ConfigurationError, ServiceUnavailableError } from '../../src/core/errors'
 import { type Argon2idOptions, argon2idHasher } from '../../src/passwords/password-hasher'
 
 // As the hasher sees it: what is spied on must be the object that `require` returns.

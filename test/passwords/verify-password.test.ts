@@ -1,6 +1,6 @@
 import bcrypt from 'bcrypt'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { ServiceUnavailableError } from '../../src/errors'
+import { ServiceUnavailableError } from '../../src/core/errors'
 import { bcryptHasher } from '../../src/passwords/bcrypt-hasher'
 import { createDummyHash } from '../../src/passwords/dummy-hash'
 import { argon2idHasher } from '../../src/passwords/password-hasher'

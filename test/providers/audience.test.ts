@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { OAuthTokenAudienceMismatchError } from '../../src/errors'
+import { OAuthTokenAudienceMismatchError } from '../../src/core/errors'
 import { requireAudience } from '../../src/providers/audience'
 
 /** `ours`, and the id of our mobile app among the extra audiences. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ConfigurationError, OAuthError } from '../../src/errors'
-import { createHttpClient } from '../../src/http-client'
+import { ConfigurationError, OAuthError } from '../../src/core/errors'
+import { createHttpClient } from '../../src/core/http-client'
 import { providersFromEnv } from '../../src/providers/from-env'
 import { GitHubClient } from '../../src/providers/github'
 import { GoogleClient } from '../../src/providers/google'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { OAuthError, OAuthProviderUnavailableError } from '../../src/errors'
-import { createHttpClient } from '../../src/http-client'
+import { OAuthError, OAuthProviderUnavailableError } from '../../src/core/errors'
+import { createHttpClient } from '../../src/core/http-client'
 import { GitHubClient } from '../../src/providers/github'
 import { GoogleClient } from '../../src/providers/google'
 import { OidcClient } from '../../src/providers/oidc-client'

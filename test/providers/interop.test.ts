@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { OAuthError } from '../../src/errors'
+import { OAuthError } from '../../src/core/errors'
 import { OidcClient } from '../../src/providers/oidc-client'
 import { clientSecret, confidential, type OpenidProvider, startOpenidProvider } from '../support/openid-provider'
 

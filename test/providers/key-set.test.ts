@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { OAuthProviderUnavailableError, OAuthTokenRejectedError } from '../../src/errors'
+import { OAuthProviderUnavailableError, OAuthTokenRejectedError } from '../../src/core/errors'
 import { createTokenVerifier, type TokenVerifierOptions } from '../../src/providers/token-verifier'
 import { answer, type FakeProvider, startFakeProvider } from '../support/fake-provider'
 

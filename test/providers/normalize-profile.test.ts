@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { OAuthError } from '../../src/errors'
+import { OAuthError } from '../../src/core/errors'
 import { normalizeProfile } from '../../src/providers/normalize-profile'
 
 const normalized = (members: object) => normalizeProfile('corp', { subject: 's', ...members })

@@ -10,7 +10,7 @@ import {
   createKnexStore,
   type TableFinding,
 } from '../../src'
-import { createReadiness } from '../../src/readiness/readiness'
+import { createReadiness } from '../../src/router/findings/readiness/readiness'
 import { baseUrl, testSecret } from '../support/app'
 import { testClock } from '../support/clock'
 import { databases, type OpenDatabase } from '../support/databases'

@@ -10,7 +10,7 @@ import express from 'express'
 import knex from 'knex'
 import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
-import { type AuthMail, createAuthRouter, createAuthTables, createKnexStore, GitHubClient, GoogleClient } from '../../src/index'
+import { type AuthMail, createAuthRouter, createAuthTables, createKnexStore, GitHubClient, GoogleClient } from '../../src'
 import { mailbox } from '../../src/testing'
 import { launchChromium } from '../demo/chromium'
 

@@ -1,6 +1,6 @@
 /** The other processes of races.test.ts: the operations of a whole router each, on the same database. */
 import type { AuthRouter } from '../../src'
-import { AppError } from '../../src/errors'
+import { AppError } from '../../src/core/errors'
 import { serveTasks } from '../support/two-processes'
 import { ahead, routerOn } from './race-host'
 

@@ -12,7 +12,7 @@ import {
   type SettingsInput,
   settingsFromEnv,
 } from '../../src'
-import { deriveKey } from '../../src/keys'
+import { deriveKey } from '../../src/core/keys'
 import { type Mounted, signIn, testSecret } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
 import { sendRaw } from '../support/send-raw'

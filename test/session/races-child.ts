@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { type AuthRouter, type AuthService, createAuthRouter, createKnexStore, type PasswordHasher } from '../../src'
-import { AppError } from '../../src/errors'
+import { AppError } from '../../src/core/errors'
 import { serveTasks } from '../support/two-processes'
 
 /** With a grace window, or without. */

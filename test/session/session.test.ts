@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import { describe, expect, test } from 'vitest'
-import { deriveKey } from '../../src/keys'
+import { deriveKey } from '../../src/core/keys'
 import { type Browser, type Mounted, signIn, testSecret } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
 import { databases } from '../support/databases'

@@ -1,7 +1,7 @@
 import jwt from 'jsonwebtoken'
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
-import { deriveKey } from '../../src/keys'
+import { deriveKey } from '../../src/core/keys'
 import {
   bearerOf,
   type LocalHost,

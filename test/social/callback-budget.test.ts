@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { memoryCounters } from '../../src/throttle/memory-counters'
+import { memoryCounters } from '../../src/rate-limits/memory-counters'
 import type { Mounted, MountOptions } from '../support/app'
 import { databases } from '../support/databases'
 import { begin, callBack, cookiePair, type HttpResponse, newPerson, onDatabase } from './redirect-steps'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { AppError } from '../../src/errors'
+import { AppError } from '../../src/core/errors'
 import { decideIdentity } from '../../src/social/decide-identity'
 import { userRecord } from './accounts-at-hand'
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import knex, { type Knex } from 'knex'
 import { createAuthRouter, createKnexStore, knexCounters, OidcClient, type SettingsInput } from '../../src'
-import { withLocalFallback } from '../../src/throttle/local-fallback'
+import { withLocalFallback } from '../../src/rate-limits/local-fallback'
 import { withoutFsync } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { OAuthStateMismatchError } from '../../src/errors'
+import { OAuthStateMismatchError } from '../../src/core/errors'
 import { type Mounted, setCookieOf, signIn } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
 import { oldBrowser } from '../support/cookie-check'

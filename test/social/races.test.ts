@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type AuthStore, createKnexStore } from '../../src'
-import { createHttpClient, type HttpClient } from '../../src/http-client'
+import { createHttpClient, type HttpClient } from '../../src/core/http-client'
 import { DuplicateRecordError } from '../../src/store/auth-store'
 import { signIn } from '../support/app'
 import { databases } from '../support/databases'

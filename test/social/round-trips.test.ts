@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
-import { createHttpClient, type HttpClient } from '../../src/http-client'
+import { createHttpClient, type HttpClient } from '../../src/core/http-client'
 import { type Mounted, signIn } from '../support/app'
 import { databases } from '../support/databases'
 import { recordQueries } from '../support/record-queries'

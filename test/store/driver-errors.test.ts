@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { ServiceUnavailableError } from '../../src/errors'
-import { describeError } from '../../src/logger'
+import { ServiceUnavailableError } from '../../src/core/errors'
+import { describeError } from '../../src/core/logger'
 import { DuplicateRecordError } from '../../src/store/auth-store'
 import { isConflict, translateDriverError } from '../../src/store/knex/driver-errors'
 

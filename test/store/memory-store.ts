@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { ServiceUnavailableError, ValidationError } from '../../src/errors'
-import { inTime } from '../../src/in-time'
+import { ServiceUnavailableError, ValidationError } from '../../src/core/errors'
+import { inTime } from '../../src/core/with-timeout'
 import {
   type AuthStore,
   type CompleteStore,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAuthTables, createKnexStore } from '../../src'
-import { ServiceUnavailableError } from '../../src/errors'
+import { ServiceUnavailableError } from '../../src/core/errors'
 import { type AuthStore, DuplicateRecordError } from '../../src/store/auth-store'
 import { databases, type OpenDatabase } from '../support/databases'
 import { newUser } from './contract'

@@ -1,6 +1,6 @@
 import type { AuthMail, Mailer } from '../../src'
-import type { Operations } from '../../src/operations/operations'
-import { type LoadOperations, OPERATIONS } from '../../src/operations/operations-key'
+import type { Operations } from '../../src/admin/operations/operations'
+import { type LoadOperations, OPERATIONS } from '../../src/admin/operations/operations-key'
 import { virtualAuthenticator } from '../../src/testing'
 import { authenticator } from '../mfa/authenticator'
 import { baseUrl, type Mounted, startLogin } from './app'

@@ -1,4 +1,4 @@
-import type { Logger } from '../../src/logger'
+import type { Logger } from '../../src/core/logger'
 
 /** Keeps what was logged, so that a test can look for what must be there and for what must not. */
 export function logTap(): Logger & { entries: { level: 'info' | 'warn' | 'error'; fields: object; message: string }[]; text(): string } {

@@ -5,7 +5,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import knex, { type Knex } from 'knex'
-import { AppError } from '../../src/errors'
+import { AppError } from '../../src/core/errors'
 import { type OpenDatabase, withoutFsync } from './databases'
 import { raceRounds, raceZones } from './torture'
 

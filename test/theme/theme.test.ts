@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../src'
-import { contrastOf, readableOn } from '../../src/theme/contrast'
-import { papers } from '../../src/theme/theme'
+import { contrastOf, readableOn } from '../../src/core/theme/contrast'
+import { papers } from '../../src/core/theme/theme'
 import { appPerTest } from '../support/app-per-test'
 
 const start = appPerTest()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../src/errors'
-import { resolveBudgets, resolveMailBudgets, type SubjectBudgetsInput } from '../../src/throttle/budget'
+import { ConfigurationError } from '../../src/core/errors'
+import { resolveBudgets, resolveMailBudgets, type SubjectBudgetsInput } from '../../src/rate-limits/rate-limit'
 
 const fallback = {
   pair: { attempts: 5, windowSeconds: 900 },

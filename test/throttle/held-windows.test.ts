@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createArrivalList, leave } from '../../src/throttle/arrival-list'
-import { createHeldWindows, type Window } from '../../src/throttle/held-windows'
+import { createArrivalList, leave } from '../../src/rate-limits/linked-list'
+import { createHeldWindows, type Window } from '../../src/rate-limits/window-cache'
 
 function windowOf(key: string, { seconds = 900, endsAt = 900_000, count = 1, limit = 5 }: Partial<Window> = {}): Window {
   return { key, seconds, endsAt, count, limit }

@@ -1,7 +1,7 @@
 import knex, { type Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, createAuthTables, knexCounters } from '../../src'
-import { ServiceUnavailableError } from '../../src/errors'
+import { ServiceUnavailableError } from '../../src/core/errors'
 import { bindCounterRows } from '../../src/store/knex/counter-rows'
 import { databases, type OpenDatabase } from '../support/databases'
 

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import knex, { type Knex } from 'knex'
 import { createClient } from 'redis'
 import { type CounterStore, knexCounters, redisCounters } from '../../src'
-import { withLocalFallback } from '../../src/throttle/local-fallback'
+import { withLocalFallback } from '../../src/rate-limits/local-fallback'
 import { withoutFsync } from '../support/databases'
 
 export type SharedStore =

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { ConfigurationError, LoginThrottledError, MfaThrottledError, TooManyRequestsError } from '../../src/errors'
-import type { Logger } from '../../src/logger'
-import { resolveBudget } from '../../src/throttle/budget'
-import type { CounterStore } from '../../src/throttle/counter-store'
-import { defaultDeadlineMs, restMs, withLocalFallback } from '../../src/throttle/local-fallback'
-import { memoryCounters } from '../../src/throttle/memory-counters'
-import { attempt, clear, counterKey, giveBack } from '../../src/throttle/throttle'
+import { ConfigurationError, LoginThrottledError, MfaThrottledError, TooManyRequestsError } from '../../src/core/errors'
+import type { Logger } from '../../src/core/logger'
+import type { CounterStore } from '../../src/rate-limits/counter-store'
+import { defaultDeadlineMs, restMs, withLocalFallback } from '../../src/rate-limits/local-fallback'
+import { memoryCounters } from '../../src/rate-limits/memory-counters'
+import { resolveBudget } from '../../src/rate-limits/rate-limit'
+import { attempt, clear, counterKey, giveBack } from '../../src/rate-limits/throttle'
 
 const budget = { attempts: 5, windowSeconds: 900 }
 

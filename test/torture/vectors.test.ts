@@ -1,12 +1,12 @@
 import { createPublicKey, createSecretKey } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { base32, findStep } from '../../src/factor/totp'
-import { codeChallengeOf } from '../../src/oauth-code/code-challenge'
 import { isSignedBy, SIGNATURE_ALGORITHMS } from '../../src/providers/jws'
 import { readHeader, verifySignature } from '../../src/providers/signed-token'
 import { readVerificationKey } from '../../src/providers/verification-key'
-import { readTokenHeader } from '../../src/session/access-token'
-import { readSigned } from '../../src/session/signature'
+import { base32, findStep } from '../../src/second-factor/totp'
+import { readTokenHeader } from '../../src/sessions/access-token'
+import { readSigned } from '../../src/sessions/signature'
+import { codeChallengeOf } from '../../src/social/app-redirect/code-challenge'
 
 /** The published vectors of the standards we stand on, against our own functions; RFC 6238's are in `test/mfa/totp.test.ts`. */
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
-import { environmentVariable, resolveSettings } from '../../src/config/settings'
+import { environmentVariable, resolveSettings } from '../../src/core/config/settings'
 import { programOf } from '../support/compile'
 
 /** What an editor shows of a setting or an option. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createKnexStore, type OAuthUser, OidcClient } from '../../src'
-import { sealSecret } from '../../src/factor/secret-box'
+import { sealSecret } from '../../src/second-factor/secret-box'
 import {
   bearerOf,
   type LocalHost,

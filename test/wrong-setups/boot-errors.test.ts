@@ -1,7 +1,7 @@
 import knex from 'knex'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type AuthRouterOptions, createAuthRouter, createAuthTables, createGuards, createKnexStore, csrfGuard, OidcClient } from '../../src'
-import { OAuthProviderUnavailableError } from '../../src/errors'
+import { OAuthProviderUnavailableError } from '../../src/core/errors'
 import { testSecret } from '../support/app'
 import { answer, startFakeProvider } from '../support/fake-provider'
 import { logTap } from '../support/log-tap'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
-import { ConfigurationError } from '../../errors'
+import { ConfigurationError } from '../../core/errors'
 import type { CookieScope } from '../../http/cookies'
 import type { CookieSite } from '../../http/doubled-cookies'
 import { isObject, refuseUnknownOptions } from '../../options'

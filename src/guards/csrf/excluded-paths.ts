@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { ConfigurationError } from '../../errors'
+import { ConfigurationError } from '../../core/errors'
 
 /**
  * Returns a function that checks whether the path of a request is excluded. The function compares whole segments from the app's root. It

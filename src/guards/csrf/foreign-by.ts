@@ -1,6 +1,6 @@
 import type { Request } from 'express'
-import { isTrustableOrigin } from '../../config/web-address'
-import { ConfigurationError } from '../../errors'
+import { isTrustableOrigin } from '../../core/config/web-address'
+import { ConfigurationError } from '../../core/errors'
 import { isOwnPageWithoutOrigin } from '../../http/same-site'
 
 /**

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import { step } from '../../http/routes'
 import { isObject, refuseUnknownOptions } from '../../options'
-import { hasBearer } from '../credentials'
+import { hasBearer } from '../../sessions/credentials'
 import type { GuardContext } from '../guard-context'
 import { logRefusal, refuse } from '../refusing'
 import { type CsrfGuardOptions, csrfCheck, csrfOptionNames, headerToken } from './csrf-guard'

@@ -1,11 +1,11 @@
 import { createHmac, type KeyObject, randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
-import type { GuardSettings } from '../../config/guard-settings'
-import { ConfigurationError } from '../../errors'
+import type { GuardSettings } from '../../core/config/guard-settings'
+import { ConfigurationError } from '../../core/errors'
+import { deriveKeyList, findKey, type Keys } from '../../core/keys'
 import { cookieNames } from '../../http/cookies'
-import { deriveKeyList, findKey, type Keys } from '../../keys'
-import { csrfBinding, csrfBindingNames } from '../../session/csrf-binding'
-import { findSessionName } from '../current-auth'
+import { csrfBinding, csrfBindingNames } from '../../sessions/csrf-binding'
+import { findSessionName } from '../../sessions/current-auth'
 import { checkSecrets, isSameText } from '../shared-secret'
 
 /** Returns the name of a request's session; null or undefined if the request has no session. */

@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import { consoleLogger, describeError, safely } from '../../logger'
+import { consoleLogger, describeError, safely } from '../../core/logger'
 import type { ResponseCache } from './response-cache'
 
 /**

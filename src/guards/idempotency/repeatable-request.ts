@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Request } from 'express'
-import { ValidationError } from '../../errors'
+import { ValidationError } from '../../core/errors'
 import { headerValues } from '../../http/header-values'
-import { findSubject } from '../current-auth'
+import { findSubject } from '../../sessions/current-auth'
 
 /**
  * Returns the idempotency key of a request; null if the request has no key.

@@ -1,5 +1,5 @@
-import { ServiceUnavailableError } from '../../errors'
-import { inTime } from '../../in-time'
+import { ServiceUnavailableError } from '../../core/errors'
+import { inTime } from '../../core/with-timeout'
 
 /**
  * Stores responses for repeated requests. The default cache works for one process. For several processes, pass an object for a shared

@@ -1,4 +1,4 @@
-import { ServiceUnavailableError } from '../../errors'
+import { ServiceUnavailableError } from '../../core/errors'
 import type { Answer } from './captured-answer'
 
 export interface Entry {

@@ -1,8 +1,8 @@
-import { type Html, html } from '../../http/html'
-import { card, form, hidden, linkButton, type Part, problem, time } from '../elements'
-import type { FormState } from '../form-state'
+import { card, form, hidden, linkButton, type Part, problem, time } from '../../http/html/elements'
+import type { FormState } from '../../http/html/form-state'
+import { type Html, html } from '../../http/html/html'
+import type { Reader } from '../../http/html/reader'
 import type { ShownProvider } from '../provider-marks'
-import type { Reader } from '../reader'
 
 export interface Connection extends ShownProvider {
   /** Null if the provider is not connected. */

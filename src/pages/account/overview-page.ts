@@ -1,6 +1,6 @@
-import { type Html, html } from '../../http/html'
-import { card } from '../elements'
-import type { Reader } from '../reader'
+import { card } from '../../http/html/elements'
+import { type Html, html } from '../../http/html/html'
+import type { Reader } from '../../http/html/reader'
 
 /** One part of the account, with a link to change it. */
 export interface OverviewRow {

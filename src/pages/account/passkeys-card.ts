@@ -1,8 +1,8 @@
-import { type Html, html } from '../../http/html'
-import { card, field, form, hidden, linkButton, type Part, problem, time } from '../elements'
-import type { FormState } from '../form-state'
+import { card, field, form, hidden, linkButton, type Part, problem, time } from '../../http/html/elements'
+import type { FormState } from '../../http/html/form-state'
+import { type Html, html } from '../../http/html/html'
+import type { Reader } from '../../http/html/reader'
 import { needsScript } from '../passkey-form'
-import type { Reader } from '../reader'
 
 export interface ShownPasskey {
   readonly id: string

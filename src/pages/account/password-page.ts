@@ -1,7 +1,7 @@
-import { type Html, html } from '../../http/html'
-import { card, field, form, type Part, problem } from '../elements'
-import type { FormState } from '../form-state'
-import type { Reader } from '../reader'
+import { card, field, form, type Part, problem } from '../../http/html/elements'
+import type { FormState } from '../../http/html/form-state'
+import { type Html, html } from '../../http/html/html'
+import type { Reader } from '../../http/html/reader'
 
 export interface PasswordView {
   /** False if the account has no password yet. */

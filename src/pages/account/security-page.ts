@@ -1,7 +1,7 @@
-import { type Html, html } from '../../http/html'
-import { card, field, form, linkButton, type Part, problem, time } from '../elements'
-import type { FormState } from '../form-state'
-import type { Reader } from '../reader'
+import { card, field, form, linkButton, type Part, problem, time } from '../../http/html/elements'
+import type { FormState } from '../../http/html/form-state'
+import { type Html, html } from '../../http/html/html'
+import type { Reader } from '../../http/html/reader'
 import { passkeysCard, type ShownPasskey } from './passkeys-card'
 
 export interface SecurityView {

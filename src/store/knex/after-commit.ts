@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { ServiceUnavailableError } from '../../errors'
-import { quietly } from '../../logger'
+import { ServiceUnavailableError } from '../../core/errors'
+import { quietly } from '../../core/logger'
 import { rolledBack } from './driver-errors'
 
 /**

@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../../errors'
-import { seeTroubleshooting } from '../../troubleshooting'
+import { ConfigurationError } from '../../core/errors'
+import { seeTroubleshooting } from '../../core/troubleshooting'
 import type { EmailLoginRecord, IdentityRecord, PasskeyRecord, RecoveryCodeRecord, SessionRecord, UserTokenRecord } from '../auth-store'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { ConfigurationError, ServiceUnavailableError } from '../../errors'
+import { ConfigurationError, ServiceUnavailableError } from '../../core/errors'
 import { readMysqlTable } from './check/read-mysql'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'

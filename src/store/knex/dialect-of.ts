@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { ConfigurationError } from '../../errors'
+import { ConfigurationError } from '../../core/errors'
 import type { Dialect } from './dialect'
 import { mysql } from './dialect-mysql'
 import { postgresql } from './dialect-postgresql'

@@ -1,4 +1,4 @@
-import { asciiLowerCase } from '../../ascii-lower-case'
+import { asciiLowerCase } from '../../core/ascii-lower-case'
 import { quotedPath } from './check/quote'
 import { readPostgresqlTable } from './check/read-postgresql'
 import type { Dialect } from './dialect'

@@ -1,4 +1,4 @@
-import { asciiLowerCase } from '../../ascii-lower-case'
+import { asciiLowerCase } from '../../core/ascii-lower-case'
 import { readSqliteTable } from './check/read-sqlite'
 import type { Dialect } from './dialect'
 

@@ -1,7 +1,7 @@
-import { AppError, ConfigurationError, ServiceUnavailableError } from '../../errors'
-import { withOwnMessage } from '../../logger'
+import { AppError, ConfigurationError, ServiceUnavailableError } from '../../core/errors'
+import { withOwnMessage } from '../../core/logger'
 import { DuplicateRecordError } from '../auth-store'
-import { type Place, placeOf } from './named-place'
+import { type Place, placeOf } from './table-and-column'
 
 /**
  * Translates a driver's error into an error that may leave this folder. Drivers put bound values (addresses, hashes) into messages, and

@@ -1,4 +1,4 @@
-import { ConfigurationError, ValidationError } from '../../errors'
+import { ConfigurationError, ValidationError } from '../../core/errors'
 import type { HostFieldRules, HostFields } from '../auth-store'
 import { canHold, fromColumn } from './column-values'
 import { type Row, unreadableColumn, type Values } from './table'

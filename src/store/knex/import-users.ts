@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { ValidationError } from '../../errors'
+import { ValidationError } from '../../core/errors'
 import { type AuthStore, DuplicateRecordError, type NewUser } from '../auth-store'
 import { poolConnection } from './connection'
 import { databaseName } from './database-name'

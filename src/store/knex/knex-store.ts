@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { ConfigurationError } from '../../errors'
-import { quietly } from '../../logger'
+import { ConfigurationError } from '../../core/errors'
+import { quietly } from '../../core/logger'
 import type { AuthStore, EmailLoginRecord, IdentityRecord, PasskeyRecord, RecoveryCodeRecord, SessionRecord } from '../auth-store'
 import { afterCommitOf, refuseEnded } from './after-commit'
 import type { CheckedTables } from './check/check-store-tables'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { ValidationError } from '../../errors'
+import { ValidationError } from '../../core/errors'
 import type { UserListing, UserPage, UserRecord } from '../auth-store'
 import { meetsFilter } from '../meets-filter'
 import type { Connection } from './connection'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { ConfigurationError } from '../../errors'
+import { ConfigurationError } from '../../core/errors'
 import type { UserFilter } from '../auth-store'
 import { meetsFilter } from '../meets-filter'
 import type { Dialect } from './dialect'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { quietly } from '../../logger'
+import { quietly } from '../../core/logger'
 import type { Queryable, Row, Statement } from './queryable'
 
 /** The prepared statements for the client of a host's knex. */

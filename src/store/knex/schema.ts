@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Knex } from 'knex'
-import { ConfigurationError } from '../../errors'
+import { ConfigurationError } from '../../core/errors'
 import { type Connection, poolConnection, transactionConnection } from './connection'
 import { databaseName } from './database-name'
 import { bindTables, type HostTables } from './default-tables'

@@ -1,9 +1,9 @@
 import { databaseName } from './database-name'
 import type { HostTables, Tables } from './default-tables'
 import type { Advise } from './driver-errors'
-import type { Place } from './named-place'
 import type { Queryable } from './queryable'
 import type { MappedColumn } from './table'
+import type { Place } from './table-and-column'
 
 interface NamedTable {
   readonly record: keyof HostTables

@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../../errors'
-import { seeTroubleshooting } from '../../troubleshooting'
+import { ConfigurationError } from '../../core/errors'
+import { seeTroubleshooting } from '../../core/troubleshooting'
 
 /**
  * Which of your columns holds which field of doorward. `false`: you have no column for the field. Only fields that docs/store.md lists as

@@ -1,7 +1,7 @@
 /** Apps with one guarded route, each with the tokens it lets in: by doorward, by hand, by other packages, and by nobody. */
 import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import jwt from 'jsonwebtoken'
-import { deriveKey } from '../../../src/keys'
+import { deriveKey } from '../../../src/core/keys'
 import { type Connection, openConnection, requestText } from './connection.mjs'
 import { type Load, type LoadFigures, load } from './load.mjs'
 import { type Server, type StartOptions, startServer } from './start-server.mjs'

@@ -1,4 +1,4 @@
-import * as errors from '../../../src/errors'
+import * as errors from '../../../src/core/errors'
 import { testSecret } from '../../support/app'
 import { leftToHost } from './fuzz-host'
 import type { Answered, Asked } from './send'

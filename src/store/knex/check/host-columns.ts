@@ -1,4 +1,4 @@
-import { seeTroubleshooting } from '../../../troubleshooting'
+import { seeTroubleshooting } from '../../../core/troubleshooting'
 import type { TableFinding } from '../../auth-store'
 import { databaseName } from '../database-name'
 import type { HostTables } from '../default-tables'

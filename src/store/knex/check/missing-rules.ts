@@ -1,4 +1,4 @@
-import { seeTroubleshooting } from '../../../troubleshooting'
+import { seeTroubleshooting } from '../../../core/troubleshooting'
 import type { TableFinding } from '../../auth-store'
 import { addForeignKey, addIndex, addUniqueRule } from './mend'
 import { type CheckedColumn, columnsNamed, finding, type Subject, spelling } from './subject'

@@ -1,4 +1,4 @@
-import { seeTroubleshooting } from '../../../troubleshooting'
+import { seeTroubleshooting } from '../../../core/troubleshooting'
 import type { SessionKind, TableFinding, UserTokenPurpose } from '../../auth-store'
 import type { HostTables } from '../default-tables'
 import { changeType } from './mend'

@@ -1,4 +1,4 @@
-import { seeTroubleshooting } from '../../../troubleshooting'
+import { seeTroubleshooting } from '../../../core/troubleshooting'
 import type { TableFinding } from '../../auth-store'
 import type { Version } from '../version'
 import { type Place, pendingVersions } from '../version-state'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { inTime } from '../../../in-time'
-import { seeTroubleshooting } from '../../../troubleshooting'
+import { seeTroubleshooting } from '../../../core/troubleshooting'
+import { inTime } from '../../../core/with-timeout'
 import type { TableFinding } from '../../auth-store'
 import type { Row } from '../queryable'
 import { rowsOf } from '../run-prepared'

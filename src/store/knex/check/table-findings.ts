@@ -1,4 +1,4 @@
-import { seeTroubleshooting } from '../../../troubleshooting'
+import { seeTroubleshooting } from '../../../core/troubleshooting'
 import type { TableFinding } from '../../auth-store'
 import { troubleOf } from '../driver-errors'
 import { finding, type Subject } from './subject'

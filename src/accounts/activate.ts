@@ -1,0 +1,149 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { hasPasswords } from '../core/config/has-passwords'
+import { EmailLinkForbiddenError, InvalidTokenError } from '../core/errors'
+import type { Locale } from '../http/locale'
+import { hasPassword } from '../passwords/unusable-password'
+import { announceLogin } from '../sessions/announce-login'
+import { finishOrPostpone, openPostponed } from '../sessions/claims-of-login'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/finish-login'
+import type { UserRecord, UserTokenRecord } from '../store/auth-store'
+import { findLink, issueLink, type LinkToken, spendLink } from './email-links/email-link'
+import { isPending } from './email-links/is-pending'
+import { refuseLink, refusesEmailLink } from './email-links/refuses-email-link'
+import { isContested } from './email-verification/duplicate-signup'
+import { retryingWithoutFields } from './email-verification/retrying-without-fields'
+import { type SignupMark, signupMarkOf } from './email-verification/signup-binding'
+import { belongsTo, type Evidence, type WeighedEvidence, wantsPassword, weighEvidence } from './email-verification/signup-ownership'
+import { isFirstProof, proveAddress } from './email-verification/verify-address'
+import { announceTakeOver, type Clearing, newPasswordSeconds, type TakenOver } from './take-over'
+
+/** Options of an activation: evidence that the person signed up, and the language of a mail. */
+export interface ActivationOptions {
+  evidence?: Evidence | undefined
+  /** True for the page of the link. The page asks for the password, so the link alone is not enough for an account with a password. */
+  byPage?: boolean | undefined
+  /** The language of a mail. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
+/**
+ * Uses an activation link. The account becomes active, and its address is verified. A deactivated account stays deactivated.
+ * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError if the host forbids the link. The link
+ *   is then invalid too
+ */
+export async function activate<Session extends OpenedSession>(
+  ctx: AuthContext,
+  token: string,
+  open: OpenSession<Session>,
+  options: ActivationOptions = {},
+): Promise<Session | LoginChallenge> {
+  const { ended, takenOver } = await activateAnd(ctx, token, options, (ctx, user) =>
+    finishOrPostpone(ctx, user, { amr: ['email'], provider: null }, open),
+  )
+  const result = await openPostponed(ctx, ended, open)
+  announceLogin(ctx, result)
+  return takenOver && hasPasswords(ctx.settings) && result.kind === 'session' ? { ...result, passwordRequired: true } : result
+}
+
+/**
+ * Activates the account without a session, for a page that sets no session cookies. If the activation removed the password of another
+ * person's sign-up, and passwords are on, the function returns a link. With the link, the owner chooses a new password.
+ */
+export async function activateOnly(ctx: AuthContext, token: string, options: ActivationOptions = {}): Promise<LinkToken | null> {
+  const { ended } = await activateAnd(ctx, token, options, async (ctx, user, takenOver) =>
+    takenOver && hasPasswords(ctx.settings) ? issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null,
+  )
+  return ended
+}
+
+/**
+ * Returns true if the page of a link must ask for the password. The link stays valid.
+ * @throws the same errors as `activate`
+ */
+export async function lookAtActivation(ctx: AuthContext, token: string, evidence: Evidence = {}): Promise<boolean> {
+  const { link, user, isRefused } = await findLinkAndUser(ctx, token)
+  if (isRefused) throw new EmailLinkForbiddenError()
+  if (!(await isPending(ctx, user))) throw new InvalidTokenError()
+  return isFirstProof(ctx, user, true) && wantsPassword(ctx, user, evidence, signupMarkOf(link)?.id)
+}
+
+/**
+ * Returns true if the form of a link is allowed to log the person in. The browser must be the browser of the sign-up, or the form must
+ * contain a password.
+ */
+export async function isOfOwner(ctx: AuthContext, token: string, evidence: Evidence): Promise<boolean> {
+  const { link } = await findLinkAndUser(ctx, token)
+  return Boolean(evidence.password) || belongsTo(ctx, evidence, signupMarkOf(link)?.id)
+}
+
+/**
+ * Returns the address of the account to which a link belongs.
+ * @throws InvalidTokenError if the link is invalid
+ */
+export async function addressOfActivation(ctx: AuthContext, token: string): Promise<string> {
+  return (await findLinkAndUser(ctx, token)).user.email
+}
+
+/** The last step of the activation, inside the transaction. */
+type Ending<T> = (ctx: AuthContext, user: UserRecord, takenOver: TakenOver | null) => Promise<T>
+
+interface Activated<T> {
+  user: UserRecord
+  ended: T
+  takenOver: TakenOver | null
+}
+
+async function activateAnd<T>(
+  ctx: AuthContext,
+  token: string,
+  { evidence = {}, byPage = false, locale }: ActivationOptions,
+  end: Ending<T>,
+): Promise<Activated<T>> {
+  const { link, user, isRefused } = await findLinkAndUser(ctx, token)
+  if (isRefused) return refuseLink(ctx, link, 'ACTIVATION')
+  const weighed = await weighEvidence(ctx, user, evidence, signupMarkOf(link)?.id)
+  const activated = await retryingWithoutFields(ctx, (clearing) => redeem(ctx, { link, evidence: weighed, byPage }, clearing, end))
+  ctx.events.emit('activation', { userId: link.userId })
+  if (activated.takenOver) announceTakeOver(ctx, activated.user, activated.takenOver, { locale })
+  return activated
+}
+
+async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
+  const link = await findLink(ctx, token, 'ACTIVATION')
+  const user = await ctx.store.users.find(link.userId)
+  if (!user) throw new InvalidTokenError()
+  return { link, user, isRefused: await refusesEmailLink(ctx, user) }
+}
+
+function redeem<T>(
+  ctx: AuthContext,
+  { link, evidence, byPage }: { link: UserTokenRecord; evidence: WeighedEvidence; byPage: boolean },
+  clearing: Clearing,
+  end: Ending<T>,
+): Promise<Activated<T>> {
+  return unitOfWork(ctx, async (ctx) => {
+    const now = ctx.now()
+    const locked = await ctx.store.users.lock(link.userId)
+    if (!locked || !(await isPending(ctx, locked))) throw new InvalidTokenError()
+    const hasRivals = await isContested(ctx, locked)
+    await spendLink(ctx, link, 'ACTIVATION')
+    await ctx.store.userTokens.consumeAllForUser(locked.id, now, ['ACTIVATION', 'CONTESTED'])
+    const mark = signupMarkOf(link)
+    const { user, takenOver } = await proveAddress(ctx, locked, evidence, {
+      isActivation: true,
+      signup: mark?.id ?? null,
+      trustsLink: trustsLink(ctx, mark, hasRivals) && !(byPage && hasPasswords(ctx.settings) && hasPassword(locked)),
+      clearing: hasRivals ? clearing : 'nothing',
+      changes: { isActive: true, activatedAt: now },
+    })
+    return { user, ended: await end(ctx, user, takenOver), takenOver }
+  })
+}
+
+/**
+ * Returns true if the link is enough to identify the person who signed up. This is the case only with `activationBinding: 'lenient'`, and
+ * only if there was a single sign-up. A link from "I forgot my password" is never enough.
+ */
+function trustsLink({ settings }: AuthContext, mark: SignupMark | null, hasRivals: boolean): boolean {
+  return settings.activationBinding === 'lenient' && !hasRivals && mark?.isLenient !== false
+}

@@ -1,0 +1,246 @@
+import { type AuthContext, unitOfWork } from '../context'
+import type { AuthMethod } from '../core/amr'
+import { hasPasswords } from '../core/config/has-passwords'
+import {
+  EmailLinkForbiddenError,
+  EmailTakenError,
+  InvalidCredentialsError,
+  InvalidTokenError,
+  UnauthorizedError,
+  ValidationError,
+} from '../core/errors'
+import { requireEmail } from '../http/email-address'
+import type { Locale } from '../http/locale'
+import { hasPassword } from '../passwords/unusable-password'
+import { findActiveUser } from '../sessions/reauthentication/find-active-user'
+import { holdSession, isSessionHeld } from '../sessions/reauthentication/fresh-session'
+import { type Finality, readFinality, writeFinality } from '../sessions/reauthentication/irreversible-change'
+import { requireFactor } from '../sessions/reauthentication/require-factor'
+import { withPassword } from '../sessions/reauthentication/with-password'
+import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
+import { DuplicateRecordError, type SessionRecord, type UserRecord, type UserTokenRecord } from '../store/auth-store'
+import { findLink, type LinkToken, replaceLink, spendLink } from './email-links/email-link'
+import { endOneShots } from './email-links/email-logins-of'
+import { refuseLink, refusesEmailLink } from './email-links/refuses-email-link'
+import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
+import { type Evidence, isEvidence, namesSession, type WeighedEvidence, weighEvidence } from './email-verification/signup-ownership'
+import { announceChange, type LeaveUndoPoint } from './undo/announce-change'
+
+export interface EmailChange {
+  userId: string
+  newEmail: string
+  /** The account's password. If left out, the caller guarantees that the person is the account's owner. */
+  currentPassword?: string | undefined
+  /** How the session authenticated. Left out for a call without a session. The caller is then responsible for authentication. */
+  amr?: readonly AuthMethod[] | undefined
+  /** If not false, an undo link cannot revert the change (`Finality`). */
+  isFinal?: Finality | undefined
+  /** The session of the request. If the session has ended, no mail is sent. */
+  session?: SessionRecord | null | undefined
+}
+
+/**
+ * The result of the checks that run before any mail is sent. Do not send the result to the client, because the result says whether the new
+ * address is taken.
+ */
+export interface ProvenEmailChange {
+  user: UserRecord
+  newEmail: string
+  /** The account that already has the new address, or null. */
+  owner: UserRecord | null
+  session: SessionRecord | null | undefined
+  isFinal: Finality
+}
+
+/**
+ * Checks a change of address: the account, the new address, and the password if the call has one. The route must require a fresh session
+ * (recently confirmed) before this call.
+ * @throws ValidationError (the address is malformed, or is the account's present address), InvalidCredentialsError, TooManyRequestsError,
+ *   UnauthorizedError, AccountInactiveError
+ */
+export async function proveEmailChange(
+  ctx: AuthContext,
+  { userId, newEmail: given, currentPassword, amr, session, isFinal = false }: EmailChange,
+): Promise<ProvenEmailChange> {
+  const newEmail = requireEmail(given)
+  const user = await findActiveUser(ctx, userId)
+  requireFactor(ctx, user, amr)
+  if (newEmail === user.email) throw new ValidationError({ details: { errors: [{ path: 'new_email', rule: 'unchanged' }] } })
+  const look = () => ctx.store.users.findByEmail(newEmail)
+  const owner = await (currentPassword === undefined ? look() : withPassword(ctx, user, currentPassword, look, session))
+  return { user, newEmail, owner, session, isFinal }
+}
+
+/**
+ * Mails the link to the new address, and a notice to the old address. If another account has the new address, the function makes no link
+ * and mails that account's owner. Returns null if no link was made.
+ */
+export async function sendEmailChange(
+  ctx: AuthContext,
+  { user, newEmail, owner, session, isFinal }: ProvenEmailChange,
+  locale: Locale,
+): Promise<LinkToken | null> {
+  if (await refusesEmailLink(ctx, user)) return null
+  mailNotice(ctx, user, 'email_change_requested', locale)
+  if (owner) {
+    mailNotice(ctx, owner, 'email_change_taken', locale)
+    return null
+  }
+  if (!(await mayMail(ctx, { id: user.id, email: newEmail }, 'EMAIL_CHANGE'))) return null
+  const link = await unitOfWork(ctx, async (ctx) => {
+    const locked = await ctx.store.users.lock(user.id)
+    // If the account's password or address changed after the checks, the function makes no link.
+    const isStill = locked?.isActive && locked.email === user.email && locked.hashedPassword === user.hashedPassword
+    return isStill && (await isSessionHeld(ctx, session))
+      ? replaceLink(ctx, locked, 'EMAIL_CHANGE', writeChange({ email: newEmail, sessionId: session?.id ?? null, isFinal }))
+      : null
+  })
+  // The new address is unverified, so the mail to the new address contains no name.
+  if (link) mailLink(ctx, { ...user, email: newEmail, emailVerifiedAt: null }, 'email_change', link, locale, { items: [newEmail] })
+  return link
+}
+
+/** An open change of address, as the payload of its row stores it. */
+interface OpenChange {
+  /** The new address. */
+  readonly email: string
+  /** The session that requested the change. Null if the host requested the change, or if the store keeps no sessions. */
+  readonly sessionId: string | null
+  readonly isFinal: Finality
+}
+
+const nothing = '-'
+
+/** Writes the change as three words. None of them contains a space. */
+function writeChange({ email, sessionId, isFinal }: OpenChange): string {
+  return [writeFinality(isFinal) || nothing, sessionId ?? nothing, email].join(' ')
+}
+
+function readChange(payload: string): OpenChange {
+  const [finality = '', sessionId = '', email = ''] = payload.split(' ')
+  return { email, sessionId: sessionId === nothing ? null : sessionId, isFinal: finality !== nothing && readFinality(finality) }
+}
+
+interface Confirmation {
+  readonly evidence?: Evidence | undefined
+  /** The cookie of the request. If its session requested the change, the change replaces the cookie's value. */
+  readonly cookie?: CookieOfRequest | null | undefined
+  readonly locale?: Locale | undefined
+}
+
+/**
+ * Uses the link. The account then has the new, verified address, and every earlier link is invalid. A click alone is not enough, because an
+ * attacker may have requested or received the link. The click needs the session that requested the change, or the account's password. If
+ * that session has ended, nobody can use the link.
+ * @param options.evidence the session or password of the request; left out for a call of the host, which is then responsible
+ * @returns the account with its new address, and the session of the request if it requested the change
+ * @throws InvalidTokenError; EmailLinkForbiddenError (the link is used up); UnauthorizedError (the link stays valid); EmailTakenError if
+ *   another account has the address by now (nothing changes)
+ */
+export async function confirmEmailChange(
+  ctx: AuthContext,
+  token: string,
+  { evidence, cookie, locale }: Confirmation = {},
+): Promise<StayingSession> {
+  const { link, change, user, isRefused } = await findOpenChange(ctx, token)
+  if (isRefused) return refuseLink(ctx, link, 'EMAIL_CHANGE')
+  const weighed = evidence ? await weighAsOwner(ctx, user, ofAskingSession(change, evidence)) : null
+  const requestSession = evidence?.requestSession?.id === change.sessionId ? evidence?.requestSession : null
+  const renewing = { requestSession, cookie }
+  const topic = { topic: 'email_changed', locale: locale ?? ctx.settings.defaultLocale } as const
+  const staying = await announceChange(ctx, user.id, topic, async (leaveUndoPoint) => {
+    try {
+      return await unitOfWork(ctx, (ctx) => redeem(ctx, { link, change, user }, weighed, renewing, leaveUndoPoint))
+    } catch (error) {
+      throw error instanceof DuplicateRecordError ? new EmailTakenError({ cause: error }) : error
+    }
+  })
+  ctx.events.emit('email.changed', { userId: user.id })
+  return staying
+}
+
+/** What the link's page needs before the person can confirm. `asking session`: the session that requested the change. */
+export type ChangeNeeds = 'nothing' | 'password' | 'sign in' | 'asking session'
+
+/**
+ * Returns the new address, and what the link's page needs. Does not use the link.
+ * @throws InvalidTokenError, EmailLinkForbiddenError
+ */
+export async function lookAtEmailChange(
+  ctx: AuthContext,
+  token: string,
+  evidence: Evidence,
+): Promise<{ newEmail: string; needs: ChangeNeeds }> {
+  const { change, user, isRefused } = await findOpenChange(ctx, token)
+  if (isRefused) throw new EmailLinkForbiddenError()
+  return { newEmail: change.email, needs: await needsOf(ctx, user, change, ofAskingSession(change, evidence)) }
+}
+
+async function needsOf(ctx: AuthContext, user: UserRecord, { sessionId }: OpenChange, evidence: Evidence): Promise<ChangeNeeds> {
+  if (await namesSession(ctx, user, evidence)) return 'nothing'
+  if (hasPasswords(ctx.settings) && hasPassword(user)) return 'password'
+  return sessionId === null ? 'sign in' : 'asking session'
+}
+
+interface FoundChange {
+  readonly link: UserTokenRecord
+  readonly change: OpenChange
+  readonly user: UserRecord
+}
+
+/**
+ * Finds the link's change. Looks at the session first, before any password, because a wrong password must not tell that the link is open.
+ * @throws InvalidTokenError
+ */
+async function findOpenChange(ctx: AuthContext, token: string): Promise<FoundChange & { isRefused: boolean }> {
+  const link = await findLink(ctx, token, 'EMAIL_CHANGE')
+  const user = await ctx.store.users.find(link.userId)
+  if (!user?.isActive || link.payload === null) throw new InvalidTokenError()
+  const change = readChange(link.payload)
+  if (change.sessionId !== null && !(await namesSession(ctx, user, { sessionIds: [change.sessionId] }))) throw new InvalidTokenError()
+  return { link, change, user, isRefused: await refusesEmailLink(ctx, user) }
+}
+
+/**
+ * Returns the evidence that counts for this change. A session counts only if it is the one that requested the change. The device cookie
+ * does not count, because it is no credential.
+ */
+function ofAskingSession({ sessionId }: OpenChange, evidence: Evidence): Evidence {
+  const { requestSession, sessionIds = [] } = evidence
+  const shown = [...sessionIds, ...(requestSession ? [requestSession.id] : [])]
+  return { ...evidence, deviceSession: undefined, sessionIds: sessionId === null ? shown : shown.filter((id) => id === sessionId) }
+}
+
+/**
+ * Verifies the evidence. A wrong password, a missing password, another session and a session of another account all get the same error.
+ * @throws UnauthorizedError
+ */
+async function weighAsOwner(ctx: AuthContext, user: UserRecord, evidence: Evidence): Promise<WeighedEvidence> {
+  try {
+    const weighed = await weighEvidence(ctx, user, evidence)
+    if (weighed.verifiedHash !== null || (await namesSession(ctx, user, weighed))) return weighed
+  } catch (error) {
+    if (!(error instanceof InvalidCredentialsError)) throw error
+  }
+  throw new UnauthorizedError()
+}
+
+async function redeem(
+  ctx: AuthContext,
+  { link, change: { email, sessionId, isFinal }, user: seen }: FoundChange,
+  evidence: WeighedEvidence | null,
+  { requestSession, cookie }: Pick<Confirmation, 'cookie'> & Pick<Evidence, 'requestSession'>,
+  leaveUndoPoint: LeaveUndoPoint,
+): Promise<StayingSession> {
+  const now = ctx.now()
+  const user = await ctx.store.users.lock(link.userId)
+  if (!user?.isActive || user.email !== seen.email) throw new InvalidTokenError()
+  const held = await holdSession(ctx, requestSession ?? (sessionId === null ? null : { id: sessionId, userId: user.id }))
+  if (evidence && !(await isEvidence(ctx, user, evidence))) throw new UnauthorizedError()
+  await spendLink(ctx, link, 'EMAIL_CHANGE')
+  await leaveUndoPoint(ctx, { user, isFinal })
+  await endOneShots(ctx, user)
+  const changes = { email, emailVerifiedAt: now, updatedAt: now }
+  await ctx.store.users.update(user.id, changes)
+  return { user: { ...user, ...changes }, cookie: await renewCookie(ctx, held, requestSession ? cookie : null) }
+}

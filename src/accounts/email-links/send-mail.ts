@@ -1,0 +1,264 @@
+import type { AuthContext } from '../../context'
+import { ServiceUnavailableError, TooManyRequestsError } from '../../core/errors'
+import { hashOpaqueToken } from '../../core/opaque-token'
+import type { Locale } from '../../http/locale'
+import type { CodeTopic, LinkTopic, NoticeTopic } from '../../mail/topics'
+import { type MailContent, writeMail } from '../../mail/write-mail'
+import type { Budget } from '../../rate-limits/counter-store'
+import { takeUnit } from '../../rate-limits/take-unit'
+import { tellThrottled } from '../../rate-limits/tell-throttled'
+import { attempt, counterKey, giveBack } from '../../rate-limits/throttle'
+import type { UserRecord } from '../../store/auth-store'
+import type { LinkPurpose, LinkToken } from './email-link'
+
+/** The recipient of a mail: an account, at its own address or at another address. */
+export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVerifiedAt'> {
+  /** Null if no account has the address. */
+  readonly id: string | null
+}
+
+/** The purpose of a row of `emailLogins`: a login, or the confirmation of a session. */
+type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
+
+/**
+ * Returns true if the address may get another link of this purpose. Call the function before the link is made, because a request without a
+ * mail must make no link and invalidate no link. Without a mailer the function counts nothing.
+ *
+ * A person without a valid link gets one mail an hour, even beyond the rate limit. So an attacker's requests cannot lock the owner out. If
+ * the function returns false, the function also emits `throttled`.
+ *
+ * @param options.besides a link that was already made for this mail
+ * @param options.device a device that the account knows; the device has a separate limit of five mails an hour
+ */
+export async function mayMail(
+  ctx: AuthContext,
+  recipient: Pick<Recipient, 'id' | 'email'>,
+  purpose: LinkPurpose | CodePurpose,
+  { besides = null, device = null }: { besides?: LinkToken | null; device?: { id: string } | null } = {},
+): Promise<boolean> {
+  const { links } = ctx.budgets.mail
+  const { email } = recipient
+  if (!ctx.postman || links.length === 0) return true
+  if (device && (await hasMailLeft(ctx, device, email))) return true
+  const hour = hourKeys(purpose, email)
+  await ctx.counters.increment(hour.sending, aMoment, anHour.attempts)
+  const waitSeconds = await takeEach(ctx, links, email)
+  if (waitSeconds === 0) await beginHour(ctx, hour)
+  await ctx.counters.decrement(hour.sending)
+  if (waitSeconds === 0) return true
+  const open = await openLinks(ctx, recipient, purpose)
+  const own = besides && hashOpaqueToken(besides.token)
+  if (open.every(({ tokenHash }) => tokenHash === own) && (await takeHour(ctx, hour))) return true
+  const key = counterKey('mail:links', email)
+  tellThrottled(ctx, { code: TooManyRequestsError.code, route: 'mail', key, retryAfterSeconds: waitSeconds })
+  return false
+}
+
+/** Returns the valid links and codes of this purpose. An address without an account can have only logins by email. */
+async function openLinks(
+  ctx: AuthContext,
+  { id, email }: Pick<Recipient, 'id' | 'email'>,
+  purpose: LinkPurpose | CodePurpose,
+): Promise<readonly { tokenHash: string | null }[]> {
+  if (purpose !== 'EMAIL_LOGIN' && purpose !== 'CONFIRMATION_CODE')
+    return id === null ? [] : ctx.store.userTokens.listOpen(id, purpose, ctx.now())
+  const open = (await ctx.store.emailLogins?.listOpen(email, ctx.now())) ?? []
+  return open.filter(({ sessionId }) => (sessionId === null) === (purpose === 'EMAIL_LOGIN'))
+}
+
+const anHour: Budget = { attempts: 1, windowSeconds: 3_600 }
+
+/**
+ * The keys of two counters. `sent` counts a mail for one hour. `sending` counts requests that are about to send a mail, because `sent` does
+ * not count these mails yet.
+ */
+interface HourKeys {
+  readonly sent: string
+  readonly sending: string
+}
+
+/** The lifetime of the counter `sending`, in seconds. If a process dies, its counter disappears after this time. */
+const aMoment = 60
+
+function hourKeys(purpose: LinkPurpose | CodePurpose, email: string): HourKeys {
+  return { sent: counterKey(`mail:sent:${purpose}`, email), sending: counterKey(`mail:sending:${purpose}`, email) }
+}
+
+/** Counts a mail that is sent now, so that the hour starts again. Called for each mail. */
+async function beginHour({ counters }: AuthContext, { sent }: HourKeys): Promise<void> {
+  await counters.reset(sent)
+  await counters.increment(sent, anHour.windowSeconds, anHour.attempts)
+}
+
+/** Returns true if no mail was sent within the hour. Of many callers at once, only one gets true. */
+async function takeHour(ctx: AuthContext, { sent, sending }: HourKeys): Promise<boolean> {
+  const alone: Budget = { attempts: 1, windowSeconds: aMoment }
+  if ((await secondsUntilFree(ctx, alone, sending)) > 0) return false
+  const isFree = (await secondsUntilFree(ctx, anHour, sent)) === 0
+  await giveBack(ctx.counters, alone, sending)
+  return isFree
+}
+
+async function hasMailLeft(ctx: AuthContext, { id }: { id: string }, email: string): Promise<boolean> {
+  const { mails } = ctx.budgets.device
+  return mails !== false && (await secondsUntilFree(ctx, mails, counterKey('mail:device', `${id} ${email}`))) === 0
+}
+
+/**
+ * Counts an attempt against every rate limit of links. If a limit is reached, counts nothing. Returns 0, or the seconds until the reached
+ * limit allows another attempt.
+ */
+async function takeEach(ctx: AuthContext, budgets: readonly Budget[], email: string): Promise<number> {
+  const taken: [Budget, string][] = []
+  for (const [index, budget] of budgets.entries()) {
+    const key = counterKey(`mail:links:${index}`, email)
+    const waitSeconds = await secondsUntilFree(ctx, budget, key)
+    if (waitSeconds > 0) {
+      for (const [budget, key] of taken) await giveBack(ctx.counters, budget, key)
+      return waitSeconds
+    }
+    taken.push([budget, key])
+  }
+  return 0
+}
+
+/** Counts an attempt and returns 0. If the limit is reached, counts nothing and returns the seconds to wait. */
+async function secondsUntilFree({ counters }: AuthContext, budget: Budget, key: string): Promise<number> {
+  try {
+    await attempt(counters, budget, key, TooManyRequestsError)
+    return 0
+  } catch (error) {
+    if (error instanceof TooManyRequestsError) return Number(error.details['retry_after_seconds'])
+    throw error
+  }
+}
+
+/** Notices that an attacker can cause. The cause is a sign-up, a change of address, or a login for an address without an account. */
+const byStrangers: ReadonlySet<string> = new Set(['address_taken', 'email_change_taken', 'no_account'])
+
+/**
+ * Notices without a rate limit. If they had a limit, an attacker could use it up before the change that matters. They need no limit,
+ * because the changes that cause these notices have separate limits.
+ */
+const boundedElsewhere: ReadonlySet<string> = new Set<NoticeTopic | 'account_restored'>([
+  'admin_granted',
+  'admin_revoked',
+  'account_restored',
+])
+
+/** Returns true if the address may get another notice. If the function returns false, it emits `throttled`. */
+async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restored', email: string): Promise<boolean> {
+  if (boundedElsewhere.has(topic)) return true
+  const kind = byStrangers.has(topic) ? 'strangers' : 'notices'
+  try {
+    await takeUnit(ctx, ctx.budgets.mail[kind], [`mail:${kind}`, email])
+    return true
+  } catch (error) {
+    if (error instanceof TooManyRequestsError) return false
+    throw error
+  }
+}
+
+/**
+ * Mails a link to the stored address. Call the function after the commit and after `mayMail`. The mail does not delay the response.
+ *
+ * Only `email_change` goes to another address. In that case pass `{ ...user, email: newEmail, emailVerifiedAt: null }` to this function and
+ * to `mayMail`, because the mailbox may belong to another person.
+ */
+export function mailLink(
+  ctx: AuthContext,
+  recipient: Recipient,
+  topic: LinkTopic,
+  { url, expiresAt }: Pick<LinkToken, 'url' | 'expiresAt'>,
+  locale: Locale,
+  about: Pick<MailContent, 'items' | 'signup'> = {},
+): void {
+  const link = { url, expiresAt, issuedAt: ctx.now() }
+  ctx.postman?.post(writeMail(ctx, { ...addressed(recipient), ...about, topic, locale, link }), recipient.id)
+}
+
+/** Mails a code, or a code and a link, in the same way as `mailLink`. */
+export function mailCode(
+  ctx: AuthContext,
+  recipient: Recipient,
+  topic: 'email_login' | CodeTopic,
+  { url, code, expiresAt }: { url: string | null; code: string | null; expiresAt: Date },
+  locale: Locale,
+): void {
+  const { publicUrl } = ctx.settings
+  const shown = code === null ? {} : { code: { digits: code, host: publicUrl === '' ? null : new URL(publicUrl).host } }
+  const link = { url, expiresAt, issuedAt: ctx.now() }
+  ctx.postman?.post(writeMail(ctx, { ...addressed(recipient), ...shown, topic, locale, link }), recipient.id)
+}
+
+/**
+ * Notifies the owner of a change to the account. Never throws, because the change is already done. `provider` is the registration key, for
+ * topics about identities. For a notice to a former address, pass `{ ...user, email: oldEmail }`.
+ */
+export function mailNotice(
+  ctx: AuthContext,
+  recipient: Recipient,
+  topic: NoticeTopic | 'account_restored',
+  locale: Locale = ctx.settings.defaultLocale,
+  about: Pick<MailContent, 'provider' | 'items' | 'canSignUp' | 'login' | 'removedPasskeys'> = {},
+): void {
+  if (!ctx.postman) return
+  const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...about, pageUrl: pageOf(ctx, topic, about) })
+  ctx.postman.post(mail, recipient.id, () => mayNotify(ctx, topic, recipient.email))
+}
+
+/** Returns the page where the reader signs in or up. Null: the mail needs none, or no page has a known address. */
+function pageOf({ settings, prefix }: AuthContext, topic: string, { canSignUp = false }: Pick<MailContent, 'canSignUp'>): string | null {
+  if (topic !== 'no_account' && topic !== 'address_taken') return null
+  const { publicUrl, pagesEnabled, loginUrl } = settings
+  const page = canSignUp && pagesEnabled ? `${prefix}/signup` : loginUrl
+  if (page === null || !page.startsWith('/')) return page
+  return publicUrl === '' ? null : `${publicUrl}${page}`
+}
+
+/** A reservation for the notice of a change that an undo link can revert. */
+export interface ReservedNotice {
+  /**
+   * Sends the notice, outside every rate limit. Call the method once, after the commit. `link` undoes the change. If `link` is null, the
+   * notice says that there is no such link.
+   */
+  mail(
+    recipient: Recipient,
+    topic: NoticeTopic,
+    about: {
+      link: Pick<LinkToken, 'url' | 'expiresAt'> | null
+      isFinal?: boolean
+      usedRecoveryCode?: boolean
+      locale?: Locale | undefined
+      provider?: string | undefined
+    },
+  ): void
+  /** Releases the reservation if no notice was sent. Call the method in `finally`. */
+  release(): void
+}
+
+/**
+ * Reserves a notice before the change is made, because a change must not happen if the owner cannot be notified. Does nothing without a
+ * mailer.
+ * @throws ServiceUnavailableError if no further mail can be queued
+ */
+export function reserveNotice(ctx: AuthContext): ReservedNotice {
+  if (!ctx.postman) return { mail() {}, release() {} }
+  const place = ctx.postman.reserve()
+  if (!place) throw new ServiceUnavailableError({ details: { retry_after_seconds: 1 } })
+  return {
+    mail(recipient, topic, { link, locale = ctx.settings.defaultLocale, provider, ...confirmed }) {
+      const content = { ...addressed(recipient), topic, locale, ...confirmed, ...(provider !== undefined && { provider }) }
+      place.post(writeMail(ctx, { ...content, ...(link && { link: { ...link, issuedAt: ctx.now() } }) }), recipient.id)
+    },
+    release: () => place.release(),
+  }
+}
+
+/**
+ * Returns the address and the name. The mail shows the name only after the address was verified, because an attacker may have signed up
+ * with a message as the name.
+ */
+function addressed({ email, name, emailVerifiedAt }: Recipient) {
+  return { to: email, name, saysName: emailVerifiedAt !== null }
+}

@@ -1,0 +1,159 @@
+import type { AuthContext } from '../../context'
+import { hasPasswords } from '../../core/config/has-passwords'
+import { AppError, EmailLoginInvalidError } from '../../core/errors'
+import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
+import type { Locale } from '../../http/locale'
+import { announceFailedLogin } from '../../sessions/announce-failed-login'
+import { announceLogin } from '../../sessions/announce-login'
+import { openPostponed } from '../../sessions/claims-of-login'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../../sessions/finish-login'
+import { DuplicateRecordError, type EmailLoginRecord, type UserRecord } from '../../store/auth-store'
+import { isCodeOf, mostTries } from '../email-links/email-code'
+import { findByAddress } from '../email-links/find-by-address'
+import { refusesEmailLink } from '../email-links/refuses-email-link'
+import { mayActivate, signupOf } from '../email-verification/activate-by-verification'
+import { type Evidence, PasswordAskedError, wantsPassword } from '../email-verification/signup-ownership'
+import { isFirstProof } from '../email-verification/verify-address'
+import { announceTakeOver } from '../take-over'
+import { type ConfirmedEmailLogin, type Confirming, type ConfirmOptions, logInByEmail } from './log-in-by-email'
+import { maySignUp } from './may-sign-up'
+import { requireEmailLogins } from './request-email-login'
+import { signUpByEmail } from './sign-up-by-email'
+
+/** The token of a link, or a code with the id of its request. `requestId` is null if the client did not send the id. */
+export type EmailLoginProof = { readonly token: string } | { readonly code: string; readonly requestId: string | null }
+
+const rounds = 3
+
+/**
+ * Redeems a link or a code of login by email. The function logs in to the account of the address. If the account is pending (never
+ * activated), the function activates the account. If the address has no account and `emailLoginSignup` is on, the function creates an
+ * account.
+ *
+ * At the first verification of an address, if the evidence does not identify the owner, the function takes the account over. A take-over
+ * (`accounts/take-over.ts`) removes every earlier way to log in.
+ * @throws EmailLoginInvalidError for any fault of the link, the code or the account; InvalidCredentialsError for a wrong password in the
+ * evidence (the link and the code then stay unused)
+ */
+export async function confirmEmailLogin<Session extends OpenedSession>(
+  ctx: AuthContext,
+  proof: EmailLoginProof,
+  open: OpenSession<Session>,
+  options: ConfirmOptions,
+): Promise<Session | LoginChallenge> {
+  const { attempt, locale } = options
+  try {
+    const login = await findLogin(ctx, proof)
+    attempt.email = login.email
+    const returnTo = (login.id === options.browserRequestId && login.returnTo) || (options.elsewhere ?? null)
+    const confirmed = await confirmInRounds(ctx, login, open, { ...options, returnTo })
+    announce(ctx, confirmed, locale)
+    if (!confirmed.ended) throw new EmailLoginInvalidError()
+    const result = await openPostponed(ctx, confirmed.ended, open)
+    announceLogin(ctx, result)
+    return completed(ctx, result, { returnTo, isTakenOver: confirmed.takenOver !== null })
+  } catch (error) {
+    if (error instanceof AppError && !(error instanceof PasswordAskedError)) announceFailedLogin(ctx, attempt, { reason: error.code })
+    throw error
+  }
+}
+
+/**
+ * Returns the data that a link's page shows before the person decides. Does not use the link.
+ * @throws EmailLoginInvalidError
+ */
+export async function lookAtEmailLogin(
+  ctx: AuthContext,
+  token: string,
+  evidence: Evidence,
+): Promise<{ login: EmailLoginRecord; asksPassword: boolean }> {
+  const login = await findByToken(ctx, token)
+  const user = await findByAddress(ctx, login.email)
+  if (!user) {
+    if (await maySignUp(ctx, login.email)) return { login, asksPassword: false }
+    throw new EmailLoginInvalidError()
+  }
+  if (!(await mayLogIn(ctx, user))) throw new EmailLoginInvalidError()
+  const asksPassword = isFirstProof(ctx, user, !user.isActive) && (await wantsPassword(ctx, user, evidence, await signupOf(ctx, user)))
+  return { login, asksPassword }
+}
+
+/** Returns true for an active or pending account, unless the host rejects mailed links to the account. */
+async function mayLogIn(ctx: AuthContext, user: UserRecord): Promise<boolean> {
+  return user.isActive ? !(await refusesEmailLink(ctx, user)) : mayActivate(ctx, user)
+}
+
+function findLogin(ctx: AuthContext, proof: EmailLoginProof): Promise<EmailLoginRecord> {
+  return 'token' in proof ? findByToken(ctx, proof.token) : findByCode(ctx, proof.code, proof.requestId)
+}
+
+async function findByToken(ctx: AuthContext, token: string): Promise<EmailLoginRecord> {
+  const login = isOpaqueToken(token) ? await requireEmailLogins(ctx).find({ tokenHash: hashOpaqueToken(token) }) : null
+  if (!login || login.usedAt !== null || login.expiresAt <= ctx.now() || login.sessionId !== null) throw new EmailLoginInvalidError()
+  return login
+}
+
+/**
+ * Finds the login request of a code. Counts the try before it compares the code. So at most five tries are compared, even if many tries run
+ * in parallel.
+ * @throws EmailLoginInvalidError
+ */
+async function findByCode(ctx: AuthContext, code: string, requestId: string | null): Promise<EmailLoginRecord> {
+  const login = requestId === null ? null : await requireEmailLogins(ctx).countTry(requestId, mostTries, ctx.now())
+  if (!login || login.sessionId !== null || !isCodeOf(ctx, login, code)) throw new EmailLoginInvalidError()
+  return login
+}
+
+/** Confirms the login. Tries again if the account changed or was created between our read and our write. */
+async function confirmInRounds<Session extends OpenedSession>(
+  ctx: AuthContext,
+  login: EmailLoginRecord,
+  open: OpenSession<Session>,
+  confirming: Confirming,
+): Promise<ConfirmedEmailLogin<Session>> {
+  for (let round = 1; round <= rounds; round++) {
+    const user = await findByAddress(ctx, login.email)
+    confirming.attempt.userId = user?.id ?? null
+    if (user && !(await mayLogIn(ctx, user))) break
+    if (!user && !(await maySignUp(ctx, login.email))) break
+    const confirmed = user
+      ? await logInByEmail(ctx, { login, seen: user }, open, confirming)
+      : await unlessTaken(() => signUpByEmail(ctx, login, open, confirming))
+    if (confirmed) return confirmed
+  }
+  throw new EmailLoginInvalidError()
+}
+
+/** Runs `signUp`. Returns null if another request created an account with the address meanwhile. */
+async function unlessTaken<T>(signUp: () => Promise<T>): Promise<T | null> {
+  try {
+    return await signUp()
+  } catch (error) {
+    if (error instanceof DuplicateRecordError) return null
+    throw error
+  }
+}
+
+function announce<Session extends OpenedSession>(
+  ctx: AuthContext,
+  { user, did, takenOver }: ConfirmedEmailLogin<Session>,
+  locale: Locale | undefined,
+): void {
+  const { id: userId } = user
+  if (did === 'signed_up') ctx.events.emit('signup', { userId, by: 'email' })
+  if (did === 'activated') ctx.events.emit('activation', { userId })
+  if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
+}
+
+function completed<Session extends OpenedSession>(
+  { settings }: AuthContext,
+  result: Session | LoginChallenge,
+  { returnTo, isTakenOver }: { returnTo: string | null; isTakenOver: boolean },
+): Session | LoginChallenge {
+  if (result.kind !== 'session') return result
+  return {
+    ...result,
+    ...(returnTo !== null && { returnTo }),
+    ...(isTakenOver && hasPasswords(settings) && { passwordRequired: true as const }),
+  }
+}

@@ -1,0 +1,101 @@
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../../context'
+import { clientOf } from '../../core/client-key'
+import { CsrfValidationFailedError, EmailLoginInvalidError } from '../../core/errors'
+import { browserName } from '../../http/browser-name'
+import { linkPage } from '../../http/html/link-page'
+import type { Locale } from '../../http/locale'
+import type { Route } from '../../http/routes'
+import { refuseCrossSite } from '../../http/same-site'
+import { sendSeeOther } from '../../http/send'
+import { routeBudget } from '../../rate-limits/route-rate-limit'
+import { newLoginAttempt } from '../../sessions/announce-failed-login'
+import { destinationOfChallenge } from '../../sessions/challenge'
+import { successTarget } from '../../sessions/destination'
+import { sendChallenge } from '../../sessions/devices/send-challenge'
+import { openFor, setLoginCookies } from '../../sessions/devices/send-login'
+import { clearEndedCookies } from '../../sessions/ended-cookies'
+import type { LoginChallenge } from '../../sessions/finish-login'
+import type { EmailLoginRecord } from '../../store/auth-store'
+import { whomItSignsIn } from '../email-verification/login-link-summary'
+import { evidenceOf } from '../email-verification/signup-ownership'
+import { evidenceOfForm } from '../email-verification/signup-ownership-of-form'
+import { forgetRequest, requestOfBrowser } from './asking-browser'
+import { confirmEmailLogin, lookAtEmailLogin } from './confirm-email-login'
+
+/**
+ * Returns the routes of the mailed link's page. The page's button logs in with cookies. A GET does not use the link, because mail scanners
+ * open links.
+ */
+export function emailLoginPage(ctx: AuthContext): Route[] {
+  return linkPage(ctx, {
+    path: '/email-login/:token',
+    summary: 'Log in with the mailed link',
+    before: [routeBudget(ctx, 'email_login_confirm')],
+    refuses: [CsrfValidationFailedError, EmailLoginInvalidError],
+    form: 'email_login',
+    done: 'email_login', // never shown, because the form redirects
+    formTargets: targetsOf(ctx),
+    look: async (token, { locale, req }) => {
+      const { login, asksPassword } = await lookAtEmailLogin(ctx, token, await evidenceOf(ctx, req))
+      return { password: asksPassword ? { canSkip: true } : null, items: await aboutLogin(ctx, req, login, locale) }
+    },
+    redeem: async ({ token, fields, locale, req, res }) => {
+      refuseCrossSite(ctx, req)
+      const evidence = await evidenceOfForm(ctx, req, fields, async (shown) => (await lookAtEmailLogin(ctx, token, shown)).asksPassword)
+      const browserRequestId = requestOfBrowser(ctx, req)
+      const elsewhere = landingOf(ctx)
+      const attempt = newLoginAttempt(clientOf(req))
+      const result = await confirmEmailLogin(ctx, { token }, openFor(ctx, req), {
+        evidence,
+        locale,
+        browserRequestId,
+        elsewhere,
+        attempt,
+      })
+      await clearEndedCookies(ctx, req, res)
+      if (browserRequestId !== null) forgetRequest(ctx, res)
+      return {
+        answer() {
+          if (result.kind === 'challenge') return askForCode(ctx, req, res, result)
+          setLoginCookies(ctx, res, result)
+          sendSeeOther(res, result.returnTo ?? elsewhere)
+        },
+      }
+    },
+  })
+}
+
+function askForCode(ctx: AuthContext, req: Request, res: Response, { mfaToken }: LoginChallenge): void {
+  const target = successTarget(ctx.settings, destinationOfChallenge(ctx, mfaToken)) ?? landingOf(ctx)
+  sendChallenge(ctx, req, res, { mfaToken, target }, sendSeeOther)
+}
+
+/** Returns the redirect target of a browser that did not request the mail. */
+function landingOf({ settings, prefix }: AuthContext): string {
+  return settings.oauthSuccessRedirect ?? prefix
+}
+
+/** Returns the origins for the page's `form-action` policy. The policy must allow the targets of the page's redirect. */
+function targetsOf(ctx: AuthContext): string[] {
+  const { trustedOrigins, publicUrl } = ctx.settings
+  const landing = landingOf(ctx)
+  return [
+    ...new Set([...(URL.canParse(landing) ? [new URL(landing).origin] : []), ...(publicUrl === '' ? [] : [publicUrl]), ...trustedOrigins]),
+  ]
+}
+
+/**
+ * Returns the lines for the page. The first line is the address of the login. If the login replaces another account's session, a line gives
+ * that account's address. If another browser opens the link, a line says when and with which browser the mail was requested.
+ */
+async function aboutLogin(ctx: AuthContext, req: Request, login: EmailLoginRecord, locale: Locale): Promise<string[]> {
+  const [address = '', ...replaced] = await whomItSignsIn(ctx, req, login.email, locale)
+  return [address, ...(login.id === requestOfBrowser(ctx, req) ? [] : [askedFrom(ctx, login, locale)]), ...replaced]
+}
+
+function askedFrom({ texts }: AuthContext, { createdAt, userAgent }: EmailLoginRecord, locale: Locale): string {
+  const browser = browserName(userAgent ?? '')
+  const time = `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(createdAt)} UTC`
+  return browser === null ? texts.say(locale, 'link.asked', { time }) : texts.say(locale, 'link.asked_with', { time, browser })
+}

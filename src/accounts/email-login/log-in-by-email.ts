@@ -1,0 +1,115 @@
+import { type AuthContext, unitOfWork } from '../../context'
+import { EmailLoginInvalidError } from '../../core/errors'
+import type { Locale } from '../../http/locale'
+import type { LoginAttempt } from '../../sessions/announce-failed-login'
+import { finishOrPostpone, type PostponedLogin, withClaims } from '../../sessions/claims-of-login'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../../sessions/finish-login'
+import type { Login } from '../../sessions/login'
+import type { EmailLoginRecord, UserRecord } from '../../store/auth-store'
+import { activating, lockForProof, signupOf } from '../email-verification/activate-by-verification'
+import { retryingWithoutFields } from '../email-verification/retrying-without-fields'
+import { type Evidence, type WeighedEvidence, weighEvidence } from '../email-verification/signup-ownership'
+import { isFirstProof, proveAddress } from '../email-verification/verify-address'
+import type { Clearing, TakenOver } from '../take-over'
+import { requireEmailLogins } from './request-email-login'
+
+export interface ConfirmOptions {
+  /** The facts that identify the account's owner. Used only at the first verification of the address. */
+  readonly evidence?: Evidence | undefined
+  /** Language of mails. Default: `defaultLocale`. */
+  readonly locale?: Locale | undefined
+  /** The id of the login request that this browser made. Only the browser that requested the mail is redirected to `return_to`. */
+  readonly browserRequestId?: string | null
+  /** The redirect target for other browsers. */
+  readonly elsewhere?: string
+  /** The facts for the event of a failed login. `confirmEmailLogin` adds the address and the account. */
+  readonly attempt: LoginAttempt
+}
+
+export interface Confirming extends ConfirmOptions {
+  /** The redirect target for this browser. Null if there is no target. */
+  readonly returnTo: string | null
+}
+
+/** The result of a confirmation inside its transaction. */
+export interface ConfirmedEmailLogin<Session extends OpenedSession> {
+  readonly user: UserRecord
+  /** Null if the host's hook made the new account inactive. */
+  readonly ended: Session | LoginChallenge | PostponedLogin | null
+  readonly did: 'logged_in' | 'activated' | 'signed_up'
+  readonly takenOver: TakenOver | null
+}
+
+interface Matching {
+  readonly login: EmailLoginRecord
+  /** The account that has the address. */
+  readonly seen: UserRecord
+}
+
+/**
+ * Logs in to an account. If the account is pending, the function activates the account. Returns null if the account changed since the
+ * caller read it.
+ */
+export async function logInByEmail<Session extends OpenedSession>(
+  ctx: AuthContext,
+  { login, seen }: Matching,
+  open: OpenSession<Session>,
+  { evidence = {}, returnTo }: Confirming,
+): Promise<ConfirmedEmailLogin<Session> | null> {
+  const how = loginOf(returnTo)
+  if (isFirstProof(ctx, seen, !seen.isActive)) {
+    const weighed = await weighEvidence(ctx, seen, evidence, await signupOf(ctx, seen))
+    return retryingWithoutFields(ctx, (clearing) => proveAndLogIn(ctx, { login, seen }, open, { weighed, clearing, how }))
+  }
+  const claimed = await withClaims(ctx, seen, how, open)
+  return unitOfWork(ctx, async (ctx) => {
+    const user = await lockForProof(ctx, seen, login.email)
+    if (!user) return null
+    await spend(ctx, login)
+    const lastLoginAt = ctx.now()
+    await ctx.store.users.update(user.id, { lastLoginAt })
+    const now = { ...user, lastLoginAt }
+    return { user: now, ended: await finishOrPostpone(ctx, now, claimed, open), did: 'logged_in', takenOver: null }
+  })
+}
+
+export function loginOf(returnTo: string | null): Login {
+  return { amr: ['email'], provider: null, destination: returnTo === null ? null : { returnTo } }
+}
+
+/**
+ * Marks the login as used, so that only one of many confirmations by link or code succeeds.
+ * @throws EmailLoginInvalidError
+ */
+export async function spend(ctx: AuthContext, { id }: EmailLoginRecord): Promise<void> {
+  if (!(await requireEmailLogins(ctx).consume(id, ctx.now()))) throw new EmailLoginInvalidError()
+}
+
+interface FirstProof {
+  readonly weighed: WeighedEvidence
+  readonly clearing: Clearing
+  readonly how: Login
+}
+
+/** Verifies the address for the first time, and logs in. */
+function proveAndLogIn<Session extends OpenedSession>(
+  ctx: AuthContext,
+  { login, seen }: Matching,
+  open: OpenSession<Session>,
+  { weighed, clearing, how }: FirstProof,
+): Promise<ConfirmedEmailLogin<Session> | null> {
+  const isActivation = !seen.isActive
+  return unitOfWork(ctx, async (ctx) => {
+    const locked = await lockForProof(ctx, seen, login.email)
+    if (!locked) return null
+    await spend(ctx, login)
+    const { changes = {}, ...activation } = isActivation ? await activating(ctx, locked, clearing) : {}
+    const { user, takenOver } = await proveAddress(ctx, locked, weighed, {
+      ...activation,
+      isActivation,
+      changes: { ...changes, lastLoginAt: ctx.now() },
+    })
+    const ended = await finishOrPostpone(ctx, user, how, open)
+    return { user, ended, did: isActivation ? 'activated' : 'logged_in', takenOver }
+  })
+}

@@ -1,0 +1,97 @@
+import { type AuthContext, unitOfWork } from '../../context'
+import { AppError } from '../../core/errors'
+import { normalizeEmail } from '../../http/email-address'
+import type { Locale } from '../../http/locale'
+import type { KnownDevice } from '../../sessions/devices/known-device'
+import type { EmailLoginStore, UserRecord } from '../../store/auth-store'
+import { emailLoginsOf } from '../email-links/email-logins-of'
+import { findByAddress } from '../email-links/find-by-address'
+import { type AskedFrom, type IssuedEmailLogin, issueEmailLogin, makeRoom } from '../email-links/issue-email-login'
+import { refusesEmailLink } from '../email-links/refuses-email-link'
+import { mailCode, mailNotice, mayMail } from '../email-links/send-mail'
+import { mayActivate } from '../email-verification/activate-by-verification'
+import { maySignUp } from './may-sign-up'
+
+export interface EmailLoginRequest extends AskedFrom {
+  /** The id for the new row. */
+  readonly id: string
+  /** The address in lower case. */
+  readonly email: string
+  readonly returnTo: string | null
+  readonly locale: Locale
+  /** The known device that sends the request. Null for an unknown client. */
+  readonly device: KnownDevice | null
+  /** The id of the browser's earlier request. Null if the browser has made no earlier request. */
+  readonly earlierId: string | null
+}
+
+/**
+ * Mails a link, a code, or both to an address. An address without an account gets this mail only if the confirmation may create an account.
+ * Otherwise the function mails a notice that there is no account. With `emailLoginSilent`, it does not mail this notice. Returns null if
+ * the function mailed no link and no code.
+ */
+export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
+  const user = await findByAddress(ctx, request.email)
+  ctx.events.emit('email_login.requested', { userId: user?.id ?? null })
+  if (!user) return requestForNobody(ctx, request)
+  if (!(user.isActive ? !(await refusesEmailLink(ctx, user)) : await mayActivate(ctx, user))) return null
+  return issueAndMail(ctx, user, request)
+}
+
+async function requestForNobody(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
+  const email = normalizeEmail(request.email)
+  if (email === null) return null // the text is not a valid address
+  const { emailLoginSignup, emailLoginSilent, signupEnabled } = ctx.settings
+  if (await isAdmitted(ctx, email)) return issueAndMail(ctx, null, request)
+  if (emailLoginSilent) return null
+  const canSignUp = signupEnabled && !emailLoginSignup // with emailLoginSignup, the host has just rejected this address
+  mailNotice(ctx, { id: null, email, name: null, emailVerifiedAt: null }, 'no_account', request.locale, { canSignUp })
+  return null
+}
+
+/**
+ * Returns true if the confirmation may create an account. The response may already be sent, so an AppError of the host cannot reach the
+ * client. Such an error counts as a rejection. Any other error is thrown and logged.
+ */
+async function isAdmitted(ctx: AuthContext, email: string): Promise<boolean> {
+  try {
+    return await maySignUp(ctx, email)
+  } catch (error) {
+    if (error instanceof AppError) return false
+    throw error
+  }
+}
+
+async function issueAndMail(ctx: AuthContext, user: UserRecord | null, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
+  const { email, device, locale } = request
+  const recipient = user ?? { id: null, email, name: null, emailVerifiedAt: null }
+  if (!(await mayMail(ctx, recipient, 'EMAIL_LOGIN', { device }))) return null
+  const issued = await unitOfWork(ctx, async (ctx) => {
+    // The lock orders two parallel requests, so that the second request sees the row of the first. If the address changed meanwhile, no
+    // mail is sent.
+    const locked = user && (await ctx.store.users.lock(user.id))
+    if (user && (locked?.email !== email || locked.isActive !== user.isActive)) return null
+    return replaceEarlier(ctx, requireEmailLogins(ctx), request)
+  })
+  if (issued) mailCode(ctx, recipient, 'email_login', issued, locale)
+  return issued
+}
+
+async function replaceEarlier(
+  ctx: AuthContext,
+  emailLogins: EmailLoginStore,
+  { id, email, returnTo, device, earlierId, ip, userAgent }: EmailLoginRequest,
+): Promise<IssuedEmailLogin | null> {
+  const { emailLogin } = ctx.settings
+  const isKnownDevice = device !== null
+  if (earlierId !== null) await emailLogins.consume(earlierId, ctx.now())
+  if (emailLogin === 'off' || !(await makeRoom(ctx, emailLogins, { email, isKnownDevice }))) return null
+  return issueEmailLogin(ctx, emailLogins, { id, email, returnTo, sessionId: null, isKnownDevice, ip, userAgent, carries: emailLogin })
+}
+
+/** Returns the store of login requests. If login by email is on, the store exists, because the boot checks require the store. */
+export function requireEmailLogins(ctx: AuthContext): EmailLoginStore {
+  const emailLogins = emailLoginsOf(ctx)
+  if (emailLogins) return emailLogins
+  throw new Error('Login by email is off: set emailLogin (AUTH_EMAIL_LOGIN), and give the store its table.')
+}

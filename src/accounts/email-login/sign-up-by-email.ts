@@ -1,0 +1,37 @@
+import { type AuthContext, unitOfWork } from '../../context'
+import { InternalError } from '../../core/errors'
+import { unusablePassword } from '../../passwords/unusable-password'
+import { finishOrPostpone } from '../../sessions/claims-of-login'
+import type { OpenedSession, OpenSession } from '../../sessions/finish-login'
+import type { EmailLoginRecord, NewUser } from '../../store/auth-store'
+import { transactionOf } from '../../store/knex/knex-store'
+import { newUser } from '../../store/new-user'
+import { type ConfirmedEmailLogin, type Confirming, loginOf, spend } from './log-in-by-email'
+
+/**
+ * Creates an active account with a verified address, for an address without an account. If the host's `onSignup` throws, no account is
+ * created and the login stays unused. If `onSignup` makes the account inactive, the account stays, but no session begins.
+ * @throws EmailLoginInvalidError if another confirmation was first; DuplicateRecordError if another request created the account meanwhile
+ */
+export function signUpByEmail<Session extends OpenedSession>(
+  ctx: AuthContext,
+  login: EmailLoginRecord,
+  open: OpenSession<Session>,
+  { returnTo }: Confirming,
+): Promise<ConfirmedEmailLogin<Session>> {
+  return unitOfWork(ctx, async (ctx) => {
+    await spend(ctx, login)
+    const inserted = await ctx.store.users.insert(newAccount(ctx, login.email), { by: 'email_login' })
+    await ctx.signup.onSignup?.(inserted, {}, ctx.store, { trx: transactionOf(ctx.store), isRepeat: false })
+    // The account is read again, because the hook may have changed the account.
+    const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
+    if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
+    const ended = user.isActive ? await finishOrPostpone(ctx, user, loginOf(returnTo), open) : null
+    return { user, ended, did: 'signed_up', takenOver: null }
+  })
+}
+
+function newAccount(ctx: AuthContext, email: string): NewUser {
+  const now = ctx.now()
+  return newUser(now, { email, name: null, hashedPassword: unusablePassword(), lastLoginAt: now, emailVerifiedAt: now })
+}

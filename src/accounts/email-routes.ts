@@ -1,0 +1,254 @@
+import type { Request, RequestHandler, Response } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { clientOf } from '../core/client-key'
+import { hasPasswords } from '../core/config/has-passwords'
+import {
+  AccountInactiveError,
+  EmailLinkForbiddenError,
+  EmailTakenError,
+  InvalidTokenError,
+  MfaRequiredError,
+  TokenExpiredError,
+  TooManyRequestsError,
+  UnauthorizedError,
+} from '../core/errors'
+import { type Answer, shape, string } from '../http/description'
+import { emailAddress, requireEmail } from '../http/email-address'
+import { type FormNeeds, linkPage } from '../http/html/link-page'
+import { localeOf } from '../http/locale'
+import { noteOutcome } from '../http/outcome'
+import { type Route, withBody } from '../http/routes'
+import { sendJson } from '../http/send'
+import { passwordText, text, validate } from '../http/validate'
+import { routeBudget } from '../rate-limits/route-rate-limit'
+import { takeUnits } from '../rate-limits/take-of-each'
+import { codeBeforeFreshness } from '../second-factor/code-before-freshness'
+import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../second-factor/irreversible-code'
+import { getAuth } from '../sessions/current-auth'
+import { cookieOf, keepBrowser } from '../sessions/devices/keep-browser'
+import { previousToken, shownDevice } from '../sessions/devices/known-device'
+import { takeLinkRequest } from '../sessions/devices/link-limits'
+import { clearEndedCookies } from '../sessions/ended-cookies'
+import { codeDevice } from '../sessions/reauthentication/code-device'
+import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
+import { factorShown } from '../sessions/reauthentication/require-factor'
+import type { RouteGuards } from '../sessions/route-guards'
+import { perDelivery } from '../sessions/routes-by-delivery'
+import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
+import { type ChangeNeeds, confirmEmailChange, lookAtEmailChange, proveEmailChange, sendEmailChange } from './email-change'
+import { answerLinkRequest, linkRequestAnswer } from './email-links/answer-link-request'
+import { type EvidenceBody, evidenceOf, passwordField, passwordRefusals } from './email-verification/signup-ownership'
+import { evidenceOfForm, oldPassword } from './email-verification/signup-ownership-of-form'
+import { hostGuard } from './host-guard'
+import { confirmEmail, lookAtVerification, sendEmailVerification } from './verify-email'
+
+const messageAnswer: Answer = { status: 200, description: 'Done.', schema: shape('Message', { message: string }) }
+
+const verifiedAnswer: Answer = {
+  status: 200,
+  description:
+    'Done. The first verification of an address removes the password, if the request does not show that the same person signed up. Then `reset_token` sets a new password.',
+  schema: {
+    title: 'Verified',
+    type: 'object',
+    properties: { message: string, password_required: { const: true }, reset_token: string },
+    required: ['message'],
+  },
+}
+
+interface EmailChangeBody extends FinalFields {
+  new_email: string
+  /** Ignored, because the route requires a fresh session. */
+  current_password?: string
+  /** The refresh token that identifies the session, if the access token does not. */
+  refresh_token?: string
+}
+
+function tokenBody(ctx: AuthContext) {
+  return Joi.object<EvidenceBody & { token: string }>({ token: text(512), ...passwordField(ctx), refresh_token: text(4096).optional() })
+}
+
+/**
+ * Returns the routes that verify and change the address of the person who is logged in. The link alone is enough to verify an address. A
+ * change can also need the account's password. Therefore only apps with local accounts have the routes for a change.
+ */
+export function emailRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
+  const { localAccountsEnabled: isLocal, backendLinks, emailVerificationUrlTemplate } = ctx.settings
+  const signedIn = [guards.requireAuth(), sameSiteWhenByCookie(ctx)]
+  const isVerified = isLocal || ctx.postman !== null
+  // Without local accounts, the host does not have to set a template. If it sets none, the link leads to our page.
+  const hasPage = backendLinks || (!isLocal && emailVerificationUrlTemplate === null)
+  return [
+    ...(isVerified ? verificationRoutes(ctx, signedIn) : []),
+    ...(isLocal ? changeRoutes(ctx, signedIn) : []),
+    ...(isVerified && hasPage ? verificationPage(ctx) : []),
+    ...(isLocal && backendLinks ? changePage(ctx) : []),
+  ]
+}
+
+function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Route[] {
+  return [
+    withBody({
+      method: 'POST',
+      path: '/email-verify/request',
+      describes: {
+        summary: 'Request a mail to verify the address',
+        answers: [linkRequestAnswer('verify_url')],
+        refuses: [AccountInactiveError, TooManyRequestsError],
+      },
+      before: [...signedIn, ...hostGuard(ctx, 'link', 'email_verify_request'), aliveSession(ctx)],
+      body: Joi.object<{ previous_token?: string; refresh_token?: string }>({ ...previousToken, refresh_token: text(4096).optional() }),
+      handle: (req, res, body) => requestVerification(ctx, req, res, body),
+    }),
+    withBody({
+      method: 'POST',
+      path: '/email-verify/confirm',
+      describes: {
+        summary: 'Verify the address with the mailed link',
+        answers: [hasPasswords(ctx.settings) ? verifiedAnswer : messageAnswer],
+        refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+      },
+      before: [routeBudget(ctx, 'email_verify_confirm')],
+      body: tokenBody(ctx),
+      handle: async (req, res, { token, ...body }) => {
+        const locale = localeOf(ctx, req)
+        const verified = await confirmEmail(ctx, token, { evidence: await evidenceOf(ctx, req, body), locale })
+        const { resetLink } = verified
+        await clearEndedCookies(ctx, req, res)
+        noteOutcome(res, verified)
+        const missing = resetLink ? { password_required: true, reset_token: resetLink.token } : {}
+        sendJson(res, 200, { message: ctx.texts.say(locale, 'message.email_verified'), ...missing })
+      },
+    }),
+  ]
+}
+
+function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Route[] {
+  return [
+    withBody({
+      method: 'POST',
+      path: '/email-change/request',
+      describes: {
+        summary: 'Request a mail to a new address',
+        answers: [linkRequestAnswer('confirm_url')],
+        refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalRefusals(ctx)],
+      },
+      before: [
+        routeBudget(ctx, 'email_change_request'),
+        ...signedIn,
+        aliveSession(ctx),
+        factorShown(ctx),
+        codeBeforeFreshness(ctx),
+        freshSession(ctx),
+      ],
+      body: finalBody<EmailChangeBody>(ctx, {
+        new_email: emailAddress,
+        ...(hasPasswords(ctx.settings) && { current_password: passwordText().optional() }),
+        refresh_token: text(4096).optional(),
+      }),
+      handle: (req, res, body) => requestChange(ctx, req, res, body),
+    }),
+    ...perDelivery(ctx, ({ base, delivery, before }) => [
+      withBody({
+        method: 'POST',
+        path: `${base}/email-change/confirm`,
+        describes: {
+          summary: 'Change to the new address with the mailed link',
+          answers: [messageAnswer],
+          refuses: [
+            InvalidTokenError,
+            UnauthorizedError,
+            TokenExpiredError,
+            EmailLinkForbiddenError,
+            EmailTakenError,
+            TooManyRequestsError,
+          ],
+        },
+        // Without the cross-site rule, the link works from any page, but the cookies of another site's request do not count.
+        before: [...(base === '' ? [] : before), routeBudget(ctx, 'email_change_confirm')],
+        body: tokenBody(ctx),
+        handle: async (req, res, { token, ...body }) => {
+          const locale = localeOf(ctx, req)
+          const change = { evidence: await evidenceOf(ctx, req, body), cookie: cookieOf(ctx, req, delivery), locale }
+          keepBrowser(ctx, req, res, await confirmEmailChange(ctx, token, change))
+          sendJson(res, 200, { message: ctx.texts.say(locale, 'message.email_changed') })
+        },
+      }),
+    ]),
+  ]
+}
+
+async function requestVerification(ctx: AuthContext, req: Request, res: Response, body: { previous_token?: string }): Promise<void> {
+  const { user, session } = requestSessionOf(req)
+  const name = 'email_verify_request'
+  const client = clientOf(req)
+  const device = await takeLinkRequest(ctx, { name, email: user.email, client, shown: shownDevice(ctx, req, body) })
+  const locale = localeOf(ctx, req)
+  await answerLinkRequest(ctx, res, { name, field: 'verify_url', locale }, () =>
+    sendEmailVerification(ctx, user, locale, { device, session }),
+  )
+}
+
+async function requestChange(ctx: AuthContext, req: Request, res: Response, body: EmailChangeBody): Promise<void> {
+  const name = 'email_change_request'
+  await takeUnits(ctx, ctx.budgets.links, { name, email: requireEmail(body.new_email), client: clientOf(req) })
+  const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
+  const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+  const change = { userId, amr, newEmail: body.new_email, session, isFinal }
+  const proven = await proveEmailChange(ctx, change)
+  const locale = localeOf(ctx, req)
+  await answerLinkRequest(ctx, res, { name, field: 'confirm_url', locale }, () => sendEmailChange(ctx, proven, locale))
+}
+
+function verificationPage(ctx: AuthContext): Route[] {
+  return linkPage(ctx, {
+    path: '/email-verify/:token',
+    summary: 'Verify the address',
+    before: [routeBudget(ctx, 'email_verify_confirm')],
+    form: 'email_verify',
+    done: 'email_verified',
+    look: async (token, { req }) => ({
+      password: (await lookAtVerification(ctx, token, await evidenceOf(ctx, req))) ? { canSkip: true } : null,
+    }),
+    redeem: async ({ token, fields, locale, req, res }) => {
+      const evidence = await evidenceOfForm(ctx, req, fields, (evidence) => lookAtVerification(ctx, token, evidence))
+      const { resetLink } = await confirmEmail(ctx, token, { evidence, locale })
+      await clearEndedCookies(ctx, req, res)
+      return resetLink && { resetToken: resetLink.token }
+    },
+  })
+}
+
+const shownNeeds: Readonly<Record<ChangeNeeds, FormNeeds>> = {
+  nothing: {},
+  password: { password: { canSkip: false } },
+  'sign in': { problem: 'link.sign_in_first' },
+  // Another login would open another session, so the page does not lead to the login page.
+  'asking session': { problem: 'link.asking_session_first', hasLoginLink: false },
+}
+
+function changePage(ctx: AuthContext): Route[] {
+  return linkPage(ctx, {
+    path: '/email-change/:token',
+    summary: 'Change to the new address',
+    refuses: [EmailTakenError],
+    before: [routeBudget(ctx, 'email_change_confirm')],
+    form: 'email_change',
+    done: 'email_changed',
+    look: async (token, { req }) => {
+      const { newEmail, needs } = await lookAtEmailChange(ctx, token, await evidenceOf(ctx, req))
+      return { items: [newEmail], ...shownNeeds[needs] }
+    },
+    redeem: async ({ token, fields, locale, req, res }) => {
+      const { password } = validate(oldPassword, fields)
+      const evidence = await evidenceOf(ctx, req, { password })
+      const isSignedIn = Boolean(evidence.token) || evidence.requestSession != null
+      const { tokenDelivery } = ctx.settings
+      const cookie = cookieOf(ctx, req, tokenDelivery === 'both' ? 'cookie' : tokenDelivery)
+      const staying = await confirmEmailChange(ctx, token, { evidence, cookie, locale })
+      keepBrowser(ctx, req, res, staying)
+      return { page: 'email_changed', items: [staying.user.email], hasLoginLink: !isSignedIn }
+    },
+  })
+}

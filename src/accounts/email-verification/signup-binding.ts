@@ -1,0 +1,120 @@
+import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../../context'
+import { isUnderAny } from '../../core/keys'
+import { browserName } from '../../http/browser-name'
+import { cookiesAfter } from '../../http/cookies'
+import { readProofCookie, setProofCookie } from '../../sessions/proof-cookies'
+import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
+
+const cookieName = 'signup_binding'
+
+/** A sign-up of a pending account. The rows of its activation links contain the mark. The browser that signed up keeps a `signupToken`. */
+export interface SignupMark {
+  /** See `signupIdOf`. */
+  readonly id: string
+  readonly at: Date
+  /** For example `Firefox, Windows`. Null if the browser is unknown. */
+  readonly browser: string | null
+  /** False if "I forgot my password" made the link. Such a link alone never identifies the person who signed up. */
+  readonly isLenient: boolean
+}
+
+export function newSignupMark(ctx: Pick<AuthContext, 'now'>, user: SignedUp, userAgent?: string | null): SignupMark {
+  return { id: signupIdOf(user), at: ctx.now(), browser: browserName(userAgent ?? ''), isLenient: true }
+}
+
+type SignedUp = Pick<UserRecord, 'id' | 'hashedPassword'>
+
+/**
+ * Returns the id of the sign-up of a pending account. A repeated sign-up with the same password keeps the stored hash, so it has the same
+ * id. A sign-up with another password stores another hash, so it has another id.
+ */
+function signupIdOf({ id, hashedPassword }: SignedUp): string {
+  return createHash('sha256')
+    .update(JSON.stringify([id, hashedPassword]))
+    .digest('base64url')
+}
+
+const nonceBytes = 16
+
+/**
+ * Returns a token that identifies the person of a sign-up: a nonce and a MAC. Two tokens of one sign-up differ, because equal tokens would
+ * tell a client that a repeated sign-up met its own pending account, so that the address was free.
+ * @param signupId null if the request signed nobody up; the token then looks the same, and identifies no sign-up
+ */
+export function newSignupToken({ keys }: Pick<AuthContext, 'keys'>, signupId: string | null): string {
+  const nonce = randomBytes(nonceBytes)
+  const mac = signupId === null ? randomBytes(nonceBytes) : macOf(keys['signup-token'][0], nonce, signupId)
+  return Buffer.concat([nonce, mac]).toString('base64url')
+}
+
+export function isSignupToken({ keys }: Pick<AuthContext, 'keys'>, token: string, signupId: string): boolean {
+  const bytes = Buffer.from(token, 'base64url')
+  if (bytes.length !== 2 * nonceBytes) return false
+  const [nonce, mac] = [bytes.subarray(0, nonceBytes), bytes.subarray(nonceBytes)]
+  return isUnderAny(keys['signup-token'], (key) => timingSafeEqual(macOf(key, nonce, signupId), mac))
+}
+
+function macOf(key: KeyObject, nonce: Buffer, signupId: string): Buffer {
+  return createHmac('sha256', key).update(nonce).update(signupId).digest().subarray(0, nonceBytes)
+}
+
+/** Writes the mark as the payload of an activation link. */
+export function signupMarkToText({ id, at, browser, isLenient }: SignupMark): string {
+  return JSON.stringify({ id, at: at.toISOString(), browser, isLenient })
+}
+
+/** Reads the mark of an activation link. Returns null for a link that names no sign-up. */
+export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): SignupMark | null {
+  try {
+    const { id, at, browser, isLenient } = JSON.parse(payload ?? 'null') as Record<string, unknown> // JSON `null` throws here
+    if (typeof id !== 'string' || typeof at !== 'string' || typeof isLenient !== 'boolean') return null
+    return { id, at: new Date(at), browser: typeof browser === 'string' ? browser : null, isLenient }
+  } catch {
+    return null
+  }
+}
+
+/** Sets the cookie that identifies this browser as the browser that signed up. The cookie lasts as long as the activation link. */
+export function setSignupBinding(ctx: AuthContext, res: Response, token: string): void {
+  setBinding(ctx, res, { token, returnTo: null })
+}
+
+/**
+ * Stores a page in the sign-up cookie: the page to which the person wants to return. Call the function after `setSignupBinding`, for the
+ * same response.
+ */
+export function setSignupReturn(ctx: AuthContext, req: Request, res: Response, returnTo: string): void {
+  const next = Object.defineProperty(Object.create(req) as Request, 'headers', {
+    value: { ...req.headers, cookie: cookiesAfter(req, res) },
+  })
+  const token = readSignupBinding(ctx, next)
+  if (token !== null) setBinding(ctx, res, { token, returnTo })
+}
+
+/** Returns the `signupToken` of this browser. */
+export function readSignupBinding(ctx: AuthContext, req: Request): string | null {
+  return readBinding(ctx, req)?.token ?? null
+}
+
+/** Returns the page to which the person wanted to return when this browser signed up. The page was checked at the sign-up. */
+export function readSignupReturn(ctx: AuthContext, req: Request): string | null {
+  return readBinding(ctx, req)?.returnTo ?? null
+}
+
+interface Binding {
+  readonly token: string
+  readonly returnTo: string | null
+}
+
+/** Writes both values into one cookie, with a space between them. A token and a page contain no space. */
+function setBinding(ctx: AuthContext, res: Response, { token, returnTo }: Binding): void {
+  const value = returnTo === null ? token : `${token} ${returnTo}`
+  setProofCookie(ctx, res, cookieName, value, ctx.settings.activationTtlSeconds)
+}
+
+function readBinding(ctx: AuthContext, req: Request): Binding | null {
+  const [token, returnTo = null] = (readProofCookie(ctx, req, cookieName) ?? '').split(' ', 2)
+  return token ? { token, returnTo } : null
+}

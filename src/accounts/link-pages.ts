@@ -1,0 +1,116 @@
+import type { Request, Response } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { type LinkClick, linkPage, type PageAfter } from '../http/html/link-page'
+import { readerOf } from '../http/html/reader'
+import { isReturnTo, locationOf } from '../http/return-to'
+import type { Route } from '../http/routes'
+import { sendSeeOther } from '../http/send'
+import { passwordText, validate } from '../http/validate'
+import { passwordRefusal } from '../passwords/password-refusal'
+import { routeBudget } from '../rate-limits/route-rate-limit'
+import { keepChallenge } from '../sessions/challenge-cookie'
+import { openFor, setLoginCookies } from '../sessions/devices/send-login'
+import { clearEndedCookies } from '../sessions/ended-cookies'
+import type { LoginChallenge } from '../sessions/finish-login'
+import { leaveNotice } from '../sessions/notice-cookie'
+import type { AnySession } from '../sessions/open-session'
+import { activate, activateOnly, addressOfActivation, isOfOwner, lookAtActivation } from './activate'
+import { whomItSignsIn } from './email-verification/login-link-summary'
+import { readSignupReturn } from './email-verification/signup-binding'
+import { type Evidence, evidenceOf } from './email-verification/signup-ownership'
+import { evidenceOfForm } from './email-verification/signup-ownership-of-form'
+import { lookAtReset, resetOnly, resetPassword } from './reset-password'
+
+const passwords = Joi.object<{ new_password: string; confirm_password: string }>({
+  new_password: passwordText().allow(''),
+  confirm_password: passwordText().allow(''),
+})
+
+/**
+ * Returns the page of an activation link. In another browser than that of the sign-up, the page asks for the password. With `pagesEnabled`,
+ * the page logs in the person who signed up. The person must use the same browser or enter the password. Any other person must log in after
+ * the activation.
+ */
+export function activationPage(ctx: AuthContext): Route[] {
+  const { pagesEnabled } = ctx.settings
+  return linkPage(ctx, {
+    path: '/activate/:token',
+    summary: 'Activate an account',
+    sharesPath: true,
+    before: [routeBudget(ctx, 'activate')],
+    form: 'activate',
+    done: 'activated',
+    look: async (token, { req, locale }) => {
+      const evidence = await evidenceOf(ctx, req)
+      const asksPassword = await lookAtActivation(ctx, token, evidence)
+      const isSignIn = pagesEnabled && (asksPassword || (await isOfOwner(ctx, token, evidence)))
+      const items = isSignIn ? await whomItSignsIn(ctx, req, await addressOfActivation(ctx, token), locale) : []
+      return { password: asksPassword ? { canSkip: true } : null, items }
+    },
+    redeem: async (click) => {
+      const { token, fields, locale, req, res } = click
+      const evidence = await evidenceOfForm(ctx, req, fields, (evidence) => lookAtActivation(ctx, token, evidence))
+      if (pagesEnabled && (await isOfOwner(ctx, token, evidence))) return activateAndEnter(ctx, click, evidence)
+      const resetLink = await activateOnly(ctx, token, { evidence, byPage: true, locale })
+      await clearEndedCookies(ctx, req, res)
+      return resetLink && { resetToken: resetLink.token }
+    },
+  })
+}
+
+async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: LinkClick, evidence: Evidence): Promise<PageAfter> {
+  const result = await activate(ctx, token, openFor(ctx, req), { evidence, byPage: true, locale })
+  await clearEndedCookies(ctx, req, res)
+  const returnTo = readSignupReturn(ctx, req)
+  return entering(ctx, req, res, result, returnTo !== null && isReturnTo(ctx.settings, returnTo) ? returnTo : null)
+}
+
+/** Returns the page of a reset link. With `pagesEnabled`, the page logs the person in, as the API route does. */
+export function resetPage(ctx: AuthContext): Route[] {
+  const { pagesEnabled } = ctx.settings
+  return linkPage(ctx, {
+    path: '/password-reset/:token',
+    summary: 'Set a new password',
+    before: [routeBudget(ctx, 'password_reset_confirm')],
+    form: 'password_reset',
+    done: 'password_changed',
+    look: async (token, { req, locale }) => {
+      const { email } = await lookAtReset(ctx, token)
+      return pagesEnabled ? { items: await whomItSignsIn(ctx, req, email, locale) } : {}
+    },
+    redeem: async ({ token, fields, locale, req, res }) => {
+      const input = { token, newPassword: readPassword(fields), locale, evidence: await evidenceOf(ctx, req) }
+      if (!pagesEnabled) {
+        await resetOnly(ctx, input)
+        await clearEndedCookies(ctx, req, res)
+        return null
+      }
+      const result = await resetPassword(ctx, input, openFor(ctx, req))
+      await clearEndedCookies(ctx, req, res)
+      leaveNotice(ctx, res, 'password_changed')
+      return entering(ctx, req, res, result, null)
+    },
+  })
+}
+
+/** Sets the login cookies and redirects. If the account has a second factor, redirects to the second-factor page first. */
+function entering(ctx: AuthContext, req: Request, res: Response, result: AnySession | LoginChallenge, returnTo: string | null): PageAfter {
+  const reader = readerOf(ctx, req)
+  return {
+    answer() {
+      if (result.kind === 'challenge') {
+        keepChallenge(ctx, res, { mfaToken: result.mfaToken, returnTo })
+        return sendSeeOther(res, reader.href('/mfa'))
+      }
+      setLoginCookies(ctx, res, result)
+      sendSeeOther(res, returnTo === null ? reader.href('/account') : locationOf(returnTo))
+    },
+  }
+}
+
+function readPassword(fields: unknown): string {
+  const { new_password, confirm_password } = validate(passwords, fields)
+  if (new_password !== confirm_password) throw passwordRefusal({ rule: 'mismatch' })
+  return new_password
+}

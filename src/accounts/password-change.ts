@@ -1,0 +1,110 @@
+import { type AuthContext, unitOfWork } from '../context'
+import type { AuthMethod } from '../core/amr'
+import { InvalidCredentialsError, MfaRequiredError } from '../core/errors'
+import type { Locale } from '../http/locale'
+import { checkPassword } from '../passwords/check-password'
+import { hashPassword } from '../passwords/hash-password'
+import { forgetWrongCodes } from '../second-factor/code-limits'
+import { endOtherSessions, type KeptSession } from '../sessions/log-out'
+import { findActiveUser } from '../sessions/reauthentication/find-active-user'
+import { holdSession } from '../sessions/reauthentication/fresh-session'
+import type { Finality } from '../sessions/reauthentication/irreversible-change'
+import { requireFactor } from '../sessions/reauthentication/require-factor'
+import { withPassword } from '../sessions/reauthentication/with-password'
+import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { announceChange, type LeaveUndoPoint } from './undo/announce-change'
+
+export interface PasswordChange {
+  userId: string
+  currentPassword: string
+  newPassword: string
+  /** How the session authenticated. Left out for a call without a session. The caller is then responsible for authentication. */
+  amr?: readonly AuthMethod[] | undefined
+  /** The session that stays if `session` is left out. Every other session of the account is revoked. */
+  keep?: KeptSession | undefined
+  /** The session of the request. The session must still be live. The change does not revoke this session. */
+  session?: SessionRecord | null | undefined
+  /** The cookie of the request. The change replaces its value. */
+  cookie?: CookieOfRequest | null | undefined
+  /** If not false, an undo link cannot revert the change (`Finality`). */
+  isFinal?: Finality | undefined
+  /** Language of the notice. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
+/**
+ * Sets a new password for a person who knows the old password. Revokes every other session. Revokes mailed links that reset the password or
+ * change the address.
+ * @returns the session of the request, which stays
+ * @throws ValidationError (the new password), InvalidCredentialsError (the current password), TooManyRequestsError, UnauthorizedError
+ *   (the account was deleted), AccountInactiveError, MfaRequiredError (the account has a second factor, and the session did not use the
+ *   factor)
+ */
+export async function changePassword(
+  ctx: AuthContext,
+  { userId, currentPassword, newPassword, amr, locale, ...replacing }: PasswordChange,
+): Promise<StayingSession> {
+  const user = await findActiveUser(ctx, userId)
+  requireFactor(ctx, user, amr)
+  await checkPassword(ctx, newPassword, user)
+  const staying = await announceChange(ctx, userId, { topic: 'password_changed', locale }, async (leaveUndoPoint) => {
+    const change = { ...replacing, leaveUndoPoint }
+    const work = () => hashAndReplace(ctx, user, newPassword, change)
+    const { hash, staying } = await withPassword(ctx, user, currentPassword, work, replacing.session)
+    // Between our read and our write, a login may have stored a better hash of the same password. Then we try once more.
+    return staying ?? (await replaceAgain(ctx, await findActiveUser(ctx, userId), currentPassword, hash, change))
+  })
+  await forgetWrongCodes(ctx, userId)
+  ctx.events.emit('password.changed', { userId, by: 'change' })
+  return staying
+}
+
+interface Replacing extends Pick<PasswordChange, 'session' | 'cookie' | 'keep' | 'isFinal'> {
+  leaveUndoPoint: LeaveUndoPoint
+}
+
+/** Also returns the new hash, for another try if `staying` is null. */
+async function hashAndReplace(ctx: AuthContext, seen: UserRecord, newPassword: string, replacing: Replacing) {
+  const hash = await hashPassword(ctx, newPassword)
+  return { hash, staying: await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hash, replacing)) }
+}
+
+async function replaceAgain(
+  ctx: AuthContext,
+  seen: UserRecord,
+  currentPassword: string,
+  hash: string,
+  replacing: Replacing,
+): Promise<StayingSession> {
+  const replace = async () => {
+    const staying = await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hash, replacing))
+    if (!staying) throw new InvalidCredentialsError()
+    return staying
+  }
+  return withPassword(ctx, seen, currentPassword, replace, replacing.session)
+}
+
+/**
+ * Replaces the password only if the account still has the password that was just verified. If two changes run at once, the second change
+ * needs the password that the first change set. Returns null if the account has another password by now.
+ */
+async function replacePassword(
+  ctx: AuthContext,
+  seen: UserRecord,
+  hashedPassword: string,
+  { session, cookie, keep, isFinal, leaveUndoPoint }: Replacing,
+): Promise<StayingSession | null> {
+  const now = ctx.now()
+  const user = await ctx.store.users.lock(seen.id)
+  if (!user?.isActive || user.hashedPassword !== seen.hashedPassword) return null
+  const held = await holdSession(ctx, session)
+  // `requireFactor` saw no factor. If a factor was confirmed meanwhile, the login of this request did not use that factor.
+  if (seen.totpEnabledAt === null && user.totpEnabledAt !== null) throw new MfaRequiredError()
+  await leaveUndoPoint(ctx, { user, isFinal })
+  const changes = { hashedPassword, passwordSetAt: now, updatedAt: now }
+  await ctx.store.users.update(user.id, changes)
+  await ctx.store.userTokens.consumeAllForUser(user.id, now, 'PASSWORD_RESET')
+  await endOtherSessions(ctx, user.id, session ? { sessionId: session.id } : keep)
+  return { user: { ...user, ...changes }, cookie: await renewCookie(ctx, held, cookie) }
+}

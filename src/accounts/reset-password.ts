@@ -1,0 +1,125 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { EmailLinkForbiddenError, InvalidTokenError } from '../core/errors'
+import type { Locale } from '../http/locale'
+import { checkPassword } from '../passwords/check-password'
+import { hashPassword } from '../passwords/hash-password'
+import { forgetWrongCodes } from '../second-factor/code-limits'
+import { announceLogin } from '../sessions/announce-login'
+import { finishOrPostpone, openPostponed } from '../sessions/claims-of-login'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/finish-login'
+import { endOtherSessions } from '../sessions/log-out'
+import type { UserRecord, UserTokenRecord } from '../store/auth-store'
+import { findLink, spendLink } from './email-links/email-link'
+import { endOneShots } from './email-links/email-logins-of'
+import { refuseLink, refusesEmailLink } from './email-links/refuses-email-link'
+import { mailNotice } from './email-links/send-mail'
+import { type Evidence, type WeighedEvidence, weighEvidence } from './email-verification/signup-ownership'
+import { isFirstProof, proveAddress } from './email-verification/verify-address'
+import { announceTakeOver, type TakenOver } from './take-over'
+
+export interface ResetInput {
+  token: string
+  newPassword: string
+  /** Revokes every session of the account. Default true. */
+  revokeSessions?: boolean | undefined
+  /** The language of the notice. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+  /** If nobody has verified the address before, `evidence` shows whether the person created the account. */
+  evidence?: Evidence | undefined
+}
+
+/**
+ * Uses a reset link. The function sets the new password, verifies the address, and revokes sessions and links. The function checks the
+ * password policy first. If the policy rejects the password, the link stays valid.
+ * @throws InvalidTokenError, ValidationError for the new password, InvalidCredentialsError for a wrong old password;
+ * EmailLinkForbiddenError if the host forbids the link, which also invalidates the link
+ */
+export async function resetPassword<Session extends OpenedSession>(
+  ctx: AuthContext,
+  input: ResetInput,
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
+  const login = { amr: ['email'], provider: null, isReset: true } as const
+  const ended = await resetAnd(ctx, input, (ctx, user) => finishOrPostpone(ctx, user, login, open))
+  const result = await openPostponed(ctx, ended, open)
+  announceLogin(ctx, result)
+  return result
+}
+
+/** Resets the password without a session, for a page that sets no session cookies. */
+export async function resetOnly(ctx: AuthContext, input: ResetInput): Promise<void> {
+  await resetAnd(ctx, input, async () => undefined)
+}
+
+/**
+ * Returns the data that the page of a link shows before the person decides. The link stays valid.
+ * @throws the same errors as `resetPassword`
+ */
+export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ email: string }> {
+  const { user, isRefused } = await findLinkAndUser(ctx, token)
+  if (isRefused) throw new EmailLinkForbiddenError()
+  requireActive(user)
+  return { email: user.email }
+}
+
+/** The last step of the reset, inside the transaction. */
+type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
+
+async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>): Promise<T> {
+  const { token, newPassword, revokeSessions = true, locale, evidence = {} } = input
+  const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
+  // This check comes first, so that the error for a forbidden link reveals nothing about the account or the password.
+  if (isRefused) return refuseLink(ctx, link, 'PASSWORD_RESET')
+  requireActive(seen)
+  await checkPassword(ctx, newPassword, seen)
+  const weighed = isFirstProof(ctx, seen) ? await weighEvidence(ctx, seen, evidence) : { verifiedHash: null }
+  const hashedPassword = await hashPassword(ctx, newPassword)
+  const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
+  await forgetWrongCodes(ctx, user.id)
+  ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
+  // The person gets one mail, usually the notice of a new password. If a take-over removed more than the password and the sessions, for
+  // example a passkey, the mail is instead the list of what was removed.
+  const more = takenOver?.removed.filter(({ kind }) => kind !== 'password' && kind !== 'sessions') ?? []
+  const isMore = more.length > 0 || (takenOver?.kept ?? null) !== null
+  if (takenOver) announceTakeOver(ctx, user, { ...takenOver, removed: isMore ? takenOver.removed : [] }, { locale })
+  if (!isMore) mailNotice(ctx, user, 'password_changed', locale)
+  return ended
+}
+
+async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
+  const link = await findLink(ctx, token, 'PASSWORD_RESET')
+  const user = await ctx.store.users.find(link.userId)
+  if (!user) throw new InvalidTokenError()
+  return { link, user, isRefused: await refusesEmailLink(ctx, user) }
+}
+
+function requireActive({ isActive }: UserRecord): void {
+  if (!isActive) throw new InvalidTokenError()
+}
+
+interface Redeemed<T> {
+  user: UserRecord
+  ended: T
+  takenOver: TakenOver | null
+}
+
+function redeem<T>(
+  ctx: AuthContext,
+  link: UserTokenRecord,
+  { hashedPassword, revokeSessions, evidence }: { hashedPassword: string; revokeSessions: boolean; evidence: WeighedEvidence },
+  end: Ending<T>,
+): Promise<Redeemed<T>> {
+  return unitOfWork(ctx, async (ctx) => {
+    const now = ctx.now()
+    const locked = await ctx.store.users.lock(link.userId)
+    if (!locked?.isActive) throw new InvalidTokenError()
+    await spendLink(ctx, link, 'PASSWORD_RESET')
+    // The function verifies the address before it revokes the sessions, because a session can be the evidence that the person created the
+    // account.
+    const { user, takenOver } = await proveAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
+    // The reset revokes links of every kind. Otherwise, an attacker's pending change of address would stay valid after the owner's reset.
+    await endOneShots(ctx, locked)
+    if (revokeSessions) await endOtherSessions(ctx, locked.id)
+    return { user, ended: await end(ctx, user), takenOver }
+  })
+}

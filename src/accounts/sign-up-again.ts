@@ -1,0 +1,144 @@
+import { type AuthContext, unitOfWork } from '../context'
+import type { Settings } from '../core/config/every-setting'
+import { verifyPassword } from '../passwords/verify-password'
+import type { NewUser, UserRecord } from '../store/auth-store'
+import { issueLink, type LinkToken } from './email-links/email-link'
+import { isPending } from './email-links/is-pending'
+import { refusesEmailLink } from './email-links/refuses-email-link'
+import { mayMail } from './email-links/send-mail'
+import { markContested } from './email-verification/duplicate-signup'
+import { retryingWithoutFields } from './email-verification/retrying-without-fields'
+import { newSignupMark, type SignupMark, signupMarkToText } from './email-verification/signup-binding'
+import { keepImported } from './keep-imported'
+import { type Clearing, emptyFields, placeholderName } from './take-over'
+
+/** The columns of the newest sign-up with an address. */
+export type NewestSignup = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'passwordSetAt' | 'fields'>
+
+export interface RepeatedSignup {
+  readonly values: NewestSignup
+  /** Undefined if passwords are off. */
+  readonly password: string | undefined
+  readonly userAgent: string | null | undefined
+  /** If false, the address of a pending account counts as taken. */
+  readonly mayRepeat: boolean
+}
+
+/**
+ * The result of a second sign-up. `again`: the same person signed up again; `link` is null if the library may send no mail. `unchanged`:
+ * another password, and the account keeps its earlier values. `taken`: the address counts as taken.
+ */
+export type Repeat<T> =
+  | { kind: 'replaced'; made: T }
+  | { kind: 'again'; user: UserRecord; mark: SignupMark; link: LinkToken | null }
+  | { kind: 'unchanged' }
+  | { kind: 'taken' }
+
+/** Returns true if the response of a sign-up must not reveal whether the address has an account. */
+export function hidesTakenAddress({ autoActivate, revealTakenEmail }: Settings): boolean {
+  return !autoActivate && !revealTakenEmail
+}
+
+/**
+ * Returns true if the password of the sign-up is the password of the pending account. For every other account, and for no account, the
+ * function verifies the new hash of the sign-up, so that the time reveals nothing about the address.
+ */
+export async function isOfPending(
+  ctx: AuthContext,
+  pending: UserRecord | null,
+  { password, values }: Pick<RepeatedSignup, 'password' | 'values'>,
+): Promise<boolean> {
+  if (password === undefined) return false
+  const { matches } = await verifyPassword(ctx, (pending ?? values).hashedPassword, password)
+  return pending !== null && matches
+}
+
+/** How often a sign-up reads the account again, if other sign-ups change the password meanwhile. */
+const mostAttempts = 5
+
+/**
+ * Signs up again with the address of a pending account (an account that nobody has activated). With the password of the account, it is the
+ * same person: nothing changes, and a further link is mailed. Any other sign-up may be an attacker's, or its victim's. The new password,
+ * name and fields then replace the old values, the older activation links become invalid, and the account is marked as contested. If the
+ * library may send no mail, the password, name and fields stay, because nobody could activate the newer sign-up.
+ * @param complete more work of a sign-up that replaces the earlier one, in the same transaction
+ */
+export async function signUpAgain<T>(
+  ctx: AuthContext,
+  owner: UserRecord,
+  signup: RepeatedSignup,
+  complete: (ctx: AuthContext, user: UserRecord) => Promise<T>,
+): Promise<Repeat<T>> {
+  const isHidden = signup.mayRepeat && hidesTakenAddress(ctx.settings)
+  let seen = (await isPending(ctx, owner)) ? owner : null
+  let isSame = await isOfPending(ctx, seen, signup)
+  const sendsLink = isHidden && seen !== null && !(await refusesEmailLink(ctx, seen)) && (await mayMail(ctx, seen, 'ACTIVATION'))
+  for (let attempt = 1; seen !== null; attempt++) {
+    const known = { seen, isSame, isHidden, sendsLink, isLast: attempt === mostAttempts || signup.password === undefined }
+    const repeat = await retryingWithoutFields(ctx, (clearing) => decide(ctx, signup, known, clearing, complete))
+    if (repeat) return repeat
+    const now: UserRecord | null = await ctx.store.users.find(owner.id)
+    seen = now && (await isPending(ctx, now)) ? now : null
+    isSame = await isOfPending(ctx, seen, signup)
+  }
+  return { kind: 'taken' }
+}
+
+interface Known {
+  /** The pending account before the transaction. */
+  readonly seen: UserRecord
+  /** True if the password matches the hash of `seen`. */
+  readonly isSame: boolean
+  readonly isHidden: boolean
+  readonly sendsLink: boolean
+  /** True: a password that has changed since `seen` counts as another password, and is not verified again. */
+  readonly isLast: boolean
+}
+
+/** Decides on the locked row. Returns null if another sign-up has changed the password, so that the caller must verify it again. */
+function decide<T>(
+  ctx: AuthContext,
+  { values, userAgent }: RepeatedSignup,
+  { seen, isSame, isHidden, sendsLink, isLast }: Known,
+  clearing: Clearing,
+  complete: (ctx: AuthContext, user: UserRecord) => Promise<T>,
+): Promise<Repeat<T> | null> {
+  return unitOfWork(ctx, async (ctx) => {
+    const locked = await lockPending(ctx, seen)
+    if (!locked) return { kind: 'taken' }
+    const isChanged = locked.hashedPassword !== seen.hashedPassword
+    if (isChanged && !isLast) return null
+    await keepImported(ctx, locked)
+    if (isSame && !isChanged) {
+      if (!isHidden) return { kind: 'taken' }
+      const mark = newSignupMark(ctx, locked, userAgent)
+      const link = sendsLink ? await issueLink(ctx, locked.id, 'ACTIVATION', signupMarkToText(mark)) : null
+      return { kind: 'again', user: locked, mark, link }
+    }
+    await markContested(ctx, locked)
+    if (sendsLink) return { kind: 'replaced', made: await complete(ctx, await replaceSignup(ctx, locked, values, clearing)) }
+    return { kind: isHidden ? 'unchanged' : 'taken' }
+  })
+}
+
+async function lockPending(ctx: AuthContext, seen: UserRecord): Promise<UserRecord | null> {
+  const locked = await ctx.store.users.lock(seen.id)
+  return locked?.email === seen.email && (await isPending(ctx, locked)) ? locked : null
+}
+
+async function replaceSignup(ctx: AuthContext, user: UserRecord, signup: NewestSignup, clearing: Clearing): Promise<UserRecord> {
+  const now = ctx.now()
+  const older = clearing === 'placeholder' ? undefined : emptyFields(ctx).fields
+  const fields = { ...older, ...signup.fields }
+  const { hashedPassword, passwordSetAt } = signup
+  const name = signup.name ?? (clearing === 'name and fields' ? null : placeholderName(ctx))
+  await ctx.store.userTokens.consumeAllForUser(user.id, now, 'ACTIVATION')
+  await ctx.store.users.update(user.id, {
+    hashedPassword,
+    name,
+    passwordSetAt,
+    updatedAt: now,
+    ...(Object.keys(fields).length > 0 && { fields }),
+  })
+  return (await ctx.store.users.find(user.id)) ?? user
+}

@@ -1,0 +1,249 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { requirePasswords } from '../core/config/has-passwords'
+import { AppError, ConflictError, ForbiddenError, InternalError, ValidationError } from '../core/errors'
+import { requireEmail } from '../http/email-address'
+import type { Locale } from '../http/locale'
+import { checkPassword } from '../passwords/check-password'
+import { hashPassword } from '../passwords/hash-password'
+import { hasPassword, unusablePassword } from '../passwords/unusable-password'
+import { announceLogin } from '../sessions/announce-login'
+import { finishOrPostpone, openPostponed, type PostponedLogin } from '../sessions/claims-of-login'
+import type { OpenSession } from '../sessions/finish-login'
+import type { AnyLoginResult, AnySession } from '../sessions/open-session'
+import { DuplicateRecordError, type HostFields, type NewUser, type UserRecord } from '../store/auth-store'
+import { isSingleValue } from '../store/knex/host-fields'
+import { transactionOf } from '../store/knex/knex-store'
+import { newUser } from '../store/new-user'
+import { issueLink, type LinkToken } from './email-links/email-link'
+import { isPending } from './email-links/is-pending'
+import { ACTIVATION_WITHHELD } from './email-links/refuses-email-link'
+import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
+import { newSignupMark, type SignupMark, signupMarkToText } from './email-verification/signup-binding'
+import { requireName } from './profile/require-name'
+import { sendActivation } from './request-activation'
+import { hidesTakenAddress, isOfPending, type NewestSignup, signUpAgain } from './sign-up-again'
+
+export interface SignUpInput {
+  email: string
+  /** Required if `passwordLogin` is true. With `passwordLogin: false`, the sign-up rejects a password. */
+  password?: string | undefined
+  /** At most 120 characters. */
+  name?: string | null | undefined
+  /** The language of the mail. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+  /** Other values that the host's sign-up schema returned. The library passes them to `onSignup`. */
+  extra?: object | undefined
+  /** Values of the host's own fields, including read-only fields. No schema validates the values, because the caller is trusted. */
+  fields?: HostFields | undefined
+  /** The User-Agent header of the sign-up. The mail names the browser. */
+  userAgent?: string | null | undefined
+  /** If false, the address of a pending account also counts as taken. Default true. */
+  mayRepeat?: boolean | undefined
+}
+
+/** The result of a sign-up. The caller decides whether the response reveals a taken address. */
+export type Signup<Session = AnyLoginResult> =
+  | {
+      kind: 'made'
+      user: UserRecord
+      /** The link of a pending account. Null: the account is not pending, or the library must first call the host's `refusesEmailLink`. */
+      link: LinkToken | null
+      /** The session of an account that is active immediately, if the caller asked for a session. */
+      session: Session | null
+      mark: SignupMark
+      /** True if an earlier sign-up with the address is pending. The mail then already counts against the rate limit. */
+      isRepeat: boolean
+    }
+  /**
+   * The address belongs to an account. `owner` is the account before the transaction; null if another request took the address meanwhile.
+   */
+  | { kind: 'taken'; owner: UserRecord | null }
+  /**
+   * An earlier sign-up is still pending, and the library may send no mail for this sign-up. `mark` is the mark of the earlier sign-up if
+   * the same person made it, and else null.
+   */
+  | { kind: 'unchanged'; mark: SignupMark | null }
+  /** The address is free, but the database rejected a value of the host's own fields. */
+  | { kind: 'refused'; error: Error }
+
+/**
+ * Creates a local account. With `autoActivate`, the account is active immediately. Otherwise the account is pending, which means that it
+ * waits for the activation. One transaction writes the account, its link and the rows of the host's `onSignup`. `sendFirstLink` mails the
+ * link. If the address belongs to a pending account, see `signUpAgain`.
+ * @param open opens the session of an account that is active immediately; null for no session
+ * @throws ValidationError (address, name, password), ServiceUnavailableError, ForbiddenError if `admit` returned false, and the errors of
+ * `admit` and `onSignup`
+ */
+export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSession<AnySession> | null): Promise<Signup> {
+  const email = requireEmail(input.email)
+  const name = requireName(input.name)
+  const fields = requireFields(ctx, input)
+  const body = { ...withoutPassword(input), email, name }
+  // `admit` runs before the check whether the address is taken, so its error does not show that the address is taken.
+  if ((await ctx.signup.admit?.(body)) === false) throw new ForbiddenError()
+  // The function hashes and verifies the password once for every address, so that the response time reveals little about the address.
+  const given = { email, name, ...fields, ...(await hashOrMarker(ctx, input.password, { email, name })) }
+  const { password, userAgent, mayRepeat = true } = input
+  const made: Making = { body, open, password, userAgent, mayRepeat }
+  const owner = await ctx.store.users.findByEmail(email)
+  if (owner) return replaceAccount(ctx, owner, given, made)
+  if (mayRepeat && hidesTakenAddress(ctx.settings)) await isOfPending(ctx, null, { password, values: given })
+  const account = await insertAccount(ctx, newAccount(ctx, given), made)
+  if (account.kind === 'taken' && account.owner) return replaceAccount(ctx, account.owner, given, made) // taken since the look-up
+  if (account.kind !== 'made') return account
+  ctx.events.emit('signup', { userId: account.user.id, by: 'pwd' })
+  const session = account.session && open && (await openPostponed(ctx, account.session, open))
+  if (session) announceLogin(ctx, session)
+  return { ...account, session }
+}
+
+/** Returns the password columns of the row. Without a password, returns a marker that no password matches. */
+async function hashOrMarker(
+  ctx: AuthContext,
+  password: string | undefined,
+  who: { email: string; name: string | null },
+): Promise<Pick<NewUser, 'hashedPassword' | 'passwordSetAt'>> {
+  if (password === undefined && !ctx.settings.passwordLogin) return { hashedPassword: unusablePassword(), passwordSetAt: null }
+  requirePasswords(ctx.settings)
+  if (password === undefined) throw new ValidationError({ details: { errors: [{ path: 'password', rule: 'any.required' }] } })
+  await checkPassword(ctx, password, who)
+  return { hashedPassword: await hashPassword(ctx, password), passwordSetAt: ctx.now() }
+}
+
+/** Mails the activation link to a new account. Returns null if the account is active. */
+export async function sendFirstLink(
+  ctx: AuthContext,
+  { user, link, mark, isRepeat }: Pick<Signup & { kind: 'made' }, 'user' | 'link' | 'mark' | 'isRepeat'>,
+  locale: Locale,
+): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null> {
+  if (user.isActive) return null
+  if (!link) return (await sendActivation(ctx, user, locale, { mark })) ?? ACTIVATION_WITHHELD
+  if (isRepeat || (await mayMail(ctx, user, 'ACTIVATION', { besides: link })))
+    mailLink(ctx, user, 'activation', link, locale, { signup: mark })
+  return link
+}
+
+/** Mails the owner of a taken address. The response of the sign-up does not reveal that the address is taken. */
+export async function tellOwner(ctx: AuthContext, seen: UserRecord | null, address: string, locale: Locale): Promise<void> {
+  const owner = seen ?? (await ctx.store.users.findByEmail(requireEmail(address)))
+  if (owner) mailNotice(ctx, owner, 'address_taken', locale)
+}
+
+/** The data for the transaction of a sign-up, besides the row. */
+interface Making {
+  body: object
+  open: OpenSession<AnySession> | null
+  password: string | undefined
+  userAgent: string | null | undefined
+  mayRepeat: boolean
+}
+
+/** Signs up with a taken address. The function opens no session, because a pending account stays pending. */
+async function replaceAccount(ctx: AuthContext, owner: UserRecord, values: NewestSignup, making: Making): Promise<Signup> {
+  const refusals = new Set<unknown>()
+  try {
+    const repeat = await signUpAgain(ctx, owner, { ...making, values }, async (ctx, user) => {
+      try {
+        return await complete(ctx, user, { ...making, open: null }, true)
+      } catch (error) {
+        refusals.add(error) // an error of the host's `onSignup`
+        throw error
+      }
+    })
+    if (repeat.kind === 'replaced') return { ...repeat.made, session: null }
+    if (repeat.kind === 'taken') return { kind: 'taken', owner }
+    if (repeat.kind === 'unchanged') return { kind: 'unchanged', mark: null }
+    const { user, mark, link } = repeat
+    return link ? { kind: 'made', user, mark, link, session: null, isRepeat: true } : { kind: 'unchanged', mark }
+  } catch (error) {
+    const isOfValue = error instanceof DuplicateRecordError || (error instanceof Error && error.name === 'DriverError')
+    if (refusals.has(error) || !isOfValue || !values.fields) throw error
+    return { kind: 'refused', error: error instanceof DuplicateRecordError ? new ConflictError({ cause: error }) : error }
+  }
+}
+
+/**
+ * Inserts the account. An error of our own INSERT can become a result, for example a taken address. An error of `onSignup` passes through.
+ */
+async function insertAccount(ctx: AuthContext, account: NewUser, making: Making): Promise<Signup<AnyLoginResult | PostponedLogin>> {
+  const refusals = new Set<unknown>()
+  const insert = async (ctx: AuthContext) => {
+    try {
+      return await ctx.store.users.insert(account, { by: 'signup' })
+    } catch (error) {
+      refusals.add(error)
+      throw error
+    }
+  }
+  try {
+    return await unitOfWork(ctx, async (ctx) => complete(ctx, await insert(ctx), making, false))
+  } catch (error) {
+    if (!refusals.has(error)) throw error
+    return lookInto(ctx, account, error)
+  }
+}
+
+/**
+ * Converts an error of the INSERT to a result. A duplicate value is usually the address, but it can also be the value of a unique column of
+ * the host.
+ * @throws the error if no value caused it
+ */
+async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unknown): Promise<Signup> {
+  const isDuplicate = error instanceof DuplicateRecordError
+  if (!(error instanceof Error) || error instanceof AppError || !(fields || isDuplicate)) throw error
+  // Inside the host's transaction, this query can fail, because no query works after a failed statement. The address then counts as taken.
+  const owner = isDuplicate ? await ctx.store.users.findByEmail(email).catch(() => undefined) : null
+  if (owner !== null || !fields) return { kind: 'taken', owner: owner ?? null }
+  return { kind: 'refused', error: isDuplicate ? new ConflictError({ cause: error }) : error }
+}
+
+type MadeSignup = Signup<AnyLoginResult | PostponedLogin> & { kind: 'made' }
+
+async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, userAgent }: Making, isRepeat: boolean): Promise<MadeSignup> {
+  await ctx.signup.onSignup?.(inserted, body, ctx.store, { trx: transactionOf(ctx.store), isRepeat })
+  // `onSignup` may have changed the account. If `onSignup` made the account inactive, the function opens no session.
+  const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
+  if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
+  const mark = newSignupMark(ctx, user, userAgent)
+  const made = { kind: 'made', user, mark, isRepeat } as const
+  if (user.isActive)
+    return {
+      ...made,
+      link: null,
+      session: open && (await finishOrPostpone(ctx, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null }, open)),
+    }
+  // The library calls the host's `refusesEmailLink` later, outside the transaction. If `onSignup` deactivated the account, the account gets
+  // no link.
+  const isAsked = ctx.refusesEmailLink || !(await isPending(ctx, user))
+  const link = isAsked ? null : await issueLink(ctx, user.id, 'ACTIVATION', signupMarkToText(mark))
+  return { ...made, link, session: null }
+}
+
+/**
+ * Returns the host's fields for the new row. Returns an empty object if there are no fields, because some adapters do not support host
+ * fields. Only the sign-up of a new address reaches the store, so an error of the store would reveal that the address is new. Therefore
+ * this function itself rejects every value that the store would reject. It also rejects a value equal to the password, because a column
+ * must not get the plain password.
+ * @throws ValidationError for an unknown field, a value equal to the password, and a value that no column can store
+ */
+function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput): Pick<NewUser, 'fields'> {
+  const names = Object.keys(fields)
+  const errors = names.flatMap((path) => {
+    if (!ctx.store.users.hostFields?.has(path)) return [{ path, rule: 'any.unknown' }]
+    if (password !== undefined && fields[path] === password) return [{ path, rule: 'equals_password' }]
+    return fields[path] === undefined || isSingleValue(fields[path]) ? [] : [{ path, rule: 'unstorable' }]
+  })
+  if (errors.length > 0) throw new ValidationError({ details: { errors } })
+  return names.length > 0 ? { fields } : {}
+}
+
+/** Removes every value that equals the password, because a form may send the password a second time under another name. */
+function withoutPassword({ extra = {}, password }: SignUpInput): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(extra).filter(([, value]) => password === undefined || value !== password))
+}
+
+function newAccount(ctx: AuthContext, given: NewestSignup): NewUser {
+  const now = ctx.now()
+  const isActive = ctx.settings.autoActivate
+  return newUser(now, { ...given, isActive, activatedAt: isActive ? now : null })
+}

@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto'
+import type { Response } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { clientOf } from '../core/client-key'
+import { hasPasswords } from '../core/config/has-passwords'
+import { ConflictError, EmailTakenError, SignupThrottledError, ValidationError } from '../core/errors'
+import { describeError } from '../core/logger'
+import { seeTroubleshooting } from '../core/troubleshooting'
+import { type Description, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
+import { emailAddress } from '../http/email-address'
+import { onGrid } from '../http/fixed-response-time'
+import { askSchema, isJoiSchema, type StandardSchema } from '../http/host-schema'
+import { readJsonBody } from '../http/json-body'
+import { type Locale, localeOf } from '../http/locale'
+import { noteOutcome } from '../http/outcome'
+import type { Route } from '../http/routes'
+import { sendJson } from '../http/send'
+import { passwordText, text, validate } from '../http/validate'
+import { takeClientUnit } from '../rate-limits/take-client'
+import { loginBody } from '../sessions/delivery'
+import { openFor, setLoginCookies } from '../sessions/devices/send-login'
+import type { AnySession } from '../sessions/open-session'
+import type { DeliveryLine } from '../sessions/routes-by-delivery'
+import type { HostFields, UserRecord } from '../store/auth-store'
+import { ACTIVATION_WITHHELD } from './email-links/refuses-email-link'
+import { newSignupToken, setSignupBinding } from './email-verification/signup-binding'
+import { hostGuard } from './host-guard'
+import { announceDroppedFields } from './profile/announce-dropped-fields'
+import { pickWritable } from './profile/writable-fields'
+import { type Signup, sendFirstLink, signUp, tellOwner } from './sign-up'
+import { hidesTakenAddress } from './sign-up-again'
+
+type MadeAccount = Signup & { kind: 'made' }
+
+interface SignupBody {
+  email: string
+  /** Undefined if passwords are off. */
+  password?: string
+  name?: string | null
+}
+
+const withoutPasswords = Joi.object<SignupBody>({ email: emailAddress, name: text(120).allow(null, '').optional() })
+const withPasswords = withoutPasswords.append<SignupBody>({ password: passwordText().allow('') })
+
+function baseOf({ settings }: AuthContext): Joi.ObjectSchema<SignupBody> {
+  return hasPasswords(settings) ? withPasswords : withoutPasswords
+}
+
+const waitingFields = { user_id: stringOrNull, activation_required: flag, activation_url: stringOrNull, signup_token: string }
+const signupSchema = shape('Signup', { ...waitingFields, access_token: stringOrNull, refresh_token: stringOrNull })
+const deliveredSignupSchema: JsonSchema = {
+  oneOf: [
+    shape('WaitingSignup', waitingFields),
+    shape('SignupSession', { user_id: string, expires_at: instant, mfa_required: { const: false }, activation_required: { const: false } }),
+  ],
+}
+
+const describesSignup = ({ settings }: AuthContext, delivery: DeliveryLine['delivery']): Pick<Description, 'summary' | 'answers'> => ({
+  summary: hasPasswords(settings) ? 'Create an account with email and password' : 'Create an account with an email address',
+  answers: [
+    {
+      status: 201,
+      description: 'The account was created. If the address has an account already, the response looks equal, and the owner gets a mail.',
+      schema: delivery === 'session' ? deliveredSignupSchema : signupSchema,
+    },
+  ],
+})
+
+const signupRefusals = [EmailTakenError, SignupThrottledError]
+
+export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }: DeliveryLine): Route[] {
+  return [
+    onGrid(ctx, {
+      method: 'POST',
+      path: `${path}/signup`,
+      describes: {
+        ...describesSignup(ctx, delivery),
+        refuses: [...signupRefusals, ...(ctx.store.users.hostFields ? [ConflictError] : [])],
+        hostsBody: ctx.signup.schema,
+        hostRefuses: ctx.signup.onSignup !== undefined,
+      },
+      before: [...before, ...hostGuard(ctx, 'signup', 'signup')],
+      body: baseOf(ctx),
+      handle: async (ctx, req, res) => {
+        const input = await readSignup(ctx, await readJsonBody(req, res))
+        await takeClientUnit(ctx, ctx.budgets.signup, ['signup:client', clientOf(req)], SignupThrottledError)
+        const locale = localeOf(ctx, req)
+        const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, openFor(ctx, req))
+        if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
+        if (signup.kind === 'refused') refuseOrHide(ctx, signup.error)
+        const link = signup.kind === 'made' ? await linkToShow(ctx, signup, locale) : null
+        return answerOf(ctx, res, signup, link, delivery)
+      },
+    }),
+  ]
+}
+
+/**
+ * Validates the body with the library's schema and with the host's schema. The values of the host's fields come from the host's schema,
+ * which can also add rules. All other values come from the library's schema.
+ */
+async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody & { extra: object; fields: HostFields }> {
+  const own = validate(baseOf(ctx), body)
+  const { schema } = ctx.signup
+  if (!schema) return { ...own, extra: {}, fields: {} }
+  const extra = isJoiSchema(schema) ? validate(schema, body, { presence: 'optional' }) : await askStandard(ctx, schema, Object(body))
+  return { ...own, extra: without(extra, 'password'), fields: pickWritable(ctx, extra) }
+}
+
+/** Validates with a Standard Schema, without the password. The error names only the invalid fields, because messages may contain values. */
+async function askStandard(ctx: AuthContext, schema: StandardSchema, body: object): Promise<object> {
+  const shown = without(body, 'password')
+  const { value, issues } = await askSchema(schema, shown)
+  if (!value) throw new ValidationError({ details: { errors: issues.map(({ path, rule }) => ({ path: path.join('.'), rule })) } })
+  announceDroppedFields(ctx, schema, shown, value)
+  return value
+}
+
+function without(body: object, name: string): object {
+  return Object.fromEntries(Object.entries(body).filter(([key]) => key !== name))
+}
+
+/**
+ * Rejects a taken address. If the response must not reveal that the address is taken, the function mails the owner instead.
+ * @throws EmailTakenError
+ */
+function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: string, locale: Locale): void {
+  if (!hidesTakenAddress(ctx.settings)) throw new EmailTakenError()
+  // The response must not be 503 here, because a sign-up with a free address gets no 503.
+  const isStarted = ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, owner, address, locale))
+  if (!isStarted && owner) ctx.events.emit('mail.failed', { userId: owner.id, kind: 'notice', reason: 'too_many' })
+}
+
+/**
+ * Handles the error of a database that rejected a sign-up. This happens only if the address is new, so an error in the response would show
+ * that the address has no account. If responses may not reveal this, the function only logs the error.
+ * @throws `error`, if responses may reveal this
+ */
+function refuseOrHide(ctx: AuthContext, error: Error): void {
+  if (!hidesTakenAddress(ctx.settings)) throw error
+  ctx.logger.error(
+    { error: describeError(error.cause ?? error) },
+    `doorward: a sign-up was lost, because the database refused a value of your own fields. ${seeTroubleshooting('a-sign-up-was-lost')}`,
+  )
+}
+
+/**
+ * Mails the link. If responses contain links, returns the URL. Otherwise returns null and mails the link after the response, so that the
+ * response time is the same for a taken address.
+ */
+async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale): Promise<string | null> {
+  const send = () => sendFirstLink(ctx, account, locale)
+  if (!ctx.showsLinks) {
+    const isStarted = ctx.background.runIfRoom('activation mail of a signup', send)
+    if (!isStarted) ctx.events.emit('mail.failed', { userId: account.user.id, kind: 'activation', reason: 'too_many' })
+    return null
+  }
+  const link = await send()
+  return link && link !== ACTIVATION_WITHHELD ? link.url : null
+}
+
+/**
+ * Prepares the whole response before the delay of `timingGridMilliseconds`, because new and taken addresses need different work. After the
+ * delay, the returned function only sends the response.
+ */
+function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: DeliveryLine['delivery']): () => void {
+  const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
+  const signupToken = newSignupToken(ctx, ('mark' in signup && signup.mark?.id) || null)
+  const account = { user_id: shownId(ctx, signup), activation_required: session === null, activation_url: link }
+  const tokens = delivery === 'session' ? {} : tokensOf(session, delivery)
+  const body =
+    session && delivery === 'session'
+      ? { ...loginBody(session, delivery), activation_required: false }
+      : { ...account, ...tokens, signup_token: signupToken }
+  return () => {
+    if (session && delivery !== 'bearer') setLoginCookies(ctx, res, session)
+    // Only a pending account needs the cookie that binds the sign-up to this browser.
+    if (session === null) setSignupBinding(ctx, res, signupToken)
+    const tokens = session && 'accessToken' in session ? { accessToken: session.accessToken, refreshToken: session.refreshToken } : {}
+    noteOutcome(res, { userId: account.user_id, activationRequired: session === null, activationUrl: link, ...tokens })
+    sendJson(res, 201, body)
+  }
+}
+
+function tokensOf(session: AnySession | null, delivery: DeliveryLine['delivery']): object {
+  const shown = session && 'accessToken' in session && delivery === 'bearer' ? session : null
+  return { access_token: shown?.accessToken ?? null, refresh_token: shown?.refreshToken ?? null }
+}
+
+/**
+ * Returns the id for the response. For a new active account, that is its own id. The response of a pending sign-up must look the same for a
+ * new account and for a taken address. So a taken address and a repeated sign-up get a random UUID, and the response never contains the
+ * owner's id. A new pending account also gets a random UUID if its own id does not look like one. If ids are not UUIDs, the response of a
+ * pending sign-up contains no id.
+ */
+function shownId(ctx: AuthContext, signup: Signup): string | null {
+  if (signup.kind === 'made' && signup.user.isActive) return signup.user.id
+  if ((ctx.store.users.ids ?? 'uuid') !== 'uuid') return null
+  return signup.kind === 'made' && !signup.isRepeat && uuid.test(signup.user.id) ? signup.user.id : randomUUID()
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

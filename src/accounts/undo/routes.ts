@@ -1,0 +1,63 @@
+import type { Request, Response } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../../context'
+import { InvalidTokenError } from '../../core/errors'
+import { type Answer, flag, shape, string } from '../../http/description'
+import { linkPage } from '../../http/html/link-page'
+import { localeOf } from '../../http/locale'
+import { type Route, withBody } from '../../http/routes'
+import { sendJson } from '../../http/send'
+import { text } from '../../http/validate'
+import { routeBudget } from '../../rate-limits/route-rate-limit'
+import { clearEndedCookies } from '../../sessions/ended-cookies'
+import { canUndo } from './announce-change'
+import { previewUndo, type UndoResult, undoChanges } from './undo-changes'
+
+/** Returns the routes of the undo links in notices. Returns no routes if notices have no undo links. */
+export function undoRoutes(ctx: AuthContext): Route[] {
+  if (!canUndo(ctx)) return []
+  const before = [routeBudget(ctx, 'security_undo')]
+  return [
+    withBody({
+      method: 'POST',
+      path: '/security/undo',
+      describes: { summary: 'Undo changes to an account with the link from a mail', answers: [undoAnswer], refuses: [InvalidTokenError] },
+      before,
+      body: Joi.object<{ token: string }>({ token: text(512) }),
+      handle: (req, res, { token }) => undo(ctx, req, res, token),
+    }),
+    ...linkPage(ctx, {
+      path: '/security/undo/:token',
+      summary: 'Undo changes to an account',
+      before,
+      form: 'undo',
+      done: 'undone',
+      look: async (token, { locale }) => ({ items: await previewUndo(ctx, token, locale) }),
+      redeem: async ({ token, locale, req, res }) => {
+        const result = await undoChanges(ctx, { token, locale })
+        await clearEndedCookies(ctx, req, res)
+        return pageOf(result)
+      },
+    }),
+  ]
+}
+
+const undoAnswer: Answer = {
+  status: 200,
+  description: 'Done. If another account has the old address now, `address_restored` is false and this account is deactivated.',
+  schema: shape('Undone', { message: string, address_restored: flag }),
+}
+
+async function undo(ctx: AuthContext, req: Request, res: Response, token: string): Promise<void> {
+  const locale = localeOf(ctx, req)
+  const result = await undoChanges(ctx, { token, locale })
+  await clearEndedCookies(ctx, req, res)
+  sendJson(res, 200, {
+    message: ctx.texts.say(locale, result.isOpen ? 'message.undone' : 'message.undone_closed'),
+    address_restored: result.addressRestored,
+  })
+}
+
+function pageOf({ isOpen, left }: UndoResult) {
+  return isOpen ? { page: 'undone' as const, items: left } : { page: 'undone_without_address' as const }
+}

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto'
+import { type AuthContext, storedPasskeys, unitOfWork } from '../../context'
+import { hasPasswords } from '../../core/config/has-passwords'
+import { InvalidTokenError } from '../../core/errors'
+import type { Locale } from '../../http/locale'
+import { unusablePassword } from '../../passwords/unusable-password'
+import { endOtherSessions } from '../../sessions/log-out'
+import { DuplicateRecordError, type UserRecord, type UserTokenRecord } from '../../store/auth-store'
+import { findLink, issueLink, type LinkToken, spendLink } from '../email-links/email-link'
+import { emailLoginsOf, endOneShots } from '../email-links/email-logins-of'
+import { issueEmailLogin } from '../email-links/issue-email-login'
+import { refusesEmailLink } from '../email-links/refuses-email-link'
+import { mailLink, mailNotice } from '../email-links/send-mail'
+import { planUndo, type UndoPlan } from './plan-undo'
+import { openPoints, type StoredUndoPoint, sameFactorOf } from './undo-point'
+import { type MailedWay, whatIsLeft } from './what-is-left'
+
+export interface UndoInput {
+  /** The token of the link in a notice, in plain text. */
+  token: string
+  /** Language of the mails. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
+export interface UndoResult {
+  userId: string
+  /** False if another account has the address by now. In that case this account is deactivated, and an administrator must decide. */
+  addressRestored: boolean
+  /** False if no way to log in is left. In that case the account is deactivated. */
+  isOpen: boolean
+  /** The ways to log in after the undo, in the language of the request. */
+  left: readonly string[]
+}
+
+interface Undone {
+  readonly before: UserRecord
+  readonly after: UserRecord
+  readonly plan: UndoPlan
+  readonly addressRestored: boolean
+  readonly isOpen: boolean
+  readonly byMail: MailedWay
+  /** The link in the mail, to choose a password or to log in. Null if the mail has no link. */
+  readonly way: Pick<LinkToken, 'url' | 'expiresAt'> | null
+}
+
+/**
+ * Undoes changes of an account by the link of a notice. Restores the account's address and second factor, and removes what
+ * was added later (`planUndo`). Invalidates the password, every session and every link, but not the undo links of earlier changes. So if an
+ * attacker uses an undo link, the owner can still use an earlier one.
+ * @throws InvalidTokenError
+ */
+export async function undoChanges(ctx: AuthContext, { token, locale = ctx.settings.defaultLocale }: UndoInput): Promise<UndoResult> {
+  const { link, user, point } = await findUndo(ctx, token)
+  const undone = await undoOrAgain(ctx, link, await mailedWay(ctx, { ...user, email: point.email }))
+  announce(ctx, undone, locale)
+  const { addressRestored, isOpen, plan } = undone
+  return { userId: user.id, addressRestored, isOpen, left: isOpen ? whatIsLeft(ctx, plan, undone.byMail, locale) : [] }
+}
+
+/**
+ * Returns the list that the link's page shows before the person decides. Does not use the link.
+ * @throws InvalidTokenError
+ */
+export async function previewUndo(ctx: AuthContext, token: string, locale: Locale): Promise<readonly string[]> {
+  const { user, point, open } = await findUndo(ctx, token)
+  const plan = await planFor(ctx, user, point, open)
+  return whatIsLeft(ctx, plan, await mailedWay(ctx, { ...user, email: point.email }), locale)
+}
+
+/**
+ * Returns how a mail lets the owner log in again. If passwords are on, the mail offers a new password. Otherwise the mail offers a login by
+ * email. Returns null if passwords and login by email are off, or if the host rejects mailed links.
+ */
+async function mailedWay(ctx: AuthContext, user: UserRecord): Promise<MailedWay> {
+  const hasWay = hasPasswords(ctx.settings) || ctx.settings.emailLogin !== 'off'
+  if (!hasWay || (await refusesEmailLink(ctx, user))) return null
+  return hasPasswords(ctx.settings) ? 'password' : 'email_login'
+}
+
+async function findUndo(
+  ctx: AuthContext,
+  token: string,
+): Promise<{ link: UserTokenRecord; user: UserRecord; point: StoredUndoPoint; open: readonly StoredUndoPoint[] }> {
+  const link = await findLink(ctx, token, 'UNDO')
+  const user = await ctx.store.users.find(link.userId)
+  const open = await openPoints(ctx, link.userId)
+  const point = open.find(({ tokenHash }) => tokenHash === link.tokenHash)
+  if (!user || !point || point.isFinal) throw new InvalidTokenError()
+  return { link, user, point, open }
+}
+
+async function planFor(ctx: AuthContext, user: UserRecord, point: StoredUndoPoint, open: readonly StoredUndoPoint[]): Promise<UndoPlan> {
+  const identities = (await ctx.store.identities?.listForUser(user.id)) ?? []
+  const passkeys = (await (await storedPasskeys(ctx))?.listForUser(user.id)) ?? []
+  const plan = planUndo({ user, identities, passkeys }, point, open, sameFactorOf(ctx, user.id))
+  return ctx.settings.passkeysEnabled ? plan : { ...plan, keptPasskeys: [] } // while passkeys are off, nobody can log in with them
+}
+
+/** Undoes the changes. Tries again if another account took the address between our read and our write. */
+async function undoOrAgain(ctx: AuthContext, link: UserTokenRecord, byMail: MailedWay): Promise<Undone> {
+  const undo = () => unitOfWork(ctx, (ctx) => undoInUnit(ctx, link, byMail))
+  try {
+    return await undo()
+  } catch (error) {
+    if (!(error instanceof DuplicateRecordError)) throw error
+    return undo()
+  }
+}
+
+async function undoInUnit(ctx: AuthContext, link: UserTokenRecord, byMail: MailedWay): Promise<Undone> {
+  const before = await ctx.store.users.lock(link.userId)
+  if (!before) throw new InvalidTokenError()
+  const open = await openPoints(ctx, before.id)
+  const place = open.findIndex(({ tokenHash }) => tokenHash === link.tokenHash)
+  const point = open[place]
+  if (!point) throw new InvalidTokenError()
+  await spendLink(ctx, link, 'UNDO')
+  for (const { tokenHash } of open.slice(place + 1)) await ctx.store.userTokens.consume(tokenHash, 'UNDO', ctx.now())
+
+  const plan = await planFor(ctx, before, point, open)
+  const holder = await ctx.store.users.findByEmail(plan.email)
+  const addressRestored = holder === null || holder.id === before.id
+  const isOpen = addressRestored && before.isActive && (byMail !== null || plan.keptIdentities.length + plan.keptPasskeys.length > 0)
+  const after = await takeBack(ctx, before, plan, { addressRestored, isOpen })
+  const way = isOpen ? await issueWay(ctx, after, byMail) : null
+  return { before, after, plan, addressRestored, isOpen, byMail, way }
+}
+
+/**
+ * Makes the link for the mail. Returns null if the app mails only codes, because a code works only in the browser that requested the code.
+ */
+async function issueWay(ctx: AuthContext, { id, email }: UserRecord, byMail: MailedWay): Promise<Undone['way']> {
+  if (byMail === 'password') return issueLink(ctx, id, 'PASSWORD_RESET')
+  const emailLogins = emailLoginsOf(ctx)
+  if (byMail === null || !emailLogins || ctx.settings.emailLogin === 'code') return null
+  // With `isKnownDevice: true`, login requests of unknown clients cannot invalidate this link.
+  const login = { id: randomUUID(), email, returnTo: null, sessionId: null, isKnownDevice: true, carries: 'link' } as const
+  const { url, expiresAt } = await issueEmailLogin(ctx, emailLogins, login)
+  return url === null ? null : { url, expiresAt }
+}
+
+async function takeBack(
+  ctx: AuthContext,
+  before: UserRecord,
+  plan: UndoPlan,
+  { addressRestored, isOpen }: { addressRestored: boolean; isOpen: boolean },
+): Promise<UserRecord> {
+  const now = ctx.now()
+  const changes = {
+    ...plan.factor,
+    email: addressRestored ? plan.email : nowhere(before.id),
+    emailVerifiedAt: addressRestored ? now : null, // the link was mailed to that address
+    hashedPassword: unusablePassword(),
+    passwordSetAt: null,
+    isActive: isOpen,
+    activatedAt: before.activatedAt ?? now, // a deactivated account must not count as pending
+    updatedAt: now,
+  }
+  await ctx.store.users.update(before.id, changes)
+  if (!plan.keepsRecoveryCodes) await ctx.store.recoveryCodes?.deleteForUser(before.id)
+  for (const provider of plan.removedProviders) await ctx.store.identities?.deleteForUser(before.id, provider)
+  for (const { id } of plan.removedPasskeys) await ctx.store.passkeys?.deleteForUser(before.id, id)
+  await endOneShots(ctx, before)
+  if (plan.email !== before.email) await emailLoginsOf(ctx)?.consumeAllForEmail(plan.email, now)
+  await endOtherSessions(ctx, before.id)
+  return { ...before, ...changes }
+}
+
+function announce(ctx: AuthContext, { before, after, plan, addressRestored, isOpen, byMail, way }: Undone, locale: Locale): void {
+  const { id: userId } = before
+  ctx.events.emit('undo.used', { userId, addressRestored })
+  if (before.isActive && !isOpen) ctx.events.emit('undo.conflict', { userId })
+  for (const provider of plan.removedProviders) ctx.events.emit('identity.unlinked', { userId, provider })
+  for (const { id: passkeyId } of plan.removedPasskeys) ctx.events.emit('passkey.removed', { userId, passkeyId })
+  if (before.totpEnabledAt !== null && after.totpEnabledAt === null) ctx.events.emit('mfa.disabled', { userId })
+  if (before.email !== after.email) ctx.events.emit('email.changed', { userId })
+  if (!addressRestored) return // we cannot know whether the owner reads one of these addresses
+  const left = whatIsLeft(ctx, plan, byMail, locale)
+  if (way) mailLink(ctx, after, 'account_restored', way, locale, { items: left })
+  else if (isOpen) mailNotice(ctx, after, 'account_restored', locale, { items: left })
+  const isElsewhere = before.email !== after.email && before.email !== nowhere(userId)
+  if (isElsewhere) mailNotice(ctx, before, 'address_taken_back', locale)
+}
+
+/**
+ * Returns a placeholder address for an account that lost its own address to another account. The placeholder cannot receive mail (RFC 6761
+ * section 6.4).
+ */
+function nowhere(userId: string): string {
+  return `${userId}@undone.invalid`
+}

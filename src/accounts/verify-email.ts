@@ -1,0 +1,103 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { hasPasswords } from '../core/config/has-passwords'
+import { EmailLinkForbiddenError, InvalidTokenError } from '../core/errors'
+import type { Locale } from '../http/locale'
+import type { KnownDevice } from '../sessions/devices/known-device'
+import { isSessionHeld } from '../sessions/reauthentication/fresh-session'
+import type { SessionRecord, UserRecord, UserTokenRecord } from '../store/auth-store'
+import { findLink, issueLink, type LinkToken, replaceLink, spendLink } from './email-links/email-link'
+import { refuseLink, refusesEmailLink } from './email-links/refuses-email-link'
+import { mailLink, mayMail } from './email-links/send-mail'
+import { type Evidence, type WeighedEvidence, wantsPassword, weighEvidence } from './email-verification/signup-ownership'
+import { isFirstProof, proveAddress } from './email-verification/verify-address'
+import { announceTakeOver, newPasswordSeconds, type TakenOver } from './take-over'
+
+/**
+ * Mails a link to the account's own address. The link verifies only this address. Returns null if no link was made.
+ * @param options.session the session of the request; if it has ended, no mail is sent
+ */
+export async function sendEmailVerification(
+  ctx: AuthContext,
+  user: UserRecord,
+  locale: Locale,
+  { device = null, session }: { device?: KnownDevice | null; session?: SessionRecord | null } = {},
+): Promise<LinkToken | null> {
+  if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'EMAIL_VERIFICATION', { device }))) return null
+  const link = await unitOfWork(ctx, async (ctx) => {
+    const locked = await ctx.store.users.lock(user.id)
+    return isStill(locked, user.email) && (await isSessionHeld(ctx, session))
+      ? replaceLink(ctx, locked, 'EMAIL_VERIFICATION', user.email)
+      : null
+  })
+  if (link) mailLink(ctx, user, 'email_verification', link, locale)
+  return link
+}
+
+export interface VerificationResult {
+  /** True if the first verification of the address took the account over. The account then has no password. */
+  passwordRequired: boolean
+  /** A link to choose a password, like the link of a reset mail. Null if the account needs no new password, or if passwords are off. */
+  resetLink: LinkToken | null
+}
+
+/**
+ * Uses a verification link and marks the address as verified. At the first verification, if the evidence does not identify the owner, the
+ * function takes the account over. A take-over removes the password and everything that an attacker may have added.
+ * @throws InvalidTokenError, also if the account has another address by now or is not active; InvalidCredentialsError for a wrong password;
+ * EmailLinkForbiddenError (the link is used up)
+ */
+export async function confirmEmail(
+  ctx: AuthContext,
+  token: string,
+  { evidence = {}, locale }: { evidence?: Evidence; locale?: Locale } = {},
+): Promise<VerificationResult> {
+  const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
+  if (isRefused) return refuseLink(ctx, link, 'EMAIL_VERIFICATION')
+  if (!isStill(seen, link.payload)) throw new InvalidTokenError()
+  const weighed = isFirstProof(ctx, seen) ? await weighEvidence(ctx, seen, evidence) : { verifiedHash: null }
+  const { user, takenOver, resetLink } = await redeem(ctx, link, weighed)
+  ctx.events.emit('email.verified', { userId: user.id })
+  if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
+  return { passwordRequired: resetLink !== null, resetLink }
+}
+
+/**
+ * Returns true if the link's page must ask for the password. Does not use the link.
+ * @throws the errors of `confirmEmail`
+ */
+export async function lookAtVerification(ctx: AuthContext, token: string, evidence: Evidence = {}): Promise<boolean> {
+  const { link, user, isRefused } = await findLinkAndUser(ctx, token)
+  if (isRefused) throw new EmailLinkForbiddenError()
+  if (!isStill(user, link.payload)) throw new InvalidTokenError()
+  return hasPasswords(ctx.settings) && isFirstProof(ctx, user) && wantsPassword(ctx, user, evidence)
+}
+
+async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
+  const link = await findLink(ctx, token, 'EMAIL_VERIFICATION')
+  const user = await ctx.store.users.find(link.userId)
+  if (!user) throw new InvalidTokenError()
+  return { link, user, isRefused: await refusesEmailLink(ctx, user) }
+}
+
+interface Redeemed {
+  user: UserRecord
+  takenOver: TakenOver | null
+  resetLink: LinkToken | null
+}
+
+function redeem(ctx: AuthContext, link: UserTokenRecord, evidence: WeighedEvidence): Promise<Redeemed> {
+  return unitOfWork(ctx, async (ctx) => {
+    const locked = await ctx.store.users.lock(link.userId)
+    if (!isStill(locked, link.payload)) throw new InvalidTokenError()
+    await spendLink(ctx, link, 'EMAIL_VERIFICATION')
+    await ctx.store.userTokens.consumeAllForUser(locked.id, ctx.now(), 'EMAIL_VERIFICATION')
+    const { user, takenOver } = await proveAddress(ctx, locked, evidence)
+    const isMissing = takenOver !== null && hasPasswords(ctx.settings)
+    const resetLink = isMissing ? await issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null
+    return { user, takenOver, resetLink }
+  })
+}
+
+function isStill(user: UserRecord | null, address: string | null): user is UserRecord {
+  return user?.isActive === true && user.email === address
+}

@@ -1,0 +1,74 @@
+import type { AuthContext } from '../../context'
+import type { AuthEventPayloads } from '../../core/events'
+import { auditLogsOf } from '../../observers/audit-log'
+import type { AuthStore } from '../../store/auth-store'
+import { emptyInBatches } from '../../store/empty-in-batches'
+import { purgeStateOf } from '../../store/knex/purge-state'
+import { deleteExpiredRows, type PurgeProgress } from '../../store/purge-expired'
+
+/**
+ * Deletes the expired rows of the store, the ended counters of its database, and the old rows of the audit logs that watch this router.
+ * Emits `purge.done`.
+ *
+ * @param store the store as the host passed it
+ * @param signal ends the purge after the current batch. Unless the purge was done by then, there is no event
+ * @param progress how far earlier purges came that were ended. Empty after a purge that came to its end
+ * @returns how many rows of each table were deleted
+ */
+export async function purgeNow(
+  ctx: AuthContext,
+  store: AuthStore,
+  signal?: AbortSignal,
+  progress: PurgeProgress = new Map(),
+): Promise<Record<string, number>> {
+  await ctx.readiness?.pass()
+  const begun = performance.now()
+  const before = ctx.now()
+  const deleted: Record<string, number> = {}
+  const state = await purgeStateOf(store)
+  if (state) deleted['counters'] = await emptyInBatches(state.deleteCounters, before, { signal })
+  for (const log of auditLogsOf(ctx.events)) deleted['auditLog'] = (deleted['auditLog'] ?? 0) + (await log.purge({ signal }))
+  Object.assign(deleted, await deleteExpiredRows(store, before, ctx.logger, { signal, progress }))
+  if (![...progress.values()].every(({ isOver }) => isOver)) return deleted
+  progress.clear()
+  await state?.recordEnd(ctx.now())
+  const milliseconds = Math.round(performance.now() - begun)
+  ctx.events.emit('purge.done', { ...(deleted as Omit<AuthEventPayloads['purge.done'], 'milliseconds'>), milliseconds }) // the same tables
+  return deleted
+}
+
+/**
+ * Purges if no other process purges, and none has purged for nine tenths of the interval. Without the state of the database, every process
+ * purges: two purges at once do no harm.
+ */
+export async function purgeInTurn(
+  ctx: AuthContext,
+  store: AuthStore,
+  everyMs: number,
+  { signal, progress }: { signal: AbortSignal; progress: PurgeProgress },
+): Promise<void> {
+  const state = await purgeStateOf(store)
+  const nextEnd = () => ctx.now().getTime() + Math.floor(everyMs * 0.9)
+  let end = nextEnd()
+  if (!state) return void (await purgeNow(ctx, store, signal, progress))
+  if (!(await state.take(ctx.now().getTime(), end))) return
+  const lost = new AbortController()
+  const extend = async () => {
+    const next = nextEnd()
+    if (!(await state.extend(end, next))) lost.abort()
+    end = next
+  }
+  // If the database fails, the lease may end. A second purge does no harm.
+  let extending: Promise<void> = Promise.resolve()
+  const timer = setInterval(() => {
+    extending = extend().catch(() => undefined)
+  }, everyMs / 3).unref()
+  try {
+    await purgeNow(ctx, store, AbortSignal.any([signal, lost.signal]), progress)
+  } finally {
+    clearInterval(timer)
+    await extending
+    // A purge that `drain` ended gives the lease back, so that this process or another one goes on.
+    if (signal.aborted && progress.size > 0) await state.extend(end, ctx.now().getTime())
+  }
+}

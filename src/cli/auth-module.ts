@@ -1,0 +1,105 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Operations } from '../admin/operations/operations'
+import { type LoadOperations, OPERATIONS } from '../admin/operations/operations-key'
+import type { AuthRouter } from '../router/create-auth-router'
+import { UNCHECKED } from '../router/findings/readiness/unchecked'
+import { CommandRefusal, UsageError } from './answer'
+import { type EnvFileFlags, readEnvFile } from './env-file'
+import { told } from './failure'
+import { ownManifest } from './installed'
+import { loadModule } from './load-module'
+import type { Surroundings } from './surroundings'
+
+export interface AuthModuleFlags extends EnvFileFlags {
+  readonly auth?: string | undefined
+  /** Shows errors with their messages and stacks. */
+  readonly verbose?: boolean | undefined
+}
+
+/** The parts of the app that the command uses. */
+export interface LoadedAuth {
+  readonly auth: AuthRouter
+  readonly operations: Operations
+  /** The module's export `app`, if the module has one. */
+  readonly app: unknown
+}
+
+const places = ['auth', 'src/auth', 'lib/auth', 'server/auth']
+const endings = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs']
+
+/**
+ * Reads the app's `.env`, loads the module that makes the router, and returns the router.
+ * @throws UsageError if there is no such module; CommandRefusal `BOOT` if the module throws
+ */
+export async function loadAuth(surroundings: Surroundings, flags: AuthModuleFlags): Promise<LoadedAuth> {
+  readEnvFile(surroundings, flags)
+  const path = findModule(surroundings.folder, flags.auth)
+  const { auth, app } = await routerIn(path, surroundings.folder)
+  const operations = Object(auth)[OPERATIONS] as LoadOperations | undefined // set by createAuthRouter
+  if (operations) return { auth: auth as AuthRouter, operations: await operations(), app } // only a router has operations
+  throw new UsageError(
+    `${path} exports no router of this version of doorward: export it as \`auth\`, by default, or from a function that returns it.`,
+  )
+}
+
+/** Returns the router as `loadAuth` does, but the router does not check its tables. */
+export async function loadUnchecked(surroundings: Surroundings, flags: AuthModuleFlags): Promise<LoadedAuth> {
+  Reflect.set(globalThis, UNCHECKED, true)
+  try {
+    return await loadAuth(surroundings, flags)
+  } finally {
+    Reflect.deleteProperty(globalThis, UNCHECKED)
+  }
+}
+
+async function routerIn(path: string, folder: string): Promise<{ auth: unknown; app: unknown }> {
+  try {
+    const module = await loadModule(path, folder)
+    const exported = routerOf(module)
+    return { auth: await (isMaker(exported) ? exported() : exported), app: module['app'] ?? Object(module['default']).app }
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    throw new CommandRefusal('BOOT', told(error), { cause: error })
+  }
+}
+
+/**
+ * Returns the exported router. `import` gives the exports of a CommonJS module as the default export. These exports can again have a member
+ * `default`.
+ */
+function routerOf(module: Record<string, unknown>): unknown {
+  const inner = Object(module['default']) as Record<string, unknown>
+  return module['auth'] ?? inner['auth'] ?? inner['default'] ?? module['default']
+}
+
+/** Returns true for a function that makes the router. The router itself is also a function, but has members that such a function lacks. */
+function isMaker(exported: unknown): exported is () => unknown {
+  return typeof exported === 'function' && !(OPERATIONS in exported) && !('handle' in exported)
+}
+
+/** Returns the auth module of a folder, relative to the folder. Returns null if there is none. */
+export function authModuleIn(folder: string, named = namedInPackage(folder)): string | null {
+  const candidates = named === undefined ? places.flatMap((place) => endings.map((ending) => `${place}.${ending}`)) : [named]
+  return candidates.find((candidate) => isFile(resolve(folder, candidate))) ?? null
+}
+
+function findModule(folder: string, flag: string | undefined): string {
+  const named = flag ?? namedInPackage(folder)
+  const found = authModuleIn(folder, named)
+  if (found !== null) return resolve(folder, found)
+  const looked = named ?? places.map((place) => `${place}.{${endings.join(',')}}`).join(', ')
+  throw new UsageError(
+    `No auth module was found. Looked at: ${looked}. Run \`doorward init\`, or name the file that makes the router by --auth, or as "doorward": { "auth": "…" } in package.json.`,
+  )
+}
+
+/** Returns the auth module that package.json names. */
+export function namedInPackage(folder: string): string | undefined {
+  const { auth } = Object(ownManifest(folder)['doorward']) as { auth?: unknown }
+  return typeof auth === 'string' ? auth : undefined
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true
+}

@@ -1,0 +1,131 @@
+import type { Request, Response } from 'express'
+import { userBody, userSchema } from '../accounts/public-user-schema'
+import type { AuthContext } from '../context'
+import { isSecondFactor } from '../core/amr'
+import { type Description, flag, instantOrNull, shape, stringOrNull } from '../http/description'
+import type { Route } from '../http/routes'
+import { isOwnRequest } from '../http/same-site'
+import { sendJson } from '../http/send'
+import { type AccessTokenClaims, verifyAccessToken } from '../sessions/access-token'
+import { type Credential, hasBearer, readCredential } from '../sessions/credentials'
+import { rememberAuth } from '../sessions/current-auth'
+import { readRefreshCookie, setsTokenCookies } from '../sessions/delivery'
+import { findBySessionCookie, isAlive } from '../sessions/find-session'
+import { readQuietly } from '../sessions/read-quietly'
+import { ageOf, isFresh, sinceFactor } from '../sessions/reauthentication/fresh-session'
+import { findNamedSession, type NamedSession } from '../sessions/reauthentication/request-session'
+import { perDelivery } from '../sessions/routes-by-delivery'
+import { readSessionToken } from '../sessions/session-token'
+import { readStatelessToken } from '../sessions/stateless-refresh-token'
+import { isSuperseded } from '../sessions/superseded-token'
+import type { UserRecord } from '../store/auth-store'
+import { toPublicUser } from '../store/public-user'
+import { claimsOf as claimsOfSession, closed } from './by-session-cookie'
+import { giveToken, type TokenSource } from './csrf/csrf-token'
+import { siteTokens } from './csrf/site-csrf'
+
+/**
+ * Returns the routes that tell a page who is signed in, and give it the CSRF token. A page of another subdomain cannot read the cookie of
+ * the token. In delivery `both`, the browser sends its refresh cookie only to the route below `/cookie`.
+ */
+export function whoamiRoutes(ctx: AuthContext): Route[] {
+  const tokens = siteTokens(ctx)
+  return perDelivery(ctx, ({ base }) => [
+    {
+      method: 'GET',
+      path: `${base}/whoami`,
+      describes: describesWhoami(ctx),
+      handle: async (req, res) => sendJson(res, 200, await whoami(ctx, tokens, req, res)),
+    },
+  ])
+}
+
+function describesWhoami({ store, settings }: AuthContext): Description {
+  const schema = shape('WhoAmI', {
+    user: { oneOf: [userSchema(store.users), { type: 'null' }] },
+    fresh_until: instantOrNull,
+    csrf_token: stringOrNull,
+    can_refresh: flag,
+    delivery: { const: settings.tokenDelivery },
+  })
+  return {
+    summary: 'Get who is signed in, and the CSRF token',
+    answers: [{ status: 200, description: 'Also for nobody: `user` is null.', schema }],
+  }
+}
+
+async function whoami(ctx: AuthContext, tokens: TokenSource, req: Request, res: Response): Promise<object> {
+  const { tokenDelivery: delivery } = ctx.settings
+  const isByHeader = hasBearer(req)
+  const isByCookie = !isByHeader && delivery !== 'bearer' && isOwnRequest(ctx, req)
+  const found = isByHeader || isByCookie ? await findSignedIn(ctx, req) : null
+  const user = found && toPublicUser(found.user)
+  if (found) rememberAuth(req, { claims: found.claims, user }) // the CSRF token is bound to this session
+  return {
+    user: user && userBody(ctx.store.users, user),
+    fresh_until: found && freshUntil(ctx, found),
+    csrf_token: isByCookie ? giveToken(tokens, req, res).token : null,
+    can_refresh: isByCookie && canRefresh(ctx, req),
+    delivery,
+  }
+}
+
+interface SignedIn {
+  readonly claims: AccessTokenClaims
+  readonly user: UserRecord
+  /** Null if the store keeps no sessions. */
+  readonly named: NamedSession | null
+}
+
+/** Finds whom `requireLiveSession()` would let in. In contrast to the guards, the function extends and clears nothing. */
+async function findSignedIn(ctx: AuthContext, req: Request): Promise<SignedIn | null> {
+  const credential = readQuietly(() => readCredential(ctx, req))
+  const found = credential && (await closed(() => (isOfSession(ctx) ? ofCookie(ctx, credential) : ofToken(ctx, req, credential))))
+  const isLive = found?.user.isActive && (found.named === null || isAlive(found.named.session, ctx.now()))
+  return isLive ? found : null
+}
+
+function isOfSession({ settings }: AuthContext): boolean {
+  return settings.tokenDelivery === 'session'
+}
+
+async function ofCookie({ store, keys }: AuthContext, { token }: Credential): Promise<SignedIn | null> {
+  const { sessions } = store
+  const named = sessions ? await findBySessionCookie({ sessions, sessionTokenKeys: keys['session-token'] }, token) : null
+  return named && { claims: claimsOfSession(named), user: named.user, named }
+}
+
+async function ofToken(ctx: AuthContext, req: Request, { token, from }: Credential): Promise<SignedIn | null> {
+  const claims = readQuietly(() => verifyAccessToken(ctx, token))
+  if (!claims) return null
+  const { sessions, users } = ctx.store
+  if (!sessions) {
+    const user = await users.find(claims.sub)
+    return user && { claims, user, named: null }
+  }
+  // Beside a Bearer header no cookie may name the session.
+  const settings = from === 'header' ? ({ ...ctx.settings, tokenDelivery: 'bearer' } as const) : ctx.settings
+  const named = await findNamedSession({ ...ctx, settings, sessions, sessionTokenKeys: ctx.keys['session-token'] }, req, claims)
+  return named && { claims, user: named.user, named }
+}
+
+/** Returns until when `requireFresh()` lets this credential in; null if it does not now. */
+function freshUntil(ctx: AuthContext, { claims, user, named }: SignedIn): string | null {
+  const { freshSessionSeconds } = ctx.settings
+  const now = ctx.now()
+  const session = named?.session ?? null
+  const found = { session, user, ageSeconds: ageOf(now, claims, named) }
+  const { ageSeconds } = claims.amr.some(isSecondFactor) ? sinceFactor(ctx, found) : found
+  if (!isFresh({ ageSeconds }, freshSessionSeconds) || (session === null && isSuperseded(ctx, claims, user))) return null
+  const ends = [claims.exp, session ? session.expiresAt.getTime() / 1000 : claims.exp]
+  if (freshSessionSeconds > 0 && ageSeconds !== null) ends.push(Math.round(now.getTime() - ageSeconds * 1000) / 1000 + freshSessionSeconds)
+  return new Date(Math.floor(Math.min(...ends)) * 1000).toISOString()
+}
+
+/** Looks only at the MAC or signature of the refresh cookie. The refresh asks the table. */
+function canRefresh(ctx: AuthContext, req: Request): boolean {
+  const token = setsTokenCookies(ctx.settings.tokenDelivery) ? readRefreshCookie(ctx, req) : null
+  if (token === null) return false
+  if (ctx.store.sessions) return readSessionToken(ctx.keys['session-token'], 'tokens', token) !== null
+  return readQuietly(() => readStatelessToken(ctx, token, ctx.now())) !== null
+}

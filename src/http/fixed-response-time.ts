@@ -1,0 +1,150 @@
+import { setImmediate as immediate } from 'node:timers/promises'
+import type { Request, Response } from 'express'
+import type Joi from 'joi'
+import { clientOf, queueNetwork } from '../core/client-key'
+import { AppError, ServiceUnavailableError, TooManyRequestsError } from '../core/errors'
+import type { HashOptions, PasswordHasher } from '../passwords/password-types'
+import { readJsonBody } from './json-body'
+import type { Route } from './routes'
+import { validate } from './validate'
+
+/** Sends the response that waited for the next multiple of the interval. */
+type HeldAnswer = () => void
+
+/** The result of a handler. `undefined`: the handler has already sent the response. */
+type Answering = Promise<HeldAnswer | undefined> | Promise<void>
+
+interface GridContext {
+  /** Responses about an account are sent at multiples of this time, in milliseconds. 0: at once. */
+  readonly gridMs: number
+  readonly hasher: PasswordHasher
+}
+
+type GridRoute<Handle> = Omit<Route, 'handle' | 'isOnGrid'> & { readonly handle: Handle }
+
+/**
+ * Makes a route with a response time that reveals nothing about an account. The handler returns a function that sends the response. The
+ * route calls that function, or sends an error, at the next multiple of `timingGridMilliseconds`. The time starts when the request arrives.
+ * The wait in the hash queue does not count. A handler may also send a response itself, for example after a successful login. The route
+ * does not delay such a response.
+ *
+ * The handler must use the `ctx` that it gets, because the hasher of that `ctx` reports when the hash of the request started.
+ */
+export function onGrid<Context extends GridContext>(
+  ctx: Context,
+  route: GridRoute<(ctx: Context, req: Request, res: Response) => Answering>,
+): Route {
+  return {
+    ...route,
+    isOnGrid: true,
+    handle: async (req, res) => {
+      const { signal, forget } = hangUp(res)
+      const clock = requestClock({ signal, network: queueNetwork(clientOf(req)) })
+      let answer: HeldAnswer | undefined
+      try {
+        answer = (await route.handle({ ...ctx, hasher: clock.watch(ctx.hasher) }, req, res).finally(forget)) ?? undefined
+      } catch (error) {
+        if (!comesAtOnce(error, clock)) await nextMultiple(res, clock, ctx.gridMs)
+        throw error
+      }
+      if (!answer) return
+      await nextMultiple(res, clock, ctx.gridMs)
+      answer()
+    },
+  }
+}
+
+/**
+ * Like `onGrid`, for a route with a JSON body. The route validates the body before the handler runs. The route sends a validation error
+ * without a delay.
+ */
+export function bodyOnGrid<T, Context extends GridContext>(
+  ctx: Context,
+  route: GridRoute<(ctx: Context, req: Request, res: Response, body: T) => Answering> & { body: Joi.ObjectSchema<T> },
+): Route {
+  return onGrid(ctx, {
+    ...route,
+    handle: async (ctx, req, res) => (await route.handle(ctx, req, res, validate(route.body, await readJsonBody(req, res)))) ?? undefined,
+  })
+}
+
+/** Returns a signal that aborts when the client disconnects, so that the server computes no hash for that client. */
+function hangUp(res: Response): { signal: AbortSignal; forget: () => void } {
+  const gone = new AbortController()
+  const abort = () => gone.abort()
+  if (res.closed) abort()
+  else res.once('close', abort)
+  return { signal: gone.signal, forget: () => void res.off('close', abort) }
+}
+
+/** Measures the time with the real clock, because a test can stop the clock of `ctx`. */
+interface RequestClock {
+  /** Returns true if a hash was requested. The handler may then have read an account. */
+  hasHashed(): boolean
+  /** Returns the time from which the route counts the interval. */
+  start(): number
+  watch(hasher: PasswordHasher): PasswordHasher
+}
+
+function requestClock(turn: HashOptions): RequestClock {
+  const arrivedAt = performance.now()
+  let askedAt: number | null = null
+  let begunAt: number | null = null
+  const onBegin = () => {
+    begunAt ??= performance.now()
+  }
+  const asked = (options: HashOptions = {}) => {
+    askedAt ??= performance.now()
+    return { ...turn, ...options, onBegin }
+  }
+  return {
+    hasHashed: () => askedAt !== null,
+    // Only the wait in the hash queue moves the start of the grid. The time of queries before the hash still counts.
+    start: () => arrivedAt + (askedAt === null || begunAt === null ? 0 : begunAt - askedAt),
+    watch: (hasher) => ({
+      // The hasher can be an instance of a class, so an object spread would lose its methods.
+      ...(hasher.hashLength !== undefined && { hashLength: hasher.hashLength }),
+      ...(hasher.maxPasswordBytes !== undefined && { maxPasswordBytes: hasher.maxPasswordBytes }),
+      ...(hasher.unreadable && { unreadable: (hash: string) => hasher.unreadable?.(hash) ?? null }),
+      hash: (password, options) => hasher.hash(password, asked(options)),
+      verify: (hash, password, options) => hasher.verify(hash, password, asked(options)),
+      needsRehash: (hash) => hasher.needsRehash(hash),
+    }),
+  }
+}
+
+/**
+ * Returns true if the route sends the error without a delay. These errors do not depend on the account: rate limits, overload, and invalid
+ * bodies before any hash.
+ */
+function comesAtOnce(error: unknown, clock: RequestClock): boolean {
+  if (error instanceof TooManyRequestsError || error instanceof ServiceUnavailableError) return true
+  return error instanceof AppError && atOnce.has(error.status) && !clock.hasHashed()
+}
+
+/** The statuses of an invalid body. */
+const atOnce: ReadonlySet<number> = new Set([400, 413, 415, 422])
+
+/** Resolves at the next multiple of the interval, or when the client disconnects. */
+async function nextMultiple(res: Response, clock: RequestClock, gridMs: number): Promise<void> {
+  if (gridMs === 0) return
+  const start = clock.start()
+  const end = start + gridMs * Math.ceil((performance.now() - start) / gridMs)
+  await untilTimeOrClose(res, end)
+  // A timer can fire slightly early, by a time that depends on the work before the timer. So this loop waits for the exact end.
+  while (performance.now() < end && !res.closed) await immediate()
+}
+
+function untilTimeOrClose(res: Response, end: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (res.closed) return resolve()
+    const timer = setTimeout(done, Math.max(0, end - performance.now()))
+    timer.unref()
+    res.once('close', done)
+    function done(): void {
+      clearTimeout(timer)
+      res.off('close', done)
+      resolve()
+    }
+  })
+}

@@ -1,0 +1,157 @@
+import type { FormState } from './form-state'
+import { type Html, html } from './html'
+import type { Reader } from './reader'
+
+export type Part = Html | null
+
+export interface FieldInput {
+  readonly name: string
+  /** Default: the name. Set an id if two forms of a page have a field with the same name. */
+  readonly id?: string
+  readonly label: string
+  /** Default `text`. A password field never shows its old value again. */
+  readonly type?: 'text' | 'email' | 'password'
+  /** A value of the HTML standard, such as `current-password`. */
+  readonly autocomplete: string
+  /** The text below the label. */
+  readonly hint?: string
+  /** The initial value of the field. */
+  readonly value?: string
+  readonly isOptional?: boolean
+  /** Gives the field the focus if no field has an error. */
+  readonly isFirst?: boolean
+  /** True for digits and letters that a person copies. */
+  readonly isCode?: boolean
+  /** True if the code was correct and another field has an error. The form then keeps the code. */
+  readonly keepsCode?: boolean
+  /** True for a code that contains only digits. */
+  readonly isDigits?: boolean
+}
+
+/** Returns a field with its label and its error. */
+export function field(reader: Reader, state: FormState, input: FieldInput): Html {
+  const {
+    name,
+    id = name,
+    label,
+    type = 'text',
+    autocomplete,
+    hint,
+    value = '',
+    isOptional = false,
+    isCode = false,
+    keepsCode = false,
+  } = input
+  const fault = state.faults[name] ?? null
+  const described = [hint === undefined ? null : `${id}-hint`, fault === null ? null : `${id}-fault`].filter((id) => id !== null)
+  const isSecret = type === 'password'
+  const filled = isSecret || (isCode && !keepsCode) ? '' : (state.values[name] ?? value)
+  const box = html`<input id="${id}" name="${name}" type="${type}"${filled === '' ? null : html` value="${filled}"`} autocomplete="${autocomplete}"${isOptional ? null : html` required`}${looksOf(input)}${
+    described.length === 0 ? null : html` aria-describedby="${described.join(' ')}"`
+  }${fault === null ? null : html` aria-invalid="true"`}${hasFocus(state, input) ? html` autofocus` : null}>`
+  return html`<div class="field${isCode ? ' code' : ''}">
+<label for="${id}">${label}${isOptional ? html` <small>(${reader.text('layout.optional')})</small>` : null}</label>
+${hint === undefined ? null : html`<p class="hint" id="${id}-hint">${hint}</p>`}${isSecret ? html`<div class="secret">${box}</div>` : box}
+${fault === null ? null : html`<p class="fault" role="alert" id="${id}-fault">${fault}</p>`}</div>
+`
+}
+
+function looksOf({ type, isCode, isDigits }: FieldInput): Part {
+  if (isDigits) return html` inputmode="numeric" autocorrect="off" spellcheck="false"`
+  if (isCode) return html` inputmode="text" autocapitalize="characters" autocorrect="off" spellcheck="false"`
+  return type === 'email' ? html` autocapitalize="none" spellcheck="false"` : null
+}
+
+/**
+ * Returns true if this field gets the focus. The first field with an error gets it. If no field has an error, the field with `isFirst` gets
+ * it. Exception: if the whole form has an error, `problem` gets the focus.
+ */
+function hasFocus({ faults, problem }: FormState, { name, isFirst = false }: FieldInput): boolean {
+  const [wrong] = Object.keys(faults)
+  if (wrong !== undefined) return wrong === name
+  return isFirst && problem === null
+}
+
+export function checkbox(state: FormState, { name, label, isChecked }: { name: string; label: string; isChecked: boolean }): Html {
+  const isOn = Object.keys(state.values).length === 0 ? isChecked : state.values[name] === 'on'
+  return html`<div class="check"><input type="checkbox" id="${name}" name="${name}" value="on"${isOn ? html` checked` : null}><label for="${name}">${label}</label></div>
+`
+}
+
+/** Returns a hidden field; null for a null value. */
+export function hidden(name: string, value: string | null): Part {
+  return value === null ? null : html`<input type="hidden" name="${name}" value="${value}">`
+}
+
+export interface FormInput {
+  /** The URL to which the form posts. Undefined: the URL of the page. */
+  readonly action?: string
+  readonly fields: readonly Part[]
+  readonly button: string
+  /** A picture before the text of the button. */
+  readonly mark?: Part
+  readonly look?: 'danger' | 'second' | 'plain'
+  /** The name and value of the button. */
+  readonly name?: readonly [name: string, value: string]
+  /** Parts below the button. */
+  readonly after?: readonly Part[]
+  /** Attributes of the form, for the page's script. */
+  readonly attributes?: Part
+}
+
+/** Returns a form that posts, with one button. */
+export function form({ action, fields, button, mark = null, look, name, after = [], attributes = null }: FormInput): Html {
+  return html`<form method="post"${action === undefined ? null : html` action="${action}"`}${attributes}>
+${fields.filter((part) => part !== null)}<button type="submit"${look === undefined ? null : html` class="${look}"`}${name ? html` name="${name[0]}" value="${name[1]}"` : null}>${mark}${button}</button>
+${after.filter((part) => part !== null)}</form>
+`
+}
+
+/** Shows the error of the whole form. Screen readers announce the error. If no field has the focus, the error gets the focus. */
+export function problem({ problem, faults }: FormState): Part {
+  if (problem === null) return null
+  const hasFocus = Object.keys(faults).length === 0
+  return html`<p class="problem" role="alert" tabindex="-1"${hasFocus ? html` autofocus` : null}>${problem}</p>
+`
+}
+
+/** Shows that an action succeeded. */
+export function notice(text: string | null): Part {
+  return text === null
+    ? null
+    : html`<p class="notice" role="status">${text}</p>
+`
+}
+
+/** Returns a link that looks like a button. The link sends no referrer, because the page's URL may contain a token. */
+export function linkButton(href: string, label: string, look: 'first' | 'second' = 'first', mark: Part = null): Html {
+  return html`<a class="button${look === 'second' ? ' second' : ''}" href="${href}" referrerpolicy="no-referrer">${mark}${label}</a>
+`
+}
+
+/** Returns a time in UTC. The script replaces the text by the time in the browser's time zone. */
+export function time(reader: Reader, at: Date): Html {
+  return html`<time datetime="${at.toISOString()}">${formatIn(reader.lang).format(at)} ${reader.text('layout.utc')}</time>`
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** Returns the cached format of a language. Making a format needs more CPU time than the rest of a page. */
+function formatIn(lang: string): Intl.DateTimeFormat {
+  const format = formats.get(lang) ?? new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
+  formats.set(lang, format)
+  return format
+}
+
+/** Groups parts of a page. The first card contains the title. */
+export function card(...parts: readonly Part[]): Html {
+  return html`<section class="card">
+${parts.filter((part) => part !== null)}</section>
+`
+}
+
+/** Separates two ways to do the same action. */
+export function or(reader: Reader): Html {
+  return html`<p class="or">${reader.text('login.or')}</p>
+`
+}

@@ -1,0 +1,203 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AuthEventPayloads, EventEmitter } from '../core/events'
+import { describeError, type Logger, logCounted } from '../core/logger'
+import type { AuthMail, Mailer, MailRefusal } from '../core/mailer'
+import { seeTroubleshooting } from '../core/troubleshooting'
+import { createBoundedQueue } from '../passwords/bounded-queue'
+
+/** Sends mails after the response, so that a client cannot notice a slow or failing mailer. */
+export interface Postman {
+  /**
+   * Queues a mail. Never throws. `userId` is the account in the event and the log, or null if no account has the address. The event and the
+   * log do not contain the address. `mayGo` is called once, before the first attempt. If `mayGo` returns false, the mail is dropped.
+   */
+  post(mail: AuthMail, userId: string | null, mayGo?: () => Promise<boolean>): void
+  /**
+   * Reserves a mail that must be sent if a change happens. Returns null if too many mails are reserved. Reservations have a separate limit,
+   * so that many other mails cannot block a change.
+   */
+  reserve(): Place | null
+  /**
+   * Ends every pause. A mail that already failed gets one last attempt, and any other mail at most two. Resolves when the mails that are in
+   * progress now were sent or given up. Later mails are not affected.
+   */
+  finish(): Promise<unknown>
+}
+
+/** A reservation for one mail. The caller sends the mail or releases the reservation. */
+export interface Place {
+  /** Sends the reserved mail. Never throws. Does nothing if the reservation was already used or released. */
+  post(mail: AuthMail, userId: string | null): void
+  /** Releases the reservation. Does nothing if the reservation was already used or released. */
+  release(): void
+}
+
+type Failure = AuthEventPayloads['mail.failed']['reason']
+
+/** The most mails in progress. The limit bounds the memory while a mailer does not respond. */
+const mostAtOnce = 1_000
+
+/** The maximum number of reservations, open or with a mail in progress. This limit is separate from `mostAtOnce`. */
+const mostPlaces = 1_000
+
+/**
+ * The most mails that wait for another attempt. This limit is separate too, so that an outage of the mail server blocks neither new mails
+ * nor changes of accounts.
+ */
+const mostAgain = 5_000
+
+/** The time limit of an attempt in milliseconds. A late attempt is not repeated, because the mailer may have sent the mail. */
+const deadlineMs = 120_000
+
+/**
+ * Pauses in milliseconds between the attempts: 1 s, then twice the last pause, at most five minutes, one hour in all. The postman tries
+ * again only after an error of the mailer that has neither `retryable: false` nor `outcome: 'unknown'`.
+ */
+const pausesMs = growingPauses({ longest: 300_000, total: 3_600_000 })
+
+function growingPauses({ longest, total }: { longest: number; total: number }): number[] {
+  const pauses: number[] = []
+  for (let left = total, pause = 1_000; left > 0; left -= pause, pause = Math.min(pause * 2, longest, left)) pauses.push(pause)
+  return pauses
+}
+
+/** A mail in progress. */
+interface Delivery {
+  readonly ended: Promise<void>
+  /** Ends the pause, if there is one. A second or later attempt that begins after that is the last one. */
+  readonly hurry: AbortController
+}
+
+/** @param concurrency how many mails the mailer sends at the same time */
+export function createPostman({
+  mailer,
+  events,
+  logger,
+  concurrency,
+}: {
+  mailer: Mailer
+  events: EventEmitter
+  logger: Logger
+  concurrency: number
+}): Postman {
+  const underWay = new Set<Delivery>()
+  const kept = new Set<Place>()
+  /** Reserved mails in progress. */
+  const inPlaces = new Set<Delivery>()
+  /** Mails after their first attempt. */
+  const again = new Set<Delivery>()
+  const inTurn = createBoundedQueue({ concurrency, queue: mostAtOnce + mostPlaces + mostAgain })
+
+  function giveUp({ kind }: AuthMail, userId: string | null, reason: Failure, error: unknown = null): void {
+    logger.error(
+      { kind, userId, reason, error: error === null ? null : describeError(error) },
+      `doorward: a mail was not sent. ${seeTroubleshooting('a-mail-does-not-arrive')}`,
+    )
+    events.emit('mail.failed', { kind, userId, reason })
+  }
+
+  function tellOutage({ kind }: AuthMail, error: unknown): void {
+    const message = `doorward: a mail could not be sent yet. doorward tries again for one hour. ${seeTroubleshooting('a-mail-does-not-arrive')}`
+    logCounted(logger, { level: 'warn', kind: 'mail', fields: { kind, error: describeError(error) }, message })
+  }
+
+  async function deliver(mail: AuthMail, userId: string | null, signal: AbortSignal, waitAgain: () => boolean): Promise<void> {
+    for (let attempt = 0; ; attempt++) {
+      const { isLast, outcome } = await inTurn(async () => ({
+        isLast: attempt > 0 && signal.aborted,
+        outcome: await sendInTime(mailer, mail),
+      }))
+      if (outcome === 'sent') return
+      if (outcome === 'late') return giveUp(mail, userId, 'late')
+      const { outcome: known, retryable } = refusalOf(outcome.error)
+      if (known === 'unknown') return giveUp(mail, userId, 'unknown', outcome.error)
+      const milliseconds = pausesMs[attempt]
+      if (retryable === false || milliseconds === undefined || isLast) return giveUp(mail, userId, 'refused', outcome.error)
+      if (attempt === 0) tellOutage(mail, outcome.error)
+      if (attempt === 0 && !waitAgain()) return giveUp(mail, userId, 'too_many', outcome.error)
+      // The timer does not keep the process alive. A process that stops calls `drain`, which ends the pause.
+      await delay(milliseconds, undefined, { signal, ref: false }).catch(() => undefined)
+    }
+  }
+
+  function begin(mail: AuthMail, userId: string | null, mayGo: (() => Promise<boolean>) | undefined, among: Set<Delivery>): void {
+    const hurry = new AbortController()
+    const delivery: Delivery = { ended: deliverIfItMay(Object.freeze({ ...mail })).finally(leave), hurry }
+    among.add(delivery)
+
+    async function deliverIfItMay(mail: AuthMail): Promise<void> {
+      try {
+        if (mayGo && !(await mayGo())) return
+      } catch (error) {
+        return giveUp(mail, userId, 'refused', error)
+      }
+      // A mailer may run synchronous code before its first await. That code must not delay the response.
+      await delay(0)
+      await deliver(mail, userId, hurry.signal, waitAgain)
+    }
+
+    function waitAgain(): boolean {
+      if (again.size >= mostAgain) return false
+      among.delete(delivery)
+      again.add(delivery)
+      return true
+    }
+
+    function leave(): void {
+      among.delete(delivery)
+      again.delete(delivery)
+    }
+  }
+
+  return {
+    post(mail, userId, mayGo) {
+      if (underWay.size >= mostAtOnce) return giveUp(mail, userId, 'too_many')
+      begin(mail, userId, mayGo, underWay)
+    },
+    reserve() {
+      if (kept.size + inPlaces.size >= mostPlaces) return null
+      const place: Place = {
+        post(mail, userId) {
+          if (kept.delete(place)) begin(mail, userId, undefined, inPlaces)
+        },
+        release: () => void kept.delete(place),
+      }
+      kept.add(place)
+      return place
+    },
+    async finish() {
+      const deliveries = [...underWay, ...inPlaces, ...again]
+      for (const { hurry } of deliveries) hurry.abort()
+      await Promise.all(deliveries.map(({ ended }) => ended))
+    },
+  }
+}
+
+/** Returns what the error says about a retry. The mailer may throw any value, even a value with a getter that throws. */
+function refusalOf(error: unknown): MailRefusal {
+  try {
+    const { retryable, outcome } = Object(error) as MailRefusal // any value; the code only compares its members
+    return { retryable: retryable !== false, ...(outcome === 'unknown' && { outcome }) }
+  } catch {
+    return {}
+  }
+}
+
+async function sendInTime(mailer: Mailer, mail: AuthMail): Promise<'sent' | 'late' | { error: unknown }> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(() => resolve('late'), deadlineMs)
+    timer.unref()
+  })
+  const sent = Promise.resolve()
+    .then(() => mailer.send(mail))
+    .then(
+      () => 'sent' as const,
+      (error: unknown) => ({ error }),
+    )
+  try {
+    return await Promise.race([sent, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto'
+import { hidden, type Part } from '../http/html/elements'
+import { isSafeMethod } from '../http/safe-method'
+import { leaveNotice } from '../sessions/notice-cookie'
+import type { SessionOfRequest } from '../sessions/reauthentication/fresh-session'
+import { type PublicUser, toPublicUser } from '../store/public-user'
+import { FormFault } from './form-fault'
+import { Elsewhere } from './page-lines'
+import type { Fields, Visit } from './page-site'
+import { isOurSignIn, signInAddress } from './sign-in-address'
+import { findSignedIn } from './signed-in'
+
+/** A request of a logged-in person that opens a page of the account area, or sends its form. */
+export interface AccountVisit extends Visit {
+  /** The user record without private fields. */
+  readonly person: PublicUser
+  /** The user row, the session and the age of the session. */
+  readonly session: SessionOfRequest
+  /** A hidden field in every form of the page. The field contains a digest of the person for whom the form was made. */
+  readonly formOf: Part
+}
+
+/**
+ * Returns the visit of the logged-in person.
+ * @param back the page to return to after the login, if the request sent a form
+ * @throws Elsewhere if nobody is logged in
+ */
+export async function enterAs(visit: Visit, back: string): Promise<AccountVisit> {
+  const session = await findSignedIn(visit.site, visit.req, visit.res)
+  if (session === null) throw toSignIn(visit, back)
+  const person = toPublicUser(session.user)
+  return { ...visit, session, person, formOf: hidden('form_of', digestOf(person)) }
+}
+
+/** Redirects to the login page. If the request sent a form, its values are lost, and a notice on our login page says so. */
+export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewhere {
+  if (isSafeMethod(req.method)) return new Elsewhere({ to: signInAddress(ctx, reader, req.originalUrl), status: 302 })
+  if (isOurSignIn(ctx)) leaveNotice(ctx, res, 'not_saved')
+  return new Elsewhere({ to: signInAddress(ctx, reader, back) })
+}
+
+/**
+ * Rejects a form that was made for another person. In a shared browser, such a form could run in the current person's session.
+ * @throws FormFault if the form was made for another person
+ */
+export function requireOwnForm({ person }: AccountVisit, { form_of: given = '' }: Fields): void {
+  if (given !== digestOf(person)) throw new FormFault({ form: 'problem.other_person' }, { keepsValues: false })
+}
+
+function digestOf({ id }: PublicUser): string {
+  return createHash('sha256').update(`doorward form of ${id}`).digest('base64url')
+}

@@ -1,0 +1,75 @@
+import type { AuthContext } from '../../context'
+import type { TextKey } from '../../core/texts/texts'
+import { queryParameter } from '../../http/query-parameter'
+import { listIdentities } from '../../social/identities'
+import type { AccountPage } from '../account-page'
+import type { AccountVisit } from '../account-visit'
+import { authorizeOrigins } from '../confirmation'
+import { FormFault } from '../form-fault'
+import { Elsewhere } from '../page-lines'
+import { shownProvider } from '../provider-marks'
+import { providerName } from '../provider-name'
+import { connectionsPage, removeConnectionPage } from './connections-page'
+
+const sentences: Readonly<Record<string, TextKey>> = {
+  EMAIL_NOT_VERIFIED: 'account.verify_first',
+  LAST_LOGIN_METHOD: 'connections.last',
+  OAUTH_ACCOUNT_NOT_LINKED: 'connections.gone',
+  OAUTH_IDENTITY_TAKEN: 'connections.taken',
+  OAUTH_PROVIDER_ALREADY_LINKED: 'connections.already',
+  OAUTH_PROVIDER_DENIED: 'connections.denied',
+}
+
+/** Shows the providers with which the person can log in. */
+export const connections: AccountPage = {
+  page: 'connections',
+  path: '/account/connections',
+  title: 'connections.title',
+  navigation: 'connections.nav',
+  sentences,
+  isThere: ({ settings, providers }) => settings.oauthEnabled && providers.size > 0,
+  needsFresh: true,
+  formTargets: (ctx) => authorizeOrigins({ ctx }, [...ctx.providers.keys()]),
+  async show(visit, state) {
+    const { ctx, req, reader, person, formOf } = visit
+    const linked = new Map((await listIdentities(ctx, person.id)).map((identity) => [identity.provider, identity]))
+    // The provider's callback adds the error code.
+    const failed = req.method === 'GET' ? queryParameter(req, 'error', 64) : null
+    const shown = failed === null ? state : { ...state, problem: reader.text(sentences[failed] ?? 'connections.failed') }
+    const connections = [...new Set([...ctx.providers.keys(), ...linked.keys()])].map((key) => ({
+      ...shownProvider(ctx.providers, key),
+      since: linked.get(key)?.createdAt ?? null,
+      email: linked.get(key)?.email ?? null,
+    }))
+    return connectionsPage(reader, shown, { connections, formOf })
+  },
+  async post({ ctx, ask, reader }, { provider = '' }) {
+    if (!ctx.providers.has(provider)) throw new FormFault({ form: 'connections.gone' })
+    const { authorizeUrl } = await ask.beginLink({ provider, returnTo: reader.href('/account/connections') })
+    throw new Elsewhere({ to: authorizeUrl })
+  },
+}
+
+/** Asks for confirmation before the account is disconnected from a provider. */
+export const removeConnection: AccountPage = {
+  page: 'removeConnection',
+  path: '/account/connections/remove',
+  title: 'connections.title',
+  sentences,
+  isThere: (ctx) => connections.isThere(ctx),
+  needsFresh: true,
+  async show(visit, state) {
+    const provider = await linkedProvider(visit, state.values['provider'] ?? queryParameter(visit.req, 'provider', 64))
+    if (provider === null) throw new Elsewhere({ to: visit.reader.href('/account/connections') })
+    return removeConnectionPage(visit.reader, state, { provider, name: providerName(provider), formOf: visit.formOf })
+  },
+  async post({ ask }, { provider = '' }) {
+    await ask.unlinkIdentity(provider)
+    return { notice: 'connection_removed', to: '/account/connections' }
+  },
+}
+
+async function linkedProvider({ ctx, person }: AccountVisit & { ctx: AuthContext }, key: string | null): Promise<string | null> {
+  const linked = await listIdentities(ctx, person.id)
+  return linked.find(({ provider }) => provider === key)?.provider ?? null
+}

@@ -1,0 +1,63 @@
+import type { AuthMethod } from '../../core/amr'
+import type { TextKey } from '../../core/texts/texts'
+import { readBrowser } from '../../http/browser-name'
+import type { Reader } from '../../http/html/reader'
+import type { PublicSession } from '../../sessions/find-session'
+import { listSessions } from '../../sessions/list-sessions'
+import type { AccountPage } from '../account-page'
+import { providerName } from '../provider-name'
+import { type Device, devicesPage } from './devices-page'
+
+/** Lists the sessions of the person, and logs out other devices. */
+export const devices: AccountPage = {
+  page: 'devices',
+  path: '/account/devices',
+  title: 'devices.title',
+  navigation: 'devices.nav',
+  sentences: { NOT_FOUND: 'devices.gone' },
+  isThere: ({ store }) => store.sessions !== undefined,
+  async show({ ctx, reader, person, session, formOf }, state) {
+    const sessions = await listSessions(ctx, person.id)
+    return devicesPage(reader, state, { devices: sessions.map((each) => deviceOf(reader, each, session.session?.id)), formOf })
+  },
+  async post({ ask }, { action, session = '' }) {
+    if (action === 'others') {
+      await ask.revokeOtherSessions()
+      return { notice: 'others_signed_out' }
+    }
+    await ask.revokeSession(session)
+    return { notice: 'device_signed_out' }
+  },
+}
+
+function deviceOf(reader: Reader, session: PublicSession, currentId: string | undefined): Device {
+  const { id, ip, userAgent, createdAt, lastSeenAt } = session
+  return {
+    id,
+    ip,
+    name: nameOf(reader, userAgent ?? ''),
+    signedInAt: createdAt,
+    lastSeenAt,
+    method: methodOf(reader, session),
+    isCurrent: id === currentId,
+  }
+}
+
+function nameOf(reader: Reader, userAgent: string): string {
+  const { browser, system } = readBrowser(userAgent)
+  if (browser !== null && system !== null) return reader.text('devices.browser_on', { browser, system })
+  return browser ?? system ?? reader.text('devices.unknown')
+}
+
+function methodOf(reader: Reader, { amr, provider }: PublicSession): string {
+  const methods = amr.map((method) => (method === 'ext' && provider !== null ? providerName(provider) : reader.text(words[method])))
+  return methods.join(', ')
+}
+
+const words: Readonly<Record<AuthMethod, TextKey>> = {
+  pwd: 'method.password',
+  otp: 'method.code',
+  ext: 'method.provider',
+  email: 'method.email',
+  passkey: 'method.passkey',
+}

@@ -1,0 +1,107 @@
+import type { AuthContext } from '../../context'
+import type { TextKey } from '../../core/texts/texts'
+import { type Html, html } from '../../http/html/html'
+import { listPasskeys } from '../../passkeys/manage'
+import { hasPassword } from '../../passwords/unusable-password'
+import { listSessions } from '../../sessions/list-sessions'
+import { listIdentities } from '../../social/identities'
+import type { AccountPage } from '../account-page'
+import type { AccountVisit } from '../account-visit'
+import { connections } from './connections'
+import { devices } from './devices'
+import { email, isVerified } from './email'
+import { verifiedTag } from './email-page'
+import { type OverviewRow, overviewPage } from './overview-page'
+import { password } from './password'
+import { profile } from './profile'
+import { security } from './security'
+
+type Value = string | Html
+
+/** The first page of the account area. The page lists the parts of the account, with links to change them. */
+export const overview: AccountPage = {
+  page: 'account',
+  path: '/account',
+  title: 'account.title',
+  navigation: 'account.nav',
+  isThere: () => true,
+  async show(visit) {
+    const there = rows.filter(({ page, isThere = page.isThere }) => isThere(visit.ctx))
+    return overviewPage(visit.reader, visit.person.email, await Promise.all(there.map((row) => rowOf(visit, row))))
+  },
+}
+
+interface Row {
+  readonly page: AccountPage
+  /** Returns true if the row exists. Default: `isThere` of the page. */
+  readonly isThere?: AccountPage['isThere']
+  readonly label: TextKey
+  /** Returns the present state. `isEmpty` is true if there is nothing yet that a person could change. */
+  state(visit: AccountVisit): State | Promise<State>
+  /** The text of the link, and its text if there is nothing yet. */
+  readonly actions: readonly [some: TextKey, none?: TextKey]
+}
+
+interface State {
+  readonly value: Value
+  readonly isEmpty?: boolean
+}
+
+const rows: readonly Row[] = [
+  {
+    page: profile,
+    label: 'account.name',
+    state: ({ reader, person: { name } }) => ({ value: name ?? reader.text('account.unnamed'), isEmpty: name === null }),
+    actions: ['account.change', 'account.add'],
+  },
+  {
+    page: email,
+    label: 'account.email',
+    state: ({ ctx, reader, session: { user } }) => ({ value: html`${user.email} ${verifiedTag(reader, isVerified(ctx, user))}` }),
+    actions: ['account.change'],
+  },
+  {
+    page: password,
+    label: 'field.password',
+    state({ reader, session }) {
+      const isSet = hasPassword(session.user)
+      return { value: reader.text(isSet ? 'account.password_set' : 'account.password_none'), isEmpty: !isSet }
+    },
+    actions: ['account.change', 'account.set'],
+  },
+  {
+    page: security,
+    isThere: ({ settings }) => settings.passkeysEnabled,
+    label: 'passkey.title',
+    state: (visit) => count(visit, listPasskeys),
+    actions: ['account.change', 'account.add'],
+  },
+  {
+    page: security,
+    isThere: ({ settings }) => settings.mfaEnabled,
+    label: 'security.app',
+    state: ({ reader, person: { mfaEnabled } }) => ({
+      value: reader.text(mfaEnabled ? 'security.on' : 'security.off'),
+      isEmpty: !mfaEnabled,
+    }),
+    actions: ['account.change', 'account.turn_on'],
+  },
+  {
+    page: connections,
+    label: 'connections.title',
+    state: (visit) => count(visit, listIdentities),
+    actions: ['account.see', 'account.add'],
+  },
+  { page: devices, label: 'devices.title', state: (visit) => count(visit, listSessions), actions: ['account.see'] },
+]
+
+async function count({ ctx, reader, person }: AccountVisit, list: (ctx: AuthContext, userId: string) => Promise<readonly unknown[]>) {
+  const { length } = await list(ctx, person.id)
+  return { value: reader.text('account.count', { count: length }), isEmpty: length === 0 }
+}
+
+async function rowOf(visit: AccountVisit, { page, label, state, actions: [some, none = some] }: Row): Promise<OverviewRow> {
+  const { reader } = visit
+  const { value, isEmpty = false } = await state(visit)
+  return { label: reader.text(label), value, href: reader.href(page.path), action: reader.text(isEmpty ? none : some) }
+}

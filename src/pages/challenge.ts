@@ -1,0 +1,72 @@
+import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
+import type { Html } from '../http/html/html'
+import type { Route } from '../http/routes'
+import { passkeyStepOptions } from '../passkeys/step-options'
+import { clearChallenge, type KeptChallenge, readChallengeCookie } from '../sessions/challenge-cookie'
+import { leaveNotice } from '../sessions/notice-cookie'
+import { afterLogin } from './after-login'
+import { challengePage } from './challenge-form-page'
+import { requireFields } from './form-fault'
+import { Elsewhere, type GoOn, pageLines } from './page-lines'
+import type { Fields, PageSite, Visit } from './page-site'
+import { passkeyForm } from './passkey-form'
+import { shownPasskey } from './presented-passkey'
+import { isOurSignIn, signInAddress } from './sign-in-address'
+
+/** Returns the routes of the page for the second step of a login. */
+export function challengeRoutes(site: PageSite): Route[] {
+  if (!site.ctx.settings.mfaEnabled) return []
+  return pageLines(site, {
+    path: '/mfa',
+    summary: 'The page that asks for the second factor',
+    sentences: { PASSKEY_REJECTED: 'passkey.rejected', MFA_CODE_INVALID: 'mfa.wrong', MFA_THROTTLED: 'mfa.throttled' },
+    show: async (visit, state) => {
+      const challenge = requireChallenge(visit)
+      const passkey = await passkeyOf(visit, challenge)
+      const signInAgain = signInAddress(visit.ctx, visit.reader, challenge.returnTo)
+      return { page: 'mfa', title: visit.reader.text('mfa.title'), body: challengePage(visit.reader, state, { passkey, signInAgain }) }
+    },
+    post: finish,
+  })
+}
+
+async function finish(visit: Visit, fields: Fields): Promise<GoOn> {
+  const { mfaToken, returnTo, landing } = requireChallenge(visit)
+  const isByPasskey = fields['credential'] !== undefined
+  if (!isByPasskey) requireFields(fields, 'code')
+  try {
+    const login = await visit.ask.verifyMfa({ mfaToken, ...(isByPasskey ? shownPasskey(fields) : { code: fields['code'] ?? '' }) })
+    clearChallenge(visit.ctx, visit.res)
+    return afterLogin({ ...visit, returnTo }, login, landing)
+  } catch (error) {
+    if (!(error instanceof MfaTokenInvalidError)) throw error
+    clearChallenge(visit.ctx, visit.res)
+    if (isOurSignIn(visit.ctx)) leaveNotice(visit.ctx, visit.res, 'challenge_over')
+    throw new Elsewhere({ to: signInAddress(visit.ctx, visit.reader, returnTo) })
+  }
+}
+
+/**
+ * Returns the passkey form. Returns null if the account has no passkey, or if the challenge has expired. The code form reports an expired
+ * challenge.
+ */
+async function passkeyOf({ ctx, reader }: Visit, { mfaToken }: KeptChallenge): Promise<Html | null> {
+  if (!ctx.settings.passkeysEnabled) return null
+  try {
+    const begun = await passkeyStepOptions(ctx, mfaToken)
+    return passkeyForm(reader, { ...begun, action: reader.href('/mfa'), button: reader.text('passkey.sign_in'), look: 'second' })
+  } catch (error) {
+    if (error instanceof MfaNotEnrolledError || error instanceof MfaTokenInvalidError) return null
+    throw error
+  }
+}
+
+/**
+ * Returns the challenge of the browser's login. A challenge is a login that waits for its second factor.
+ * @throws Elsewhere if the browser has no challenge
+ */
+function requireChallenge({ ctx, req, reader }: Visit): KeptChallenge {
+  const challenge = readChallengeCookie(ctx, req)
+  if (challenge === null) throw new Elsewhere({ to: signInAddress(ctx, reader) })
+  return challenge
+}

@@ -1,0 +1,117 @@
+import type { Request } from 'express'
+import { canAskForPassword, PasswordAskedError } from '../accounts/email-verification/signup-ownership'
+import type { AuthContext } from '../context'
+import { InvalidCredentialsError } from '../core/errors'
+import type { FormState } from '../http/html/form-state'
+import type { Page } from '../http/html/show-page'
+import type { Route } from '../http/routes'
+import type { BoundLogin } from '../router/request-service/request-service'
+import { leaveNotice } from '../sessions/notice-cookie'
+import { clearProofCookie, readProofCookie, setProofCookie } from '../sessions/proof-cookies'
+import { afterLogin } from './after-login'
+import { checkMailPage } from './check-mail-page'
+import { FormFault, requireFields } from './form-fault'
+import { Elsewhere, type GoOn, pageLines } from './page-lines'
+import type { Fields, PageSite, Visit } from './page-site'
+import { signInAddress } from './sign-in-address'
+import { findSignedIn } from './signed-in'
+import { showNotice } from './take-notice'
+
+/** The form that requested the mail, and the text about the mail. The text does not reveal whether a mail was sent. */
+const asking = {
+  signup: { page: '/signup', lead: 'check_mail.lead' },
+  forgotPassword: { page: '/forgot-password', lead: 'check_mail.lead_forgot' },
+  emailLogin: { page: '/login', lead: 'check_mail.lead_login' },
+} as const
+
+/** The mail for which the person waits. */
+interface AwaitedMail {
+  readonly email: string
+  readonly from: keyof typeof asking
+  /** The redirect target after the login, already checked. */
+  readonly returnTo: string | null
+}
+
+const name = 'check_mail'
+const seconds = 3_600
+
+/**
+ * Redirects to the page that names the address of the mail. A cookie contains the address, because a query would appear in logs, and an
+ * attacker could forge a query.
+ */
+export function awaitMail({ ctx, res, reader, returnTo }: Visit, mail: Omit<AwaitedMail, 'returnTo'>): GoOn {
+  setProofCookie(ctx, res, name, JSON.stringify({ ...mail, returnTo }), seconds)
+  return { to: reader.href('/check-mail') }
+}
+
+export function checkMailRoutes(site: PageSite): Route[] {
+  const { localAccountsEnabled, emailLogin } = site.ctx.settings
+  if (!localAccountsEnabled && emailLogin === 'off') return []
+  return pageLines(site, {
+    path: '/check-mail',
+    summary: 'The page after a mail was sent, with a form for the code',
+    sentences: { EMAIL_LOGIN_INVALID: 'check_mail.wrong_code' },
+    show: (visit, state) => show(visit, requireMail(visit), state),
+    post: (visit, fields) => (fields['code'] === undefined ? sendAgain(visit) : signIn(visit, fields)),
+  })
+}
+
+async function show(visit: Visit, { email, from, returnTo }: AwaitedMail, state: FormState): Promise<Page> {
+  const { ctx, site, req, res, reader } = visit
+  const { page, lead } = asking[from]
+  const { emailLogin } = ctx.settings
+  const holds = from === 'emailLogin' && emailLogin !== 'off' ? emailLogin : 'link'
+  const current = holds === 'link' ? null : await findSignedIn(site, req, res)
+  const back = reader.href(page, { return_to: returnTo, ...(current && { switch: '1' }) })
+  const body = checkMailPage(reader, state, { email, lead, holds, back, replaces: current?.user.email ?? null })
+  return { page: 'checkMail', title: reader.text('check_mail.title'), body: showNotice(visit, state, body) }
+}
+
+async function sendAgain(visit: Visit): Promise<GoOn> {
+  const { email, from, returnTo } = requireMail(visit)
+  const { ask, ctx, res, reader } = visit
+  if (from === 'signup') await ask.requestActivation(email)
+  else if (from === 'forgotPassword') await ask.requestPasswordReset(email)
+  else await ask.requestEmailLogin({ email, ...(returnTo !== null && { returnTo }) })
+  leaveNotice(ctx, res, 'sent_again')
+  return { to: reader.href('/check-mail') }
+}
+
+async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {
+  const { from, returnTo } = requireMail(visit)
+  if (from !== 'emailLogin') throw new Elsewhere({ to: visit.reader.href('/check-mail') })
+  requireFields(fields, 'code')
+  const login = await confirm(visit, fields)
+  clearProofCookie(visit.ctx, visit.res, name)
+  return afterLogin({ ...visit, returnTo }, login)
+}
+
+/**
+ * Confirms the login. If nobody has verified the address before, the form asks for the account's password. If the person does not know the
+ * password, the service removes the password.
+ */
+async function confirm({ req, ask }: Visit, { code = '', password = '', forgot }: Fields): Promise<BoundLogin> {
+  if (forgot === undefined) canAskForPassword(req)
+  try {
+    return await ask.confirmEmailLogin({ code, ...(forgot === undefined && password !== '' && { password }) })
+  } catch (error) {
+    if (error instanceof PasswordAskedError) throw new FormFault({ password: 'error.password_missing' }, { kept: { code } })
+    if (error instanceof InvalidCredentialsError) throw new FormFault({ password: 'confirm.wrong_password' }, { kept: { code } })
+    throw error
+  }
+}
+
+/**
+ * Returns the mail for which the person waits.
+ * @throws Elsewhere if the person waits for no mail
+ */
+function requireMail({ ctx, req, reader }: Visit): AwaitedMail {
+  const mail = readMail(ctx, req)
+  if (mail === null) throw new Elsewhere({ to: signInAddress(ctx, reader) })
+  return mail
+}
+
+function readMail(ctx: AuthContext, req: Request): AwaitedMail | null {
+  // `awaitMail` wrote the JSON, and the cookie has a valid MAC.
+  return JSON.parse(readProofCookie(ctx, req, name) ?? 'null') as AwaitedMail | null
+}

@@ -1,0 +1,129 @@
+import {
+  type AppError,
+  CsrfValidationFailedError,
+  InternalError,
+  PayloadTooLargeError,
+  ServiceUnavailableError,
+  TooManyRequestsError,
+  ValidationError,
+} from '../core/errors'
+import type { TextKey } from '../core/texts/texts'
+import type { FormState } from '../http/html/form-state'
+import type { Reader } from '../http/html/reader'
+import type { Fields } from './page-site'
+
+/** An error for a rejected form, with the message of each field. The name `form` stands for the whole form. */
+export class FormFault extends Error {
+  readonly faults: Readonly<Record<string, TextKey>>
+  /** If false, the form shows the page's current values instead of the values of the request. */
+  readonly keepsValues: boolean
+  /** Secrets that stay in the form, so that the person does not type them again. */
+  readonly kept: Fields
+
+  constructor(faults: Readonly<Record<string, TextKey>>, { keepsValues = true, kept = {} }: { keepsValues?: boolean; kept?: Fields } = {}) {
+    super('a form was refused')
+    this.faults = faults
+    this.keepsValues = keepsValues
+    this.kept = kept
+  }
+}
+
+/**
+ * Rejects a form if one of these fields is missing or empty.
+ * @throws FormFault with the names of these fields
+ */
+export function requireFields(fields: Fields, ...names: readonly string[]): void {
+  const empty = names.filter((name) => (fields[name] ?? '') === '')
+  if (empty.length > 0) throw new FormFault(Object.fromEntries(empty.map((name) => [name, 'problem.required'])))
+}
+
+/**
+ * Returns the status of a form that is shown again. The status is never 401, because a 401 needs the header `WWW-Authenticate`, which is
+ * for programs.
+ */
+export function statusOf(error: AppError): number {
+  if (error instanceof CsrfValidationFailedError) return 403
+  return [413, 429, 500, 503].includes(error.status) ? error.status : 400
+}
+
+/** The page's own error messages. */
+export interface Explaining {
+  /** The page's messages by error code. */
+  readonly sentences?: Readonly<Record<string, TextKey>>
+  /** The field that shows why a new password is refused. */
+  readonly passwordField?: string
+  /** The field that shows the sentence of an error code, for example of a wrong password. Default: the whole form shows it. */
+  readonly faultFields?: Readonly<Record<string, string>>
+}
+
+/** Returns the form with its values and its errors. The form contains no secret, except the secrets in `kept` of a FormFault. */
+export function refusedForm(reader: Reader, error: AppError | FormFault, fields: Fields, explaining: Explaining = {}): FormState {
+  const values = keptValues(fields)
+  if (error instanceof FormFault) return { values: error.keepsValues ? { ...values, ...error.kept } : {}, ...split(reader, error.faults) }
+  if (error instanceof ValidationError && !explaining.sentences?.[error.code]) return { values, ...invalid(reader, error, explaining) }
+  const sentence = sentenceOf(reader, error, explaining)
+  const field = explaining.faultFields?.[error.code]
+  return field === undefined ? { values, faults: {}, problem: sentence } : { values, faults: { [field]: sentence }, problem: null }
+}
+
+export function unreadableForm(reader: Reader, fields: Fields, names: readonly string[]): FormState {
+  return {
+    values: keptValues(fields),
+    faults: Object.fromEntries(names.map((name) => [name, reader.text('problem.twice')])),
+    problem: reader.text('problem.form'),
+  }
+}
+
+/** Returns the values that the form may show again. */
+function keptValues(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !/password|code|token|credential|form_of/.test(name)))
+}
+
+function split(reader: Reader, { form, ...faults }: Readonly<Record<string, TextKey>>): Pick<FormState, 'faults' | 'problem'> {
+  const entries = Object.entries(faults).map(([name, key]) => [name, reader.text(key)] as const)
+  return { faults: Object.fromEntries(entries), problem: form === undefined ? null : reader.text(form) }
+}
+
+function invalid(
+  reader: Reader,
+  { details, explains }: ValidationError,
+  { passwordField }: Explaining,
+): Pick<FormState, 'faults' | 'problem'> {
+  if (explains) {
+    const sentence = reader.read(explains)
+    const name = details['rule'] === 'mismatch' ? 'confirm_password' : passwordField
+    return name === undefined ? { faults: {}, problem: sentence } : { faults: { [name]: sentence }, problem: null }
+  }
+  // Every ValidationError of the library has this form.
+  const errors = (details['errors'] ?? []) as readonly { path: string; rule: string }[]
+  const named = errors.filter(({ path }) => path !== '')
+  const faults = Object.fromEntries(named.map(({ path, rule }) => [path, reader.text(sentenceOfRule(rule))]))
+  return { faults, problem: named.length === 0 ? reader.text('problem.form') : null }
+}
+
+function sentenceOfRule(rule: string): TextKey {
+  if (rule === 'any.required' || rule === 'string.empty') return 'problem.required'
+  if (rule === 'string.email') return 'problem.email'
+  return rule === 'string.max' ? 'problem.too_long' : 'problem.value'
+}
+
+function sentenceOf(reader: Reader, error: AppError, { sentences = {} }: Explaining): string {
+  const own = sentences[error.code]
+  if (own) return reader.text(own)
+  if (error instanceof TooManyRequestsError) return tooManySentence(reader, error)
+  if (error instanceof CsrfValidationFailedError) return reader.text('problem.other_site')
+  if (error instanceof PayloadTooLargeError) return reader.text('problem.too_large')
+  if (error instanceof ServiceUnavailableError) return reader.text('problem.later')
+  if (error instanceof InternalError) return reader.text('problem.trouble')
+  return reader.read(error.detail)
+}
+
+/** Returns the message with the time of the next possible attempt. */
+export function tooManySentence(reader: Reader, error: TooManyRequestsError): string {
+  return reader.text('problem.too_many', { when: whenOf(reader, error) })
+}
+
+function whenOf(reader: Reader, { details }: TooManyRequestsError): string {
+  const seconds = Number(details['retry_after_seconds'])
+  return seconds > 90 ? reader.text('problem.in_minutes', { count: Math.ceil(seconds / 60) }) : reader.text('problem.in_seconds')
+}

@@ -1,0 +1,199 @@
+import type { ErrorRequestHandler, Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import { TooManyRequestsError, UnsupportedMediaTypeError, ValidationError } from '../core/errors'
+import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
+import { emptyForm, type FormState } from '../http/html/form-state'
+import { type Reader, readerOf } from '../http/html/reader'
+import { type Page, showPage } from '../http/html/show-page'
+import { isForm } from '../http/json-body'
+import { queryValues } from '../http/query-parameter'
+import { readReturnTo } from '../http/return-to'
+import type { Route } from '../http/routes'
+import { refuseCrossSite } from '../http/same-site'
+import { sendRedirect, sendSeeOther } from '../http/send'
+import { routeBudget, takeRouteUnit } from '../rate-limits/route-rate-limit'
+import { type Explaining, FormFault, refusedForm, statusOf, tooManySentence, unreadableForm } from './form-fault'
+import { messagePage } from './message-page'
+import type { Fields, PageSite, Visit } from './page-site'
+import { readSent } from './read-fields'
+import { signInAddress } from './sign-in-address'
+import { withoutBearer } from './signed-in'
+
+/** The redirect target. The browser loads the target with GET. */
+export interface GoOn {
+  readonly to: string
+  /** Default 303. */
+  readonly status?: 302
+}
+
+export interface PageDefinition extends Explaining {
+  readonly path: string
+  readonly summary: string
+  /** Returns the page with the values of the form. If there is nothing to show, returns a redirect. */
+  show(visit: Visit, state: FormState): Promise<Page | GoOn> | Page | GoOn
+  /** Handles the form. If the function throws, the page shows the form again with the error. If undefined, the page has no form. */
+  post?(visit: Visit, fields: Fields): Promise<Page | GoOn>
+  /** True if another route handles requests to this path that do not send a form. */
+  readonly sharesPath?: boolean
+  /** True if the rate limit of page forms does not apply to the form. */
+  readonly isUnlimited?: boolean
+}
+
+/** An error that redirects the request before a page is shown or a form is handled. */
+export class Elsewhere extends Error {
+  readonly goOn: GoOn
+
+  constructor(goOn: GoOn) {
+    super(goOn.to)
+    this.goOn = goOn
+  }
+}
+
+/** Returns the routes of a page. GET shows the page. POST handles the form and responds with a page. */
+export function pageLines(site: PageSite, page: PageDefinition): Route[] {
+  const { path, summary, post, sharesPath = false } = page
+  const onError = brokenPage(site)
+  const get: Route = {
+    method: 'GET',
+    path,
+    describes: { summary, answers: [], isPage: true },
+    before: [routeBudget(site.ctx, viewsOf(page))],
+    handle: leading(site, async (req, res) => {
+      const visit = visitOf(site, req, res, queryValues(req, 'return_to'))
+      answer(visit, await page.show(visit, emptyForm))
+    }),
+    onError,
+  }
+  if (!post) return [get]
+  const sent: Route = {
+    method: 'POST',
+    path,
+    describes: { summary, answers: [], isPage: true },
+    when: isForm,
+    handle: leading(site, (req, res) => takeForm(site, { ...page, post }, req, res)),
+    onError,
+  }
+  return sharesPath ? [get, sent] : [get, sent, { ...sent, when: (req) => !isForm(req), handle: refuseOtherContent }]
+}
+
+/** Returns the name of the rate limit for views of the page. A form that is shown again counts as a view. */
+function viewsOf({ path }: PageDefinition): string {
+  return `page${path.replaceAll(/[/-]/g, '_')}`
+}
+
+type Handle = (req: Request, res: Response) => Promise<void>
+
+function leading({ ctx }: PageSite, handle: Handle): Handle {
+  return async (req, res) => {
+    try {
+      await handle(req, res)
+    } catch (thrown) {
+      if (thrown instanceof Elsewhere) goOn(res, thrown.goOn)
+      else if (thrown instanceof BadReturnTo) showBadReturnTo(ctx, res, readerOf(ctx, req))
+      else throw thrown
+    }
+  }
+}
+
+/**
+ * Returns the visit of a request.
+ * @param returnTo the values of `return_to` in the query or the form
+ * @throws BadReturnTo if `return_to` is not allowed
+ */
+function visitOf(site: PageSite, req: Request, res: Response, returnTo: readonly string[]): Visit {
+  const { ctx, bind } = site
+  return { ctx, site, req, res, reader: readerOf(ctx, req), ask: bind(withoutBearer(req), res), returnTo: readBack(site, returnTo) }
+}
+
+function refuseOtherContent(): void {
+  throw new UnsupportedMediaTypeError()
+}
+
+/**
+ * Handles a form. After an error, the function shows the form again, with every value except secrets.
+ * @throws TooManyRequestsError if the client viewed the page too often
+ */
+async function takeForm(site: PageSite, page: PageWithForm, req: Request, res: Response): Promise<void> {
+  let visit = visitOf(site, req, res, [])
+  let fields: Fields = {}
+  try {
+    refuseCrossSite(site.ctx, req)
+    const sent = await readSent(req, res)
+    fields = sent.fields
+    const { return_to: back = '' } = fields
+    visit = visitOf(site, req, res, back === '' ? [] : [back])
+    if (!page.isUnlimited) await takeRouteUnit(site.ctx, `form_of_${viewsOf(page)}`, req)
+    if (sent.unreadable.length > 0) return await showAgain(page, visit, unreadableForm(visit.reader, fields, sent.unreadable), 400)
+    answer(visit, await page.post(visit, fields))
+  } catch (thrown) {
+    if (res.headersSent || thrown instanceof Elsewhere || thrown instanceof BadReturnTo) throw thrown
+    await showRefusal(page, visit, thrown, fields)
+  }
+}
+
+type PageWithForm = PageDefinition & Required<Pick<PageDefinition, 'post'>>
+
+async function showRefusal(page: PageDefinition, visit: Visit, thrown: unknown, fields: Fields): Promise<void> {
+  const { ctx, req, res, reader } = visit
+  if (thrown instanceof FormFault) return showAgain(page, visit, refusedForm(reader, thrown, fields), 400)
+  const error = readRefusal(ctx.logger, req, thrown)
+  if (error.status !== 401) setRefusalHeaders(res, error)
+  await showAgain(page, visit, refusedForm(reader, error, fields, page), statusOf(error))
+}
+
+async function showAgain(page: PageDefinition, visit: Visit, state: FormState, status: number): Promise<void> {
+  await takeRouteUnit(visit.ctx, viewsOf(page), visit.req)
+  const outcome = await page.show(visit, state)
+  answer(visit, 'to' in outcome ? outcome : { ...outcome, status, isRefused: true })
+}
+
+function answer({ ctx, res, reader }: Visit, outcome: Page | GoOn): void {
+  if ('to' in outcome) goOn(res, outcome)
+  else showPage(ctx, res, reader, outcome)
+}
+
+function goOn(res: Response, { to, status }: GoOn): void {
+  if (status === 302) sendRedirect(res, to)
+  else sendSeeOther(res, to)
+}
+
+/** An error for a `return_to` that is not allowed. */
+class BadReturnTo extends Error {}
+
+function readBack({ ctx }: PageSite, values: readonly string[]): string | null {
+  try {
+    return readReturnTo(ctx.settings, values)
+  } catch (error) {
+    throw error instanceof ValidationError ? new BadReturnTo() : error
+  }
+}
+
+function showBadReturnTo(ctx: AuthContext, res: Response, reader: Reader): void {
+  const title = reader.text('bad_return.title')
+  const go = { href: signInAddress(ctx, reader), label: reader.text('bad_return.button') }
+  showPage(ctx, res, reader, {
+    page: 'trouble',
+    title,
+    body: messagePage({ title, lead: reader.text('bad_return.lead'), go }),
+    status: 400,
+  })
+}
+
+/** Responds to every error with a page. The log contains the error code. */
+function brokenPage({ ctx }: PageSite): ErrorRequestHandler {
+  return (thrown, req, res, next) => {
+    if (res.headersSent || thrown instanceof UnsupportedMediaTypeError) return next(thrown)
+    const reader = readerOf(ctx, req)
+    const error = readRefusal(ctx.logger, req, thrown)
+    if (error.status !== 401) setRefusalHeaders(res, error)
+    const tooMany = error instanceof TooManyRequestsError ? tooManySentence(reader, error) : null
+    const name = tooMany !== null ? 'link.too_many' : error.status === 503 ? 'busy' : 'trouble'
+    const title = reader.text(`${name}.title`)
+    showPage(ctx, res, reader, {
+      page: tooMany === null ? 'trouble' : 'too_many',
+      title,
+      body: messagePage({ title, lead: tooMany ?? reader.text(`${name}.lead`) }),
+      status: statusOf(error),
+    })
+  }
+}

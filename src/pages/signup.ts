@@ -1,0 +1,60 @@
+import { setSignupReturn } from '../accounts/email-verification/signup-binding'
+import { hasPasswords } from '../core/config/has-passwords'
+import type { FormState } from '../http/html/form-state'
+import type { Page } from '../http/html/show-page'
+import { locationOf } from '../http/return-to'
+import type { Route } from '../http/routes'
+import { awaitMail } from './check-mail'
+import { requireFields } from './form-fault'
+import { otherWays } from './login'
+import { type GoOn, pageLines } from './page-lines'
+import type { Fields, PageSite, Visit } from './page-site'
+import { passwordRule } from './password-rule'
+import { signInAddress } from './sign-in-address'
+import { findSignedIn } from './signed-in'
+import { signupPage } from './signup-page'
+
+/** Returns the routes of the sign-up page. The form asks for an address and a password, or only for an address. */
+export function signupPageRoutes(site: PageSite): Route[] {
+  const { localAccountsEnabled, signupEnabled } = site.ctx.settings
+  if (!localAccountsEnabled || !signupEnabled) return []
+  return pageLines(site, {
+    path: '/signup',
+    summary: 'The sign-up page',
+    sharesPath: true,
+    ...(hasPasswords(site.ctx.settings) && { passwordField: 'password' }),
+    sentences: { EMAIL_TAKEN: 'signup.taken' },
+    show,
+    post: signUp,
+  })
+}
+
+async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
+  const { ctx, site, req, res, reader, returnTo } = visit
+  const home = returnTo === null ? reader.href('/account') : locationOf(returnTo)
+  if (req.method !== 'POST' && (await findSignedIn(site, req, res))) return { to: home }
+  const signIn = signInAddress(ctx, reader, returnTo)
+  return {
+    page: 'signup',
+    title: reader.text('signup.title'),
+    body: signupPage(reader, state, {
+      returnTo,
+      signIn,
+      takesPassword: hasPasswords(ctx.settings),
+      rule: passwordRule(ctx, reader),
+      links: otherWays(visit, { isConditional: false }),
+    }),
+  }
+}
+
+async function signUp(visit: Visit, fields: Fields): Promise<GoOn> {
+  const takesPassword = hasPasswords(visit.ctx.settings)
+  requireFields(fields, 'email', ...(takesPassword ? ['password'] : []))
+  const { email = '', password = '', name = '', return_to: _back, ...own } = fields
+  const signup = await visit.ask.signUp({ email, ...(takesPassword && { password }), name: name === '' ? null : name, fields: own })
+  if (signup.activationRequired && visit.returnTo !== null) setSignupReturn(visit.ctx, visit.req, visit.res, visit.returnTo)
+  // Without a mailer, `signUp` returns the activation link, and the browser is redirected to it.
+  if (signup.activationUrl !== null) return { to: signup.activationUrl }
+  if (signup.activationRequired) return awaitMail(visit, { email, from: 'signup' })
+  return { to: visit.returnTo === null ? visit.reader.href('/account') : locationOf(visit.returnTo) }
+}

@@ -1,0 +1,113 @@
+import { type AuthContext, passkeysOf } from '../context'
+import { ConfigurationError, PasskeyRejectedError } from '../core/errors'
+import {
+  DuplicateRecordError,
+  type PasskeyRecord,
+  type PasskeyStore,
+  type PasskeyUse,
+  type UserRecord,
+  type UserTokenRecord,
+} from '../store/auth-store'
+import { type Ceremony, type ChallengeOwner, readPasskeyChallenge, spentChallenge } from './passkey-challenge'
+import { refusePasskey } from './refuse-passkey'
+import type { AssertedCredential, WebAuthn } from './webauthn/ceremonies'
+import { readAssertion, storedId } from './webauthn/read-credential'
+import { Refused } from './webauthn/refused'
+
+/** The passkey of a request. */
+export interface ShownPasskey {
+  /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
+  readonly credential: unknown
+  /** The token that came with the options. */
+  readonly challenge: string
+}
+
+/**
+ * A verified signature, and the state that it was verified against. The transaction that uses the signature checks that the state is
+ * unchanged.
+ */
+export interface ProvenPasskey {
+  readonly passkey: PasskeyRecord
+  /** The account at the time of the verification. */
+  readonly user: UserRecord
+  readonly use: PasskeyUse
+  readonly spent: Omit<UserTokenRecord, 'id'>
+}
+
+/**
+ * Verifies the signature of a passkey. Call the function before any transaction, because verifying takes time. An unknown passkey takes as
+ * long as a known passkey. The function changes nothing. `acceptPasskey` or `PasskeyStore.recordLogin` then records the use.
+ * @param owner the account that began the ceremony; null: the passkey identifies its account
+ * @throws PasskeyRejectedError for every fault
+ */
+export async function provePasskey(
+  ctx: AuthContext,
+  ceremony: Ceremony,
+  owner: ChallengeOwner | null,
+  shown: ShownPasskey,
+): Promise<ProvenPasskey> {
+  return prove(ctx, ceremony, owner, shown).catch((error: unknown) => refusePasskey(ctx, ceremony, error, PasskeyRejectedError))
+}
+
+async function prove(
+  ctx: AuthContext,
+  ceremony: Ceremony,
+  owner: ChallengeOwner | null,
+  { credential, challenge: token }: ShownPasskey,
+): Promise<ProvenPasskey> {
+  const { webauthn, passkeys } = passkeyToolsOf(ctx)
+  const [shown, open] = [readAssertion(credential), readPasskeyChallenge(ctx, ceremony, owner, token)]
+  if (!shown) throw new Refused('a field of the response is missing, malformed or too long')
+  if (!open) throw new Refused('the challenge has expired, or is of another ceremony, account or session')
+  const found = await passkeys.findWithUser(storedId(shown.id))
+  const asserted = await webauthn.verifyAssertion(shown, open.challenge, found?.passkey ?? null)
+  if (!found?.user?.isActive) throw new Refused('the account of the passkey is not active')
+  if (owner && found.user.id !== owner.userId) throw new Refused('the passkey is of another account')
+  const { passkey, user } = found
+  const isOwnHandle = shown.userHandle === passkey.userHandle || (owner !== null && shown.userHandle === null)
+  if (!isOwnHandle) throw new Refused('the user handle is missing, or is not the one of this passkey')
+  refuseCopy(ctx, passkey, asserted)
+  const { id, userId, signCount: seenCount } = passkey
+  return { passkey, user, use: { id, userId, seenCount, ...asserted, at: ctx.now() }, spent: spentChallenge(ctx, userId, open) }
+}
+
+/**
+ * Rejects a passkey if its counter did not increase, because an attacker may have copied the authenticator (Web Authentication Level 3,
+ * section 6.1.1).
+ */
+function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRecord, { signCount }: AssertedCredential): void {
+  if (signCount > last || (signCount === 0 && last === 0)) return
+  ctx.events.emit('passkey.cloned', { userId, passkeyId: id })
+  throw new Refused('the counter of the authenticator did not increase, so somebody may have copied it')
+}
+
+/**
+ * Marks the challenge as used and stores the counter. Call the function inside the transaction of the confirmed action. That transaction
+ * must have locked the user's row.
+ * @throws PasskeyRejectedError if the challenge was used before, or if the passkey was removed or used after `provePasskey`
+ */
+export async function acceptPasskey(ctx: AuthContext, user: UserRecord, { use, spent, passkey }: ProvenPasskey): Promise<void> {
+  // The challenge is checked before the insert, because a failed insert would break a transaction of the host.
+  const isSpent = user.id !== passkey.userId || (await ctx.store.userTokens.find(spent.tokenHash)) !== null
+  if (isSpent || !(await passkeyToolsOf(ctx).passkeys.recordUse(use))) throw new PasskeyRejectedError()
+  await ctx.store.userTokens.insert(spent)
+}
+
+/** Converts a unique violation into PasskeyRejectedError. The violation means that another transaction used the challenge first. */
+export async function refusingReplay<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof DuplicateRecordError ? new PasskeyRejectedError({ cause: error }) : error
+  }
+}
+
+/**
+ * Returns the WebAuthn functions and the store of passkeys.
+ * @throws ConfigurationError if passkeys are off
+ */
+export function passkeyToolsOf(ctx: AuthContext): { webauthn: WebAuthn; passkeys: PasskeyStore } {
+  const passkeys = passkeysOf(ctx)
+  if (!ctx.webauthn || !passkeys) throw new ConfigurationError('Passkeys are off: set passkeysEnabled (AUTH_PASSKEYS_ENABLED) to true.')
+  return { webauthn: ctx.webauthn, passkeys }
+}

@@ -1,0 +1,155 @@
+import { ConfigurationError } from '../core/errors'
+import type { Budget } from './counter-store'
+
+/** Three rate limits: for a client with an address, for an address, and for a client. */
+export interface SubjectBudgets {
+  readonly pair: Budget | false
+  readonly email: Budget | false
+  readonly client: Budget | false
+}
+
+/**
+ * The limits that a host passes. A single limit replaces all three limits. Exception: for `throttle.login`, a single limit replaces only
+ * `pair`. An object can set each limit. If a limit is missing in the object, its default applies. False: no limits.
+ */
+export type SubjectBudgetsInput = Budget | { pair?: Budget | false; email?: Budget | false; client?: Budget | false } | false
+
+/** The rate limits of an account's known device. Unknown clients have separate limits. */
+export interface DeviceBudgets {
+  readonly login: Budget | false
+  /** TOTP codes. Recovery codes have a separate limit of the same size. */
+  readonly codes: Budget | false
+  /** Requests for links. Each purpose has its own limit. */
+  readonly links: Budget | false
+  readonly mails: Budget | false
+}
+
+/** Limits for the number of mails to an address. */
+export interface MailBudgets {
+  /** Mails with links that the person requested. All of these limits apply. Empty: no limit. */
+  readonly links: readonly Budget[]
+  readonly notices: Budget | false
+  /** Mails that another person causes, for example by a sign-up with a taken address. */
+  readonly strangers: Budget | false
+}
+
+/** The limits of mails that a host passes. A single limit applies to the mails with links. */
+export type MailBudgetsInput = false | Budget | { links?: readonly Budget[] | false; notices?: Budget | false; strangers?: Budget | false }
+
+/**
+ * Returns the host's limit, checked and frozen. If the host set no limit, returns the default. `false` turns the limit off.
+ *
+ * @throws ConfigurationError with the option's name
+ */
+export function resolveBudget(option: string, given: Budget | false | undefined, fallback: Budget): Budget | false {
+  if (given === false) return false
+  const budget: unknown = given ?? fallback // a host without types can pass any value
+  if (!isBudget(budget))
+    throw new ConfigurationError(`Option ${option} must be false or { attempts, windowSeconds }, whole numbers of at least 1.`)
+  return Object.freeze({ attempts: budget.attempts, windowSeconds: budget.windowSeconds })
+}
+
+/**
+ * Returns the three limits that the host set, with defaults for missing limits.
+ * @param options.plain the limit that a single limit replaces; left out: all three limits
+ * @throws ConfigurationError with the option's name
+ */
+export function resolveBudgets(
+  option: string,
+  given: SubjectBudgetsInput | undefined,
+  fallback: Record<keyof SubjectBudgets, Budget>,
+  { plain }: { plain?: keyof SubjectBudgets } = {},
+): SubjectBudgets {
+  const chosen = perSubject(option, given, plain === undefined ? subjects : [plain])
+  const resolve = (name: keyof SubjectBudgets) => resolveBudget(`${option}.${name}`, chosen[name], fallback[name])
+  return Object.freeze({ pair: resolve('pair'), email: resolve('email'), client: resolve('client') })
+}
+
+/**
+ * Returns the limits of mails that the host set, with defaults for missing limits.
+ * @throws ConfigurationError with the option's name
+ */
+export function resolveMailBudgets(option: string, given: MailBudgetsInput | undefined): MailBudgets {
+  const { links = mailDefaults.links, notices, strangers } = perMail(option, given)
+  if (links !== false && !Array.isArray(links))
+    throw new ConfigurationError(`Option ${option}.links must be false or a list of { attempts, windowSeconds }.`)
+  return Object.freeze({
+    links: Object.freeze((links || []).flatMap((budget, index) => resolveBudget(`${option}.links[${index}]`, budget, budget) || [])),
+    notices: resolveBudget(`${option}.notices`, notices, mailDefaults.notices),
+    strangers: resolveBudget(`${option}.strangers`, strangers, mailDefaults.strangers),
+  })
+}
+
+const day = 86_400
+const mailDefaults = {
+  links: [
+    { attempts: 5, windowSeconds: 3_600 },
+    { attempts: 20, windowSeconds: day },
+  ],
+  notices: { attempts: 20, windowSeconds: day },
+  strangers: { attempts: 1, windowSeconds: day },
+} satisfies MailBudgetsInput
+
+function perMail(option: string, given: MailBudgetsInput = {}): Exclude<MailBudgetsInput, false | Budget> {
+  if (given === false) return { links: false, notices: false, strangers: false }
+  if (hasOnly<Exclude<MailBudgetsInput, false | Budget>>(given, ['links', 'notices', 'strangers'])) return given
+  if (hasOnly<Budget>(given, ['attempts', 'windowSeconds'])) return { links: [given] }
+  throw new ConfigurationError(
+    `Option ${option} must be false, { attempts, windowSeconds } for the links, or { links: [...], notices, strangers }.`,
+  )
+}
+
+const subjects = ['pair', 'email', 'client'] as const satisfies readonly (keyof SubjectBudgets)[]
+
+type PerSubject = { [Subject in keyof SubjectBudgets]?: Budget | false | undefined }
+
+function perSubject(option: string, given: SubjectBudgetsInput = {}, plain: readonly (keyof SubjectBudgets)[]): PerSubject {
+  if (given === false) return { pair: false, email: false, client: false }
+  if (hasOnly<PerSubject>(given, subjects)) return given
+  if (hasOnly<Budget>(given, ['attempts', 'windowSeconds'])) return Object.fromEntries(plain.map((name) => [name, given]))
+  throw new ConfigurationError(refusal(option))
+}
+
+function isBudget(given: unknown): given is Budget {
+  if (!hasOnly<Partial<Budget>>(given, ['attempts', 'windowSeconds'])) return false
+  const { attempts, windowSeconds } = given
+  return isWhole(attempts) && attempts <= 1_000_000 && isWhole(windowSeconds) && windowSeconds <= 31_536_000
+}
+
+/**
+ * Returns true for an object that has only these names. So a misspelled name is rejected. Otherwise a spelling mistake could turn a
+ * protection off.
+ */
+function hasOnly<T extends object>(given: unknown, names: readonly (keyof T & string)[]): given is T {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return false
+  return Object.keys(given).every((name) => names.some((known) => known === name))
+}
+
+function refusal(option: string): string {
+  return `Option ${option} must be false, { attempts, windowSeconds }, or { ${subjects.join(', ')} }. Each of them must be false or { attempts, windowSeconds }.`
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 1
+}
+
+/** The rate limits. `false`: no limit. */
+export interface Budgets {
+  /** Requests of a client to a route. */
+  readonly routes: Budget | false
+  readonly login: SubjectBudgets
+  readonly signup: Budget | false
+  /** Requests for links. Each purpose has its own limit. */
+  readonly links: SubjectBudgets
+  /** Mails to an address. */
+  readonly mail: MailBudgets
+  readonly device: DeviceBudgets
+  /** Wrong codes of an account, over all routes that take a code. */
+  readonly mfa: Budget | false
+  /** Wrong passwords of a logged-in person, per session. Calls without a session share one limit per account. */
+  readonly password: Budget
+  /** Wrong passwords of a logged-in person, over all sessions of the account. */
+  readonly passwordOfAccount: Budget
+  /** Changes of an account that the link in a notice can undo. */
+  readonly changes: Budget
+}

@@ -1,0 +1,197 @@
+import { type AuthContext, trustedStore } from '../context'
+import { createBackground } from '../core/background'
+import { isProduction, isTest } from '../core/config/environment'
+import type { Settings } from '../core/config/every-setting'
+import { resolveSettings } from '../core/config/settings'
+import { withPages } from '../core/config/with-pages'
+import { ConfigurationError } from '../core/errors'
+import { createEvents } from '../core/events'
+import { deriveKeys, secretAccessKey } from '../core/keys'
+import { consoleLogger, type Logger, safely } from '../core/logger'
+import { discoveryNotices } from '../core/setup-warnings/discovery-notices'
+import { createSetupNotices } from '../core/setup-warnings/notices'
+import type { Templates } from '../core/templates'
+import { createPhraseBook } from '../core/texts/phrase-book'
+import { createTheme } from '../core/theme/theme'
+import { createPostman } from '../mail/mail-queue'
+import { type AuthRouterOptions, checkOptions } from '../options'
+import { createWebAuthn } from '../passkeys/webauthn/ceremonies'
+import { createDummyHash } from '../passwords/dummy-hash'
+import { argon2idHasher } from '../passwords/password-hasher'
+import type { PasswordHasher, PasswordPolicy } from '../passwords/password-types'
+import { isPassportProvider } from '../providers/passport-provider'
+import { withLocalFallback } from '../rate-limits/local-fallback'
+import { createMarkers } from '../rate-limits/markers'
+import { memoryCounters } from '../rate-limits/memory-counters'
+import { type Budgets, resolveBudget, resolveBudgets, resolveMailBudgets, type SubjectBudgets } from '../rate-limits/rate-limit'
+import { isSameSecret, readSecretKeys } from '../second-factor/secret-box'
+import { readSigningKeys } from '../sessions/access-keys'
+import { ownCookies } from '../sessions/own-cookies'
+import { readSessionToken } from '../sessions/session-token'
+import { isOwnState } from '../social/state-cookie'
+import { type Boot, runBootChecks } from './findings/boot-checks'
+import { warnAtBoot } from './findings/boot-warnings'
+import { guardedStore } from './findings/readiness/guarded-store'
+import { readinessOf } from './findings/readiness/readiness-of'
+
+/**
+ * Checks the options and builds the context of all operations.
+ * @throws ConfigurationError with the missing piece and the fix
+ */
+export function createContext(options: AuthRouterOptions): AuthContext {
+  checkOptions(options)
+  const production = isProduction(options.environment)
+  const defendsTiming = !isTest(options.environment) || options.timingDefence === true
+  const logger = safely(options.logger ?? consoleLogger)
+  const providers = new Map(Object.entries(options.providers ?? {}))
+  const prefix = options.prefix ?? '/auth'
+  const settings = withPages(resolveSettings(options.settings, { production }), prefix)
+  const events = createEvents(logger)
+  const now = options.now ?? (() => new Date())
+  const boot: Boot = { options, settings, production, prefix, providers, store: options.store, logger }
+  runBootChecks(boot)
+  warnAtBoot(boot)
+  for (const [key, client] of providers) {
+    if (isPassportProvider(client)) continue
+    client.useClock?.(now)
+    if (settings.oauthEnabled) client.prepareInBackground?.(key, discoveryNotices(key, logger))
+  }
+  const keys = deriveKeys(settings.jwtSecret, settings.realm)
+  const readiness = readinessOf(options, settings, logger, now)
+  const store = trustedStore(options.store, logger)
+  const hasher = options.passwordHasher ?? argon2idHasher()
+  const mfaSecretKeys = readSecretKeys(settings.mfaSecretKey)
+  const accessKeys = settings.jwtKeys ? readSigningKeys(settings.jwtKeys) : [secretAccessKey(keys.access)]
+  return Object.freeze({
+    settings,
+    prefix,
+    keys,
+    accessKeys,
+    store: readiness ? guardedStore(store, readiness) : store,
+    readiness,
+    providers,
+    hasher,
+    dummyHash: createDummyHash(hasher),
+    passwordPolicy: policyOf(options, settings, hasher),
+    webauthn: settings.passkeysEnabled ? createWebAuthn(settings) : null,
+    mfaSecretKeys,
+    isSameTotpSecret: (userId: string, one: string | null, other: string | null) => isSameSecret(mfaSecretKeys, userId, one, other),
+    ...countersOf(options, logger),
+    budgets: budgetsOf(options),
+    postman: options.mailer ? createPostman({ mailer: options.mailer, events, logger, concurrency: settings.mailConcurrency }) : null,
+    templates: templatesOf(options),
+    texts: createPhraseBook(options.languages),
+    theme: createTheme(prefix, nameOf(settings), options.theme),
+    showsLinks: options.mailer === undefined || settings.returnTokenInResponse,
+    refusesEmailLink: options.refusesEmailLink ?? null,
+    accessTokenClaims: options.accessTokenClaims ?? null,
+    signup: options.signup ?? {},
+    guardRequest: options.guardRequest ?? null,
+    onTakeOver: options.onTakeOver ?? null,
+    onProviderTokens: options.onProviderTokens ?? null,
+    background: createBackground(logger, { isDelayed: defendsTiming }),
+    gridMs: defendsTiming ? settings.timingGridMilliseconds : 0,
+    events,
+    logger,
+    notices: createSetupNotices(logger),
+    isOwnCookie: ownCookies({
+      settings,
+      accessKeys,
+      sessionTokenKeys: keys['session-token'],
+      now,
+      more: {
+        [settings.refreshCookieName]: (value) => readSessionToken(keys['session-token'], 'tokens', value) !== null,
+        [settings.oauthStateCookieName]: (value) => isOwnState({ settings, keys }, value),
+      },
+    }),
+    now,
+  })
+}
+
+/**
+ * Returns the password policy. The host's policy can be an instance of a class, and a spread would lose the methods of the class. Therefore
+ * the function reads each option by name and calls `check` as a method. If `maxPasswordBytes` of the hasher is lower than the policy's
+ * `maxBytes`, the limit of the hasher applies.
+ */
+function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings, hasher: PasswordHasher): PasswordPolicy {
+  const minLength = passwordPolicy.minLength ?? settings.passwordMinLength
+  const maxBytes = Math.min(passwordPolicy.maxBytes ?? settings.passwordMaxBytes, hasher.maxPasswordBytes ?? Number.POSITIVE_INFINITY)
+  // The settings alone cannot cause this error, but a low limit of the hasher can. The negation also catches NaN.
+  if (!(maxBytes >= minLength))
+    throw new ConfigurationError(
+      'passwordHasher.maxPasswordBytes must be a number not below passwordMinLength: otherwise no password could be set.',
+    )
+  return {
+    minLength,
+    maxBytes,
+    requireComplexity: passwordPolicy.requireComplexity ?? settings.passwordRequireComplexity,
+    ...(passwordPolicy.check && { check: async (password, about) => passwordPolicy.check?.(password, about) ?? null }),
+  }
+}
+
+/**
+ * Creates the counters and markers. If a shared store fails, this process counts by itself. So during an outage the rate limits still
+ * apply. In this process, a state of social login still works only once.
+ */
+function countersOf(
+  { throttle = {}, now }: AuthRouterOptions,
+  logger: Logger,
+): Pick<AuthContext, 'counters' | 'stateMarkers' | 'idTokenMarkers'> {
+  const clock = now ? { now: () => now().getTime() } : {}
+  const shared = throttle.counters ? withLocalFallback(throttle.counters, { ...clock, logger }) : null
+  const markers = { counters: shared, now: clock.now ?? Date.now }
+  return {
+    counters: shared ?? memoryCounters(clock),
+    stateMarkers: createMarkers('oauth-state', markers),
+    idTokenMarkers: createMarkers('id-token', markers),
+  }
+}
+
+/** Returns the product name for the pages, if the option `theme` has no name. */
+function nameOf({ mfaIssuer, publicUrl }: Settings): string {
+  return mfaIssuer ?? (publicUrl === '' ? '' : new URL(publicUrl).host)
+}
+
+/** Copies the templates, so that later changes of the host's objects have no effect. */
+function templatesOf({ templates = {} }: AuthRouterOptions): Templates {
+  return Object.freeze({
+    ...(templates.mails && { mails: Object.freeze({ ...templates.mails }) }),
+    ...(templates.layout && { layout: templates.layout }),
+    ...(templates.pages && { pages: Object.freeze({ ...templates.pages }) }),
+  })
+}
+
+function budgetsOf({ throttle = {} }: AuthRouterOptions): Budgets {
+  const failures = { attempts: 5, windowSeconds: 900 }
+  const email = { attempts: 50, windowSeconds: 900 }
+  const login = resolveBudgets(
+    'throttle.login',
+    throttle.login,
+    { pair: failures, email, client: { attempts: 100, windowSeconds: 900 } },
+    { plain: 'pair' },
+  )
+  const links = resolveBudgets('throttle.links', throttle.links, { pair: failures, email, client: { attempts: 100, windowSeconds: 900 } })
+  const mail = resolveMailBudgets('throttle.mail', throttle.mail)
+  const mfa = resolveBudget('throttle.mfa', throttle.mfa, failures)
+  return Object.freeze({
+    routes: resolveBudget('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
+    login,
+    signup: resolveBudget('throttle.signup', throttle.signup, { attempts: 100, windowSeconds: 3_600 }),
+    links,
+    mail,
+    mfa,
+    device: Object.freeze({
+      login: isOff(login) ? false : { attempts: 10, windowSeconds: 900 },
+      codes: mfa && failures,
+      links: isOff(links) ? false : failures,
+      mails: mail.links.length === 0 ? false : { attempts: 5, windowSeconds: 3_600 },
+    }),
+    password: failures,
+    passwordOfAccount: { attempts: 25, windowSeconds: 900 },
+    changes: { attempts: 10, windowSeconds: 86_400 },
+  })
+}
+
+function isOff(budgets: SubjectBudgets): boolean {
+  return Object.values(budgets).every((budget) => budget === false)
+}

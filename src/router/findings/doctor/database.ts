@@ -1,0 +1,166 @@
+import { sentenceOf } from '../../../core/error-sentence'
+import type { TableFinding } from '../../../store/auth-store'
+import { unverifiedFactors } from '../../../store/knex/check/unverified-factors'
+import { databaseFacts } from '../../../store/knex/database-facts'
+import { mostCounted, purgeStateOf } from '../../../store/knex/purge-state'
+import { answerOf, type Check, error, type Fault, type Patient, type Result, type Skip, warning } from './check'
+
+export const databaseChecks: readonly Check[] = [
+  { name: 'tables', examine: tables },
+  { name: 'tables-unchecked', examine: uncheckedTables },
+  { name: 'database-clock', examine: databaseClock },
+  { name: 'database-pool', examine: databasePool },
+  { name: 'database-in-memory', examine: inMemory },
+  { name: 'database-writers', examine: severalWriters },
+  { name: 'sessions-missing', examine: missingSessions },
+  { name: 'proofs-missing', examine: missingProofs },
+  { name: 'factor-unproven', examine: unprovenFactors },
+  { name: 'purge-overdue', examine: overduePurge },
+]
+
+const ofAdapter: Skip = { skipped: 'The store is an adapter of your own.' }
+
+/**
+ * Checks that the database responds, and that its tables are correct. `auth.ready()` runs the same check. The findings have the same keys.
+ */
+async function tables({ ctx }: Patient): Promise<Result> {
+  if (!ctx.readiness) return { skipped: 'This store has no check of its tables.' }
+  try {
+    return faultsOf(await answerOf(ctx.readiness.look()))
+  } catch (problem) {
+    return silent(problem)
+  }
+}
+
+function faultsOf(findings: readonly TableFinding[]): Fault[] {
+  return findings.map(({ level, key, message, fails, sql }) => ({
+    level,
+    what: `${key}: ${message}`,
+    why: level === 'error' ? 'Requests that need the table get 503.' : (fails ?? 'The message above says what follows from it.'),
+    fix:
+      sql === null
+        ? 'The message above says how, or which option maps it. `npx --no-install doorward migrate up` creates our own tables.'
+        : sql,
+  }))
+}
+
+function silent(problem: unknown): Fault {
+  return error(
+    `The database does not answer: ${sentenceOf(problem)}`,
+    'Every request that needs it gets 503.',
+    'Check that the database runs, and the connection of your knex.',
+  )
+}
+
+function uncheckedTables({ options }: Patient): Result {
+  if (options.checkTables !== false) return null
+  return warning(
+    'checkTables is false.',
+    'The first request that needs a missing column or unique rule is a 500.',
+    'Remove the option; `checkTables: { ignore: […] }` turns single findings off.',
+  )
+}
+
+async function databaseClock({ ctx, options }: Patient): Promise<Result> {
+  const facts = databaseFacts(options.store)
+  if (!facts) return ofAdapter
+  let now: Date
+  try {
+    now = await answerOf(facts.now())
+  } catch (problem) {
+    return ctx.readiness ? { skipped: 'The database does not answer.' } : silent(problem)
+  }
+  const skewSeconds = Math.round(Math.abs(ctx.now().getTime() - now.getTime()) / 1000)
+  if (skewSeconds <= 5) return null
+  const report = skewSeconds > 60 ? error : warning
+  return report(
+    `The clocks of this process and of the database differ by ${skewSeconds} seconds.`,
+    'Tokens, links and codes expire too early or too late.',
+    'Synchronize both machines (NTP).',
+  )
+}
+
+function databasePool({ options }: Patient): Result {
+  const facts = databaseFacts(options.store)
+  if (!facts) return ofAdapter
+  if (facts.isSqlite || facts.poolMax > 1) return null
+  return warning(
+    'The pool of knex has one connection.',
+    'Every request waits for the one before it, and a slow query stops all logins.',
+    'Give knex a larger pool, for example `pool: { min: 0, max: 10 }`.',
+  )
+}
+
+function inMemory({ options, isProduction }: Patient): Result {
+  const facts = databaseFacts(options.store)
+  if (!facts) return ofAdapter
+  if (!isProduction || !facts.isInMemory) return null
+  return error(
+    'The accounts are in a SQLite database in memory.',
+    'Every account is gone when the process ends.',
+    'Give knex a file: `connection: { filename: … }`.',
+  )
+}
+
+function severalWriters({ options }: Patient): Result {
+  const facts = databaseFacts(options.store)
+  if (!facts) return ofAdapter
+  if (!facts.isSqlite || facts.poolMax === 1) return null
+  return warning(
+    `The pool of knex has ${facts.poolMax} connections to SQLite.`,
+    'Two transactions at once stop the whole process for up to five seconds.',
+    'Give knex `pool: { min: 1, max: 1 }`.',
+  )
+}
+
+function missingSessions({ ctx }: Patient): Result {
+  if (ctx.store.sessions) return null
+  return warning(
+    'The store keeps no sessions.',
+    'A refresh token works until it expires, any number of times, and no logout revokes it.',
+    'Remove `sessions: false` from createKnexStore(), or add `sessions` to your adapter (docs/store.md).',
+  )
+}
+
+function missingProofs({ ctx }: Patient): Result {
+  if (!ctx.settings.localAccountsEnabled || ctx.store.users.fields.has('emailVerifiedAt')) return null
+  return warning(
+    'The users table has no column for `emailVerifiedAt`.',
+    'A password reset by the owner does not remove what an attacker prepared in the account.',
+    'Add the column, or map yours in `users.columns.emailVerifiedAt`.',
+  )
+}
+
+async function unprovenFactors({ ctx, options }: Patient): Promise<Result> {
+  if (!databaseFacts(options.store)) return ofAdapter
+  const found = await answerOf(unverifiedFactors(options.store, ctx.now()))
+  if (!found || found.count === 0) return null
+  const { count, isMost, sql } = found
+  const many = isMost ? `${count} or more accounts have` : count === 1 ? '1 account has' : `${count} accounts have`
+  const update =
+    sql === null
+      ? ''
+      : ` If you verified these addresses, this statement marks those without a login in the last 30 days. It makes the mailbox the owner of these accounts: ${sql}`
+  return warning(
+    `${many} a second factor and an unverified address.`,
+    'A password reset is the first verification of such an address. So it is a take-over: it removes the second factor, and the person who reads the mailbox gets the account.',
+    `Ask these people to verify the address while they are signed in (POST /email-verify/request).${update}`,
+  )
+}
+
+async function overduePurge({ ctx, options }: Patient): Promise<Result> {
+  if (!databaseFacts(options.store)) return ofAdapter
+  const state = await answerOf(purgeStateOf(options.store))
+  if (!state) return { skipped: 'There is no table auth_counters.' }
+  const [last, waiting] = [await answerOf(state.lastEnd()), await answerOf(state.countWaiting(ctx.now()))]
+  const counts = Object.entries(waiting).filter(([, count]) => count > 0)
+  if (counts.length === 0 || (last && ctx.now().getTime() - last.getTime() < 86_400_000)) return null
+  const rows = counts.map(([name, count]) => `${count === mostCounted ? `${count} or more` : count} of ${name}`)
+  return warning(
+    `${last ? `The last purge ended at ${last.toISOString()}` : 'There was no purge yet'}, and expired rows wait: ${rows.join(', ')}.`,
+    'The tables, their indexes and their backups grow.',
+    options.purge === false
+      ? 'Remove `purge: false`, or run `npx --no-install doorward purge` from a job every day.'
+      : 'Keep a process of the app running: it purges after a minute. If the log says that the purge failed, fix that. `npx --no-install doorward purge` purges at once.',
+  )
+}

@@ -1,0 +1,105 @@
+import type { ErrorRequestHandler, Request, Response } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import {
+  MfaCodeInvalidError,
+  MfaThrottledError,
+  MfaTokenInvalidError,
+  TooManyRequestsError,
+  UnsupportedMediaTypeError,
+} from '../core/errors'
+import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
+import { onGrid } from '../http/fixed-response-time'
+import { sendPage } from '../http/html/send-page'
+import { isForm, readForm } from '../http/json-body'
+import { localeOf } from '../http/locale'
+import type { Route } from '../http/routes'
+import { refuseCrossSite, refusingCrossSite } from '../http/same-site'
+import { sendRedirect } from '../http/send'
+import { text, validate } from '../http/validate'
+import { withParameter } from '../http/with-parameter'
+import { destinationOfChallenge } from '../sessions/challenge'
+import { type AppDestination, isApp, successTarget } from '../sessions/destination'
+import { shownDevice } from '../sessions/devices/known-device'
+import { sendChallenge } from '../sessions/devices/send-challenge'
+import { openFor, setLoginCookies } from '../sessions/devices/send-login'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/finish-login'
+import type { DeliveryLine } from '../sessions/routes-by-delivery'
+import { openByCode } from '../social/app-redirect/issue-code'
+import { factorCode } from './factor-code'
+import { type Verification, verifyMfa } from './verify-challenge'
+
+const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })
+
+/**
+ * Returns the route of the second-factor form. The callback of a provider and the page of a login by email show that form. If the code is
+ * right, the route sets the cookies and redirects to the login's destination. If the code is wrong, the route shows the form again. If the
+ * destination is an app, the route sends a code to the app and sets no cookie.
+ */
+export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine): Route[] {
+  const { oauthEnabled, tokenDelivery, appRedirects, emailLogin, backendLinks } = ctx.settings
+  const leadsToApps = tokenDelivery === 'bearer' && appRedirects.length > 0
+  const isByMail = backendLinks && (emailLogin === 'link' || emailLogin === 'both')
+  if (!(oauthEnabled || isByMail) || !(delivery !== 'bearer' || leadsToApps)) return []
+  return [
+    onGrid(ctx, {
+      method: 'POST',
+      path: `${base}/mfa/verify`,
+      describes: {
+        summary: 'Finish a login with the form of the second-factor page',
+        answers: [],
+        refuses: [MfaThrottledError],
+        isPage: true,
+      },
+      when: isForm,
+      before: [refusingCrossSite((req) => refuseCrossSite(ctx, req))],
+      handle: (ctx, req, res) => finish(ctx, req, res),
+      onError: formErrors(ctx),
+    }),
+  ]
+}
+
+async function finish(ctx: AuthContext, req: Request, res: Response): Promise<(() => void) | undefined> {
+  const { mfa_token: mfaToken, code } = validate(fields, await readForm(req, res))
+  const destination = destinationOfChallenge(ctx, mfaToken)
+  const target = successTarget(ctx.settings, destination)
+  if (target === null) throw new UnsupportedMediaTypeError() // this login began in a script, which sends JSON
+  const app = isApp(destination) ? destination : null
+  try {
+    if (app) sendRedirect(res, withParameter(target, 'code', await codeAfter(ctx, req, { mfaToken, code }, app)))
+    else {
+      setLoginCookies(ctx, res, await verify(ctx, req, { mfaToken, code }, openFor(ctx, req)))
+      sendRedirect(res, target)
+    }
+    return undefined
+  } catch (error) {
+    if (error instanceof MfaCodeInvalidError) return () => sendChallenge(ctx, req, res, { mfaToken, target, isWrong: true })
+    if (app && error instanceof MfaTokenInvalidError) return () => sendRedirect(res, withParameter(target, 'error', error.code))
+    throw error
+  }
+}
+
+async function codeAfter(ctx: AuthContext, req: Request, given: Verification, app: AppDestination): Promise<string> {
+  const result = await verify(ctx, req, given, openByCode(app))
+  if (result.kind === 'challenge') throw new MfaTokenInvalidError() // cannot happen: a login with a second factor ends in a session
+  return result.code
+}
+
+function verify<Session extends OpenedSession>(
+  ctx: AuthContext,
+  req: Request,
+  given: Verification,
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
+  return verifyMfa(ctx, { ...given, locale: localeOf(ctx, req) }, open, shownDevice(ctx, req))
+}
+
+function formErrors(ctx: AuthContext): ErrorRequestHandler {
+  return (thrown, req, res, next) => {
+    if (res.headersSent || thrown instanceof UnsupportedMediaTypeError) return next(thrown)
+    const error = readRefusal(ctx.logger, req, thrown)
+    if (error.status !== 401) setRefusalHeaders(res, error)
+    if (error instanceof MfaTokenInvalidError) sendPage(ctx, req, res, 400, 'challenge_over')
+    else sendPage(ctx, req, res, error.status, error instanceof TooManyRequestsError ? 'too_many' : 'trouble')
+  }
+}

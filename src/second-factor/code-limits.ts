@@ -1,0 +1,152 @@
+import type { AuthContext } from '../context'
+import { MfaThrottledError, TooManyRequestsError } from '../core/errors'
+import { takeUnit } from '../rate-limits/take-unit'
+import { tellThrottled } from '../rate-limits/tell-throttled'
+import { attempt, counterKey } from '../rate-limits/throttle'
+import type { KnownDevice } from '../sessions/devices/known-device'
+import { isRecoveryCode } from './recovery-codes'
+
+/** A code that a person typed. */
+export interface TypedCode {
+  readonly userId: string
+  readonly code: string
+  /** The known device that sent the code. Null for an unknown client. */
+  readonly device?: KnownDevice | null
+}
+
+/** An attempt that was counted before the code is verified. After the verification, call exactly one of the three methods. */
+export interface TakenCode {
+  succeed(): Promise<void>
+  /**
+   * Records the code as wrong.
+   * @returns the number of wrong codes since the last right code
+   */
+  fail(): Promise<number>
+  /** Takes the attempt back, because the error was not a wrong code. */
+  giveBack(): Promise<void>
+}
+
+/** After this many wrong codes since the last right code, TOTP is blocked for a day. */
+const mostWrong = 20
+const stopSeconds = 86_400
+/**
+ * How long wrong codes are remembered, counted from the first wrong code. When the wrong codes are forgotten, the block that they caused
+ * also ends.
+ */
+const memorySeconds = 30 * 86_400
+
+/**
+ * Counts an attempt before the code is verified. A known device has a separate limit: five TOTP codes and five recovery codes per 900 s. If
+ * the device has used its limit, or if the client is unknown, the limits of the account apply. After twenty wrong codes the account's TOTP
+ * is blocked. Recovery codes are never blocked.
+ * @throws MfaThrottledError
+ */
+export async function takeCode(ctx: AuthContext, typed: TypedCode): Promise<TakenCode> {
+  if (ctx.budgets.mfa === false) return { succeed: async () => undefined, fail: async () => 0, giveBack: async () => undefined }
+  return (await takeOfDevice(ctx, typed)) ?? (isRecoveryCode(typed.code) ? takeRecovery(ctx, typed) : takeTotp(ctx, typed))
+}
+
+/** Ends the block, and resets all counts of the account. */
+export async function forgetWrongCodes(ctx: Pick<AuthContext, 'counters'>, userId: string): Promise<void> {
+  await forget(ctx, userId, [wrong, stopped, totp, recovery])
+}
+
+const [wrong, stopped, totp, recovery] = ['mfa:wrong', 'mfa:stopped', 'mfa:account', 'mfa:recovery'] as const
+
+async function takeTotp(ctx: AuthContext, { userId }: TypedCode): Promise<TakenCode> {
+  const unit = await takeUnit(ctx, ctx.budgets.mfa, [totp, userId], MfaThrottledError)
+  const { count, stopSecondsLeft } = await countCode(ctx, userId)
+  if (stopSecondsLeft > 0) {
+    await unit.giveBack()
+    throw stoppedError(ctx, userId, stopSecondsLeft)
+  }
+  return {
+    succeed: () => forget(ctx, userId, [wrong, totp]),
+    fail: () => noteWrong(ctx, userId, count),
+    giveBack: async () => void (await Promise.all([unit.giveBack(), ctx.counters.decrement(counterKey(wrong, userId))])),
+  }
+}
+
+function stoppedError(ctx: AuthContext, userId: string, retryAfterSeconds: number): MfaThrottledError {
+  tellThrottled(ctx, { code: MfaThrottledError.code, route: 'mfa', key: counterKey(stopped, userId), retryAfterSeconds })
+  return new MfaThrottledError({ details: { retry_after_seconds: retryAfterSeconds } })
+}
+
+async function takeRecovery(ctx: AuthContext, { userId }: TypedCode): Promise<TakenCode> {
+  const unit = await takeUnit(ctx, ctx.budgets.mfa, [recovery, userId], MfaThrottledError)
+  return {
+    succeed: () => forgetWrongCodes(ctx, userId),
+    fail: async () => noteWrong(ctx, userId, (await countCode(ctx, userId)).count),
+    giveBack: unit.giveBack,
+  }
+}
+
+/** Counts an attempt of a known device. Returns null if there is no device, or if the device has used its limit. */
+async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCode): Promise<TakenCode | null> {
+  const budget = ctx.budgets.device.codes
+  if (!device || budget === false) return null
+  const isRecovery = isRecoveryCode(code)
+  const key = counterKey(isRecovery ? 'mfa:device_recovery' : 'mfa:device', `${device.id} ${userId}`)
+  try {
+    await attempt(ctx.counters, budget, key, MfaThrottledError)
+  } catch (error) {
+    if (error instanceof TooManyRequestsError) return null
+    throw error
+  }
+  return {
+    succeed: async () => {
+      await ctx.counters.reset(key)
+      await (isRecovery ? forgetWrongCodes(ctx, userId) : forgetUnlessStopped(ctx, userId))
+    },
+    fail: async () => noteWrong(ctx, userId, (await countCode(ctx, userId)).count),
+    giveBack: () => ctx.counters.decrement(key),
+  }
+}
+
+/**
+ * Resets the counts, unless TOTP is blocked. A right code of a known device does not end the block. Otherwise each login of the owner would
+ * give an attacker twenty more guesses.
+ */
+async function forgetUnlessStopped(ctx: AuthContext, userId: string): Promise<void> {
+  const { stopSecondsLeft } = await countCode(ctx, userId)
+  if (stopSecondsLeft === 0) await forget(ctx, userId, [wrong, totp])
+}
+
+/** Counts a code as wrong until the code is known to be right. While TOTP is blocked, nothing is counted. */
+async function countCode(ctx: AuthContext, userId: string): Promise<{ count: number; stopSecondsLeft: number }> {
+  const key = counterKey(wrong, userId)
+  const { count } = await ctx.counters.increment(key, memorySeconds, mostWrong)
+  if (count <= mostWrong) return { count, stopSecondsLeft: 0 }
+  const stopSecondsLeft = await stop(ctx, userId)
+  if (stopSecondsLeft > 0) {
+    await ctx.counters.decrement(key)
+    return { count, stopSecondsLeft }
+  }
+  await forget(ctx, userId, [wrong, stopped])
+  return countCode(ctx, userId)
+}
+
+/**
+ * Begins the block at the first call. Later calls return the remaining time of the block. The counter lives `memorySeconds` longer than the
+ * block. So after the block, the counter still exists. A call then returns 0 and begins no new block. If the process died before it began
+ * the block, the next call begins the block.
+ * @returns the remaining seconds; 0 if the block is over
+ */
+async function stop({ counters }: AuthContext, userId: string): Promise<number> {
+  const { resetSeconds } = await counters.increment(counterKey(stopped, userId), stopSeconds + memorySeconds, 1)
+  return Math.max(0, Math.ceil(resetSeconds) - memorySeconds)
+}
+
+/**
+ * Ends an old block at the first wrong code, and begins a block at the last allowed wrong code.
+ * @returns `count`
+ */
+async function noteWrong(ctx: AuthContext, userId: string, count: number): Promise<number> {
+  if (count === 1) await forget(ctx, userId, [stopped]) // the old block belongs to codes that are no longer remembered
+  if (count === mostWrong) await stop(ctx, userId)
+  return count
+}
+
+async function forget({ counters }: Pick<AuthContext, 'counters'>, userId: string, names: readonly string[]): Promise<void> {
+  for (const name of names) await counters.reset(counterKey(name, userId))
+}

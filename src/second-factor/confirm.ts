@@ -1,0 +1,147 @@
+import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
+import { type AuthContext, unitOfWork } from '../context'
+import type { AuthMethod } from '../core/amr'
+import type { Locale } from '../http/locale'
+import { type AccessTokenClaims, instantOfAuthTime } from '../sessions/access-token'
+import { announceLogin } from '../sessions/announce-login'
+import { claimsToGoOn } from '../sessions/claims-of-login'
+import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../sessions/finish-login'
+import type { HostClaims } from '../sessions/host-claims'
+import { endOtherSessions } from '../sessions/log-out'
+import { usableAt } from '../sessions/reauthentication/credential-age'
+import { holdSession, reauthenticationRequired } from '../sessions/reauthentication/fresh-session'
+import { addMethods, keepServerSession, keepStateless, keepTokens, trustedStateless } from '../sessions/reissue-tokens'
+import type { ContinuedSession } from '../sessions/send-reissued-tokens'
+import { refuseSupersededToken } from '../sessions/superseded-token'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { finishEnrolment } from './enrolment'
+import { guardedConfirmation } from './guarded-attempt'
+import { activateFactor, lockPendingFactor, type PendingFactor } from './pending-factor'
+
+export interface Confirmation {
+  userId: string
+  code: string
+  /** The methods of the session. The confirmation adds `otp`. */
+  amr?: readonly AuthMethod[] | undefined
+  /** If true, the confirmation revokes every session of the account, because those sessions began without the factor. Default true. */
+  revokeSessions?: boolean | undefined
+  /** Language of the notices. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
+/**
+ * Activates the pending factor with one of its codes. From then on every login asks for the factor. Removes the factor that the new factor
+ * replaces, and the recovery codes of the old factor. Revokes every challenge, and by default every session. Returns a new session. The new
+ * session is not fresh (recently confirmed), because a new factor confirms nothing yet.
+ * @throws MfaNotEnrolledError (nothing is pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account was deleted or
+ *   is inactive)
+ */
+export async function confirmTotp<Session extends OpenedSession>(
+  ctx: AuthContext,
+  { userId, code, amr = [], revokeSessions = true, locale }: Confirmation,
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
+  const methods = [...new Set<AuthMethod>([...amr, 'otp'])]
+  const claimsOf = () => claimsToGoOn(ctx, { userId, session: null, amr: methods })
+  const result = await confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { activate, claims }) => {
+    const user = await activate()
+    await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), 'MFA_ENROLMENT')
+    if (revokeSessions) await endOtherSessions(ctx, userId)
+    return finishLogin(ctx, user, { amr: methods, provider: null, isYoung: usableAt(ctx, ctx.now()) !== null, claims }, open)
+  })
+  announceLogin(ctx, result)
+  return result
+}
+
+/** The session of the request. The confirmation does not revoke this session. */
+export interface ConfirmingSession {
+  /** Null if the store keeps no sessions. */
+  readonly session: SessionRecord | null
+  readonly claims: AccessTokenClaims
+  /** The refresh token of the request. */
+  readonly refreshToken: string | null
+}
+
+/**
+ * Activates the pending factor for a request. The request must come from the session that began the enrolment, within 15 minutes. Revokes
+ * every other session. The session of the request stays and gets `otp` as a method. The confirmation does not make the session fresher: the
+ * time of the authentication stays that of the request's access token.
+ * @throws as `confirmTotp`; InvalidTokenError (the session has ended), ReauthenticationRequiredError (the enrolment began in another
+ *   session, or too long ago)
+ */
+export async function confirmInSession(
+  ctx: AuthContext,
+  { code, locale }: Pick<Confirmation, 'code' | 'locale'>,
+  { session: asked, claims, refreshToken }: ConfirmingSession,
+): Promise<ContinuedSession> {
+  const { sub: userId } = claims
+  const claimsOf = () => claimsToGoOn(ctx, { userId, session: asked, amr: addMethods(asked, claims.amr, ['otp']) })
+  const confirming = confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { pending, activate, claims: hostClaims }) => {
+    refuseSupersededToken(ctx, { claims, session: asked }, pending.user)
+    const session = await holdSession(ctx, asked)
+    const shown = session ? null : trustedStateless(ctx, pending.user, refreshToken) // before the change, which invalidates the token
+    if (!(await finishEnrolment(ctx, userId, pending.secret, session))) throw new BegunElsewhere(pending.user)
+    const user = await activate()
+    await endOtherSessions(ctx, userId, { sessionId: session?.id })
+    const amr = addMethods(session, claims.amr, ['otp'])
+    const at = claims.auth_time === undefined ? (session?.authenticatedAt ?? null) : instantOfAuthTime(claims.auth_time)
+    const renewal = { amr, tokenAuthenticatedAt: at, refreshToken, claims: hostClaims }
+    if (!session) return keepStateless(ctx, user, renewal, shown)
+    return session.kind === 'session' ? keepServerSession(ctx, session, { amr }) : keepTokens(ctx, user, session, renewal)
+  })
+  return confirming.catch((error) => askToBeginAgain(ctx, error))
+}
+
+/**
+ * The error for an enrolment that began in another session, or too long ago. `askToBeginAgain` adds the methods of a reauthentication after
+ * the transaction, because `methodsOf` can call a hook of the host.
+ */
+class BegunElsewhere extends Error {
+  readonly user: UserRecord
+
+  constructor(user: UserRecord) {
+    super('Another session began this set-up of the second factor.')
+    this.user = user
+  }
+}
+
+async function askToBeginAgain(ctx: AuthContext, error: unknown): Promise<never> {
+  if (!(error instanceof BegunElsewhere)) throw error
+  throw await reauthenticationRequired(ctx, error.user)
+}
+
+/** Work inside the transaction, on the locked row. The work calls `activate` to accept the code. */
+type Ending<T> = (ctx: AuthContext, confirming: Confirming) => Promise<T>
+
+interface Confirming {
+  readonly pending: PendingFactor
+  readonly activate: () => Promise<UserRecord>
+  /** The host's own claims for the access token. */
+  readonly claims: HostClaims
+}
+
+async function confirm<T>(
+  ctx: AuthContext,
+  { userId, code, locale, claimsOf }: Pick<Confirmation, 'userId' | 'code' | 'locale'> & { claimsOf: () => Promise<HostClaims> },
+  end: Ending<T>,
+): Promise<T> {
+  const inUnit = async (leaveUndoPoint: LeaveUndoPoint) => {
+    const claims = await claimsOf()
+    return unitOfWork(ctx, async (ctx) => {
+      const pending = await lockPendingFactor(ctx, userId)
+      const activate = async () => {
+        const after = await activateFactor(ctx, pending, code)
+        const { user, replacement, isFinal } = pending
+        await leaveUndoPoint(ctx, { user, isFinal, ...(replacement && { topic: 'mfa_replaced' }) })
+        return after
+      }
+      return end(ctx, { pending, activate, claims })
+    })
+  }
+  // An attacker with a stolen session may have begun the enrolment. Therefore the attempts are limited.
+  const result = await announceChange(ctx, userId, { topic: 'mfa_enabled', locale }, (leaveUndoPoint) =>
+    guardedConfirmation(ctx, userId, () => inUnit(leaveUndoPoint)),
+  )
+  ctx.events.emit('mfa.enrolled', { userId })
+  return result
+}

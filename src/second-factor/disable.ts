@@ -1,0 +1,128 @@
+import { announceChange } from '../accounts/undo/announce-change'
+import { type AuthContext, unitOfWork } from '../context'
+import { hasPasswords } from '../core/config/has-passwords'
+import { InvalidCredentialsError, MfaNotEnrolledError, UnauthorizedError } from '../core/errors'
+import type { Locale } from '../http/locale'
+import { hasPassword } from '../passwords/unusable-password'
+import { forgetMethod } from '../sessions/end-opened-by'
+import { endOtherSessions, type KeptSession } from '../sessions/log-out'
+import { findActiveUser } from '../sessions/reauthentication/find-active-user'
+import { holdSession } from '../sessions/reauthentication/fresh-session'
+import { withPassword } from '../sessions/reauthentication/with-password'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { emitFactor, recoveryCodesOf } from './accept-code'
+import { type ShownFactor, withFactor } from './presented-factor'
+import { hashRecoveryCode, newRecoveryCodes } from './recovery-codes'
+
+export interface Disabling extends ShownFactor {
+  userId: string
+  /**
+   * The account's password. Required if passwords are on. Exception: an account with a generated password, because nobody knows that
+   * password.
+   */
+  password?: string | undefined
+  /** The session that stays. Every other session of the account is revoked. */
+  keep?: KeptSession | undefined
+  /** The session of the request. The session must still be live. `disableTotp` does not revoke this session. */
+  session?: SessionRecord | null | undefined
+  /** Language of the notices. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
+/**
+ * Removes the second factor and its recovery codes from an account. Invalidates the account's challenges and revokes every other session.
+ * Removes `otp` from the methods of the session that stays.
+ * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError,
+ *   PasskeyRejectedError, MfaFactorTooNewError (the passkey was added less than 24 hours ago)
+ */
+export async function disableTotp(ctx: AuthContext, { userId, password, session, keep, locale, ...shown }: Disabling): Promise<void> {
+  const user = await findEnrolled(ctx, userId)
+  if (hasPasswords(ctx.settings) && hasPassword(user)) await provePassword(ctx, user, password, session)
+  // The account must still have the password that was verified. A password reset in between cancels this request.
+  const requireSamePassword = (locked: UserRecord) => {
+    if (locked.hashedPassword !== user.hashedPassword) throw new InvalidCredentialsError()
+    return locked
+  }
+  const factor = await announceChange(ctx, userId, { topic: 'mfa_disabled', locale }, (leaveUndoPoint) =>
+    withFactor(ctx, { userId, session, locale }, shown, (accept) =>
+      unitOfWork(ctx, async (ctx) => {
+        const user = requireSamePassword(await lockEnrolled(ctx, userId))
+        await holdSession(ctx, session)
+        const { factor, ...confirmed } = await accept(ctx, user)
+        await leaveUndoPoint(ctx, { user, ...confirmed })
+        await ctx.store.users.update(userId, { totpSecret: null, totpEnabledAt: null, totpLastStep: null, updatedAt: ctx.now() })
+        await recoveryCodesOf(ctx).deleteForUser(userId)
+        await forgetFactor(ctx, await endOtherSessions(ctx, userId, session ? { sessionId: session.id } : keep))
+        return factor
+      }),
+    ),
+  )
+  ctx.events.emit('mfa.disabled', { userId })
+  emitFactor(ctx, userId, factor)
+}
+
+async function forgetFactor(ctx: AuthContext, sessionId: string | null): Promise<void> {
+  const kept = sessionId === null ? null : await ctx.store.sessions?.find({ id: sessionId })
+  if (kept) await forgetMethod(ctx, kept.session, 'otp')
+}
+
+export interface Regeneration extends ShownFactor {
+  userId: string
+  /** The session of the request. The session must still be live. */
+  session?: SessionRecord | null | undefined
+  /** Language of the notices. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
+/**
+ * Creates new recovery codes and invalidates the old codes. The new codes are shown once.
+ * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError (the passkey was added
+ *   less than 24 hours ago)
+ */
+export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, session, locale, ...shown }: Regeneration): Promise<string[]> {
+  await findEnrolled(ctx, userId)
+  const codes = newRecoveryCodes(ctx.settings.mfaRecoveryCodesCount)
+  const hashes = codes.map((code) => hashRecoveryCode(userId, code))
+  const factor = await announceChange(ctx, userId, { topic: 'recovery_codes_regenerated', locale }, (leaveUndoPoint) =>
+    withFactor(ctx, { userId, session, locale }, shown, (accept) =>
+      unitOfWork(ctx, async (ctx) => {
+        const user = await lockEnrolled(ctx, userId)
+        await holdSession(ctx, session)
+        const { factor, ...confirmed } = await accept(ctx, user)
+        await leaveUndoPoint(ctx, { user, ...confirmed })
+        await recoveryCodesOf(ctx).replaceForUser(userId, hashes)
+        return factor
+      }),
+    ),
+  )
+  emitFactor(ctx, userId, factor)
+  return codes
+}
+
+async function provePassword(
+  ctx: AuthContext,
+  user: UserRecord,
+  password: string | undefined,
+  session: SessionRecord | null | undefined,
+): Promise<void> {
+  if (password === undefined) throw new InvalidCredentialsError()
+  await withPassword(ctx, user, password, async () => undefined, session)
+}
+
+/**
+ * Returns the user of an account with an active factor.
+ * @throws UnauthorizedError, AccountInactiveError, MfaNotEnrolledError
+ */
+export async function findEnrolled(ctx: AuthContext, userId: string): Promise<UserRecord> {
+  const user = await findActiveUser(ctx, userId)
+  if (!user.totpEnabledAt) throw new MfaNotEnrolledError()
+  return user
+}
+
+/** Locks the row and does the checks of `findEnrolled` again, because the row may have changed since `findEnrolled` read it. */
+export async function lockEnrolled(ctx: AuthContext, userId: string): Promise<UserRecord> {
+  const user = await ctx.store.users.lock(userId)
+  if (!user?.isActive) throw new UnauthorizedError()
+  if (!user.totpEnabledAt) throw new MfaNotEnrolledError()
+  return user
+}

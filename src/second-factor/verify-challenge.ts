@@ -1,0 +1,143 @@
+import { type AuthContext, unitOfWork } from '../context'
+import type { AuthMethod } from '../core/amr'
+import { MfaThrottledError, MfaTokenInvalidError, PasskeyRejectedError } from '../core/errors'
+import type { Locale } from '../http/locale'
+import { acceptPasskey, type ProvenPasskey, provePasskey } from '../passkeys/verify-passkey'
+import { takeUnit } from '../rate-limits/take-unit'
+import { announceLogin } from '../sessions/announce-login'
+import { type Challenge, isStillMeant, readChallenge, spendChallenge } from '../sessions/challenge'
+import { withClaims } from '../sessions/claims-of-login'
+import { findKnownDevice, type ShownDevice, tokenShown } from '../sessions/devices/known-device'
+import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../sessions/finish-login'
+import type { Login } from '../sessions/login'
+import { hasYoungFactor, usableAt } from '../sessions/reauthentication/credential-age'
+import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
+import { acceptSecondFactor, announceFactor } from './accept-code'
+import { guardedAttempt } from './guarded-attempt'
+
+export interface Verification {
+  mfaToken: string
+  /** A code of the authenticator app, or a recovery code. */
+  code?: string | undefined
+  /** The passkey's response instead of a code: `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
+  credential?: unknown
+  /** Required with a credential: the `challenge` of the options for this `mfaToken`. */
+  challenge?: string | undefined
+  /** Language of the notices. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+  /**
+   * An earlier refresh token of the client. If the token belongs to this account and was not revoked, the client's codes have a separate
+   * rate limit.
+   */
+  previousToken?: string | undefined
+}
+
+/**
+ * Finishes a login with its second factor. The session has the methods of the first step, and `otp` for a code or `passkey` for a passkey.
+ * A challenge allows one successful login, even if several right codes arrive.
+ * @param shown the device of the request; without it, only `previousToken` identifies the device
+ * @throws MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError
+ */
+export async function verifyMfa<Session extends OpenedSession>(
+  ctx: AuthContext,
+  { mfaToken, code = '', credential, challenge: token = '', locale, previousToken }: Verification,
+  open: OpenSession<Session>,
+  shown?: ShownDevice,
+): Promise<Session | LoginChallenge> {
+  const challenge = readChallenge(ctx, mfaToken)
+  const { userId, idHash } = challenge
+  const seen = await ctx.store.users.find(userId)
+  // A passkey of an inactive account gets the error of an invalid passkey.
+  const isRejected = credential !== undefined && seen?.isActive === false
+  if (!isStillMeant(ctx, challenge, seen)) throw isRejected ? new PasskeyRejectedError() : new MfaTokenInvalidError()
+  if (credential !== undefined) {
+    const result = await countedPasskey(ctx, idHash, async () => {
+      const proven = await provePasskey(ctx, 'step', { userId, boundTo: idHash }, { credential, challenge: token })
+      const login = withPasskey(ctx, challenge, proven)
+      return (await redeem(ctx, { challenge, seen, login }, open, (ctx, user) => acceptPasskey(ctx, user, proven))).result
+    })
+    announceLogin(ctx, result)
+    return result
+  }
+  const device = await findKnownDevice(ctx, seen.email, shown ?? tokenShown({ previousToken }))
+  const { factor, result } = await guardedAttempt(ctx, { userId, code, device, locale }, () =>
+    redeem(ctx, { challenge, seen, login: withCode(ctx, challenge, seen) }, open, (ctx, user) => acceptSecondFactor(ctx, user, code)),
+  )
+  announceLogin(ctx, result)
+  announceFactor(ctx, seen, factor, locale)
+  return result
+}
+
+/**
+ * Limits the failures for each challenge, because verifying a passkey takes time. The account has no such limit, because an attacker who
+ * knows the password must not lock the owner out. This is safe, because an attacker cannot guess a signature.
+ */
+async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () => Promise<T>): Promise<T> {
+  const taken = await takeUnit(ctx, ctx.budgets.mfa, ['mfa_passkey:challenge', idHash], MfaThrottledError)
+  try {
+    return await attempt()
+  } catch (error) {
+    if (!(error instanceof PasskeyRejectedError)) await taken.giveBack()
+    throw error
+  }
+}
+
+interface Redeemed<Session, Accepted> {
+  factor: Accepted
+  result: Session | LoginChallenge
+}
+
+/**
+ * Uses the challenge and finishes the login.
+ * @param accept accepts the factor; throws if the factor is wrong
+ */
+async function redeem<Session extends OpenedSession, Accepted>(
+  ctx: AuthContext,
+  { challenge, seen, login: shown }: { challenge: Challenge; seen: UserRecord; login: Login },
+  open: OpenSession<Session>,
+  accept: (ctx: AuthContext, user: UserRecord) => Promise<Accepted>,
+): Promise<Redeemed<Session, Accepted>> {
+  const login = await withClaims(ctx, seen, shown, open)
+  try {
+    return await unitOfWork(ctx, async (ctx) => {
+      const user = await ctx.store.users.lock(challenge.userId)
+      if (!isStillMeant(ctx, challenge, user) || !(await isStillLinked(ctx, challenge))) throw new MfaTokenInvalidError()
+      // The challenge is checked before the code is accepted. So a used challenge uses up no code, even if the host's transaction commits
+      // despite the error.
+      if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
+      const factor = await accept(ctx, user)
+      await spendChallenge(ctx, challenge)
+      return { factor, result: withReturnTo(challenge, await finishLogin(ctx, user, login, open)) }
+    })
+  } catch (error) {
+    // Another request used this challenge first. The rollback makes the accepted code unused again.
+    throw error instanceof DuplicateRecordError ? new MfaTokenInvalidError({ cause: error }) : error
+  }
+}
+
+/** Returns false if the provider of the first step was unlinked since. A removed provider opens no session. */
+async function isStillLinked({ store }: AuthContext, { userId, provider = null }: Challenge): Promise<boolean> {
+  return provider === null || (await store.identities?.listForUser(userId))?.some((linked) => linked.provider === provider) === true
+}
+
+function withReturnTo<Session extends OpenedSession>(
+  { destination }: Challenge,
+  result: Session | LoginChallenge,
+): Session | LoginChallenge {
+  return destination && 'returnTo' in destination && result.kind === 'session' ? { ...result, returnTo: destination.returnTo } : result
+}
+
+/** Returns the login after a code. A recovery code is as old as its factor. */
+function withCode(ctx: AuthContext, first: Login, user: UserRecord): Login {
+  return afterStep(first, 'otp', hasYoungFactor(ctx, user))
+}
+
+function withPasskey(ctx: AuthContext, first: Login, { passkey }: ProvenPasskey): Login {
+  return afterStep(first, 'passkey', usableAt(ctx, passkey.createdAt) !== null)
+}
+
+/** Returns the login after the second step. One credential that is not young makes the session fresh, in either step. */
+function afterStep(first: Login, method: AuthMethod, isYoungStep: boolean): Login {
+  const { amr, provider, providerSid, isYoung = false, isPersistent = true } = first
+  return { amr: [...new Set<AuthMethod>([...amr, method])], provider, providerSid, isYoung: isYoung && isYoungStep, isPersistent }
+}

@@ -1,0 +1,78 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import type { JwtKey } from '../core/config/every-setting'
+import { ConfigurationError } from '../core/errors'
+import type { JwtAlgorithm, NamedAccessKey } from '../core/keys'
+import { algorithmsFor, isSamePublicKey } from '../providers/verification-key'
+
+/**
+ * Reads `settings.jwtKeys` as KeyObjects, once at boot. No key needs its private key, because a guard only verifies tokens.
+ * @throws ConfigurationError with the position of the key and the fix, but never with a value of the key
+ */
+export function readJwtKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
+  const keys = jwtKeys.map(readJwtKey)
+  keys.forEach(({ key }, place) => {
+    const earlier = keys.slice(0, place).findIndex((other) => isSamePublicKey(other.key, key))
+    // Each kid has one algorithm. So a key with two kids could be used with two algorithms.
+    if (earlier !== -1) throw wrong(place, `is key ${earlier + 1} under another kid; list each key once`)
+  })
+  return keys
+}
+
+/**
+ * Reads the keys of a router. The first key must have its private key, because a router signs tokens with it.
+ * @throws ConfigurationError as `readJwtKeys`
+ */
+export function readSigningKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
+  const keys = readJwtKeys(jwtKeys)
+  if (!keys[0]?.privateKey) throw wrong(0, 'signs, so it needs its privateKey; move a retired key further back')
+  return keys
+}
+
+function readJwtKey({ kid, alg, privateKey: privatePem, publicKey: publicPem }: JwtKey, place: number): NamedAccessKey {
+  const privateKey = privatePem === undefined ? null : readPrivateKey(privatePem, place)
+  const given = publicPem === undefined ? null : readPublicKey(publicPem, place)
+  const key = privateKey ? createPublicKey(privateKey) : given
+  if (!key) throw wrong(place, 'needs a privateKey or a publicKey')
+  if (given && !isSamePublicKey(given, key))
+    throw wrong(place, 'has a publicKey that does not belong to its privateKey; leave it out or give the right one')
+  if (!algorithmsFor(key).includes(alg)) throw wrong(place, needs[alg])
+  return Object.freeze({ kid, algorithm: alg, key, privateKey })
+}
+
+const needs: Readonly<Record<JwtAlgorithm, string>> = {
+  ES256: 'has alg ES256, which needs an EC key on P-256: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256',
+  RS256: rsa('RS256'),
+  PS256: rsa('PS256'),
+}
+
+function rsa(alg: string): string {
+  return `has alg ${alg}, which needs an RSA key of 2048 to 8192 bits with exponent 65537: openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:3072`
+}
+
+function readPrivateKey(pem: string, place: number): KeyObject {
+  try {
+    return createPrivateKey({ key: pem, format: 'pem' })
+  } catch {
+    // The error does not contain OpenSSL's message, because that message describes the value, and does not say what to do.
+    throw wrong(place, `has a privateKey that is not an unencrypted private key in PEM; ${lineBreaks}`)
+  }
+}
+
+/**
+ * Reads a public key, and rejects every other PEM. The check is necessary, because Node would also make a public key from a private key or
+ * a certificate. `publicKey` must not contain a private key.
+ */
+function readPublicKey(pem: string, place: number): KeyObject {
+  try {
+    if (/^\s*-----BEGIN (RSA )?PUBLIC KEY-----/.test(pem)) return createPublicKey({ key: pem, format: 'pem' })
+  } catch {
+    // The error below also covers this case.
+  }
+  throw wrong(place, `has a publicKey that is not a public key in PEM (-----BEGIN PUBLIC KEY-----; openssl pkey -pubout); ${lineBreaks}`)
+}
+
+const lineBreaks = 'in JSON its line breaks are written \\n'
+
+function wrong(place: number, what: string): ConfigurationError {
+  return new ConfigurationError(`Setting jwtKeys (AUTH_JWT_KEYS): key ${place + 1} ${what}.`)
+}

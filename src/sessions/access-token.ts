@@ -1,0 +1,225 @@
+import type { AuthContext } from '../context'
+import { type AuthMethod, isAuthMethod } from '../core/amr'
+import type { Settings } from '../core/config/every-setting'
+import { InvalidTokenError, TokenExpiredError, UnauthorizedError } from '../core/errors'
+import type { AccessKey, JwtAlgorithm } from '../core/keys'
+import type { UserRecord } from '../store/auth-store'
+import { type HostClaims, hostClaimsOf } from './host-claims'
+import { readSigned, signClaims, type VerifyingKey } from './signature'
+import { newProfileClaims, type ProfileClaims, readProfileClaims, type TokenProfile, tokenProfileOf } from './token-profile'
+
+/**
+ * Our own claims of an access token. With `accessTokenIssuer`, the token also has the claims of RFC 9068. With `accessTokenClaims`, the
+ * token also has the claims of the host.
+ */
+export interface AccessTokenClaims extends Partial<ProfileClaims> {
+  /** The methods that this session used (in the style of RFC 8176). */
+  readonly amr: readonly AuthMethod[]
+  /**
+   * When the person last showed a credential, in seconds since 1970. If that time is unknown, or the credential was added less than 24
+   * hours ago, the value is 0. A refresh does not change this time. Absent with `accessTokenSessionClaims: false`.
+   */
+  readonly auth_time?: number
+  readonly email: string
+  /** Seconds since 1970 (RFC 7519 section 2, NumericDate). */
+  readonly exp: number
+  readonly iat: number
+  /** The same id as `sid`, in delivery `session`. Otherwise absent. */
+  readonly sessionId?: string
+  /** The session's id. Absent if the store keeps no sessions, and with `accessTokenSessionClaims: false`. */
+  readonly sid?: string
+  /** The user's id. */
+  readonly sub: string
+  readonly typ: 'access'
+}
+
+/** The header of a token. The header names a key. No other part of the token is trusted before that key has verified the signature. */
+export type AccessTokenHeader = Readonly<({ alg: 'HS256'; kid: null } | { alg: JwtAlgorithm; kid: string }) & { typ: 'JWT' | 'at+jwt' }>
+
+const maxLength = 4096
+// The headers of tokens that we sign with the secret. `readTokenHeader` compares the whole text, so it accepts no other header with HS256.
+const secretHeaders = (['JWT', 'at+jwt'] as const).map((typ) => ({
+  encoded: `${Buffer.from(JSON.stringify({ alg: 'HS256', typ })).toString('base64url')}.`,
+  header: { alg: 'HS256', kid: null, typ } satisfies AccessTokenHeader,
+}))
+
+/** The claims of an access token that are not about the user. */
+interface TokenSession {
+  readonly amr: readonly AuthMethod[]
+  /** Null: the store keeps no sessions. */
+  readonly sessionId: string | null
+  /** When the person last showed a credential. Null: the time is unknown, or the credential was added less than 24 hours ago. */
+  readonly authenticatedAt: Date | null
+  /** The time for `iat`: when the session started, or when it was last continued. */
+  readonly at: Date
+  readonly claims: HostClaims
+}
+
+export function signAccessToken(
+  ctx: Pick<AuthContext, 'accessKeys' | 'settings'>,
+  user: Pick<UserRecord, 'id' | 'email'>,
+  { amr, sessionId, authenticatedAt, at, claims: hostClaims }: TokenSession,
+): string {
+  const key = signingKey(ctx)
+  const iat = Math.floor(at.getTime() / 1000)
+  const isTold = ctx.settings.accessTokenSessionClaims
+  const profile = tokenProfileOf(ctx.settings)
+  const claims: AccessTokenClaims = {
+    ...hostClaims,
+    ...(profile && newProfileClaims(profile)),
+    amr,
+    ...(isTold && { auth_time: authTimeOf(authenticatedAt) }),
+    email: user.email,
+    exp: iat + ctx.settings.accessTokenTtlSeconds,
+    iat,
+    ...(isTold && sessionId !== null && { sid: sessionId }),
+    sub: user.id,
+    typ: 'access',
+  }
+  return signClaims(key, { ...claims, typ: typeIn(ctx.settings, key) }, profile ? 'at+jwt' : 'JWT')
+}
+
+/** Returns the claim `auth_time` for a time: seconds since 1970. If the time is null, returns 0. */
+export function authTimeOf(authenticatedAt: Date | null): number {
+  return authenticatedAt === null ? 0 : Math.floor(authenticatedAt.getTime() / 1000)
+}
+
+/** Returns the time of the claim `auth_time`. If the claim is 0, returns null. */
+export function instantOfAuthTime(seconds: number): Date | null {
+  return seconds === 0 ? null : new Date(seconds * 1000)
+}
+
+function signingKey({ accessKeys: [first] }: Pick<AuthContext, 'accessKeys'>) {
+  if (!first?.privateKey) throw new Error('the first access key signs; boot has made sure of it')
+  return { ...first, privateKey: first.privateKey }
+}
+
+/**
+ * Verifies the signature of an access token and returns its claims. Does not use the database.
+ * @throws InvalidTokenError (signature, shape, key), TokenExpiredError, UnauthorizedError (a token of another kind)
+ */
+export function verifyAccessToken(
+  ctx: Pick<AuthContext, 'accessKeys' | 'now'> & { readonly settings: Parameters<typeof tokenProfileOf>[0] & RealmSetting },
+  token: string,
+): AccessTokenClaims {
+  const header = readTokenHeader(token)
+  const key = findAccessKey(ctx.accessKeys, header)
+  if (!key) throw new InvalidTokenError()
+  return verifyUnder(key, { token, header }, { now: ctx.now(), profile: tokenProfileOf(ctx.settings), settings: ctx.settings })
+}
+
+/**
+ * Returns the header of a compact JWS (RFC 7515 section 7.1). The header must have exactly alg, typ and kid. With the shared secret, the
+ * header has no kid. The function rejects a header with any other member, such as `crit`, `jku`, `jwk`, `x5c` or `b64`. So such a member
+ * never influences the choice of the key (RFC 8725 section 3.10).
+ * @throws InvalidTokenError
+ */
+export function readTokenHeader(token: string): AccessTokenHeader {
+  if (token.length > maxLength || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw new InvalidTokenError({ reason: 'no_jwt' })
+  const known = secretHeaders.find(({ encoded }) => token.startsWith(encoded))
+  if (known) return known.header
+  if (!latest || !token.startsWith(latest.encoded)) latest = readHeader(token.slice(0, token.indexOf('.') + 1))
+  return latest.header
+}
+
+interface ReadHeader {
+  readonly encoded: string
+  readonly header: AccessTokenHeader
+}
+
+// The last parsed header. It is kept, because all tokens of one key have the same header.
+let latest: ReadHeader | null = null
+
+function readHeader(encoded: string): ReadHeader {
+  const header = parseHeader(encoded)
+  const { alg, kid, typ } = header
+  if (typ !== 'JWT' && typ !== 'at+jwt') throw new InvalidTokenError()
+  if (Object.keys(header).length !== 3 || typeof kid !== 'string' || !isJwtAlgorithm(alg)) throw new InvalidTokenError()
+  return { encoded, header: { alg, kid, typ } }
+}
+
+function parseHeader(encoded: string): Record<string, unknown> {
+  try {
+    const header: unknown = JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8'))
+    if (typeof header === 'object' && header !== null) return header as Record<string, unknown> // `readHeader` rejects a list
+  } catch {
+    // The error below also covers text that is not JSON.
+  }
+  throw new InvalidTokenError()
+}
+
+function isJwtAlgorithm(alg: unknown): alg is JwtAlgorithm {
+  return alg === 'ES256' || alg === 'RS256' || alg === 'PS256'
+}
+
+/** Finds the key by `kid`. The header's algorithm must equal the key's algorithm. The header never chooses the algorithm. */
+export function findAccessKey(keys: readonly AccessKey[], { kid, alg }: Pick<AccessTokenHeader, 'kid' | 'alg'>): AccessKey | null {
+  const key = keys.find((candidate) => candidate.kid === kid)
+  return key?.algorithm === alg ? key : null
+}
+
+/**
+ * Verifies a token under a key and returns its claims.
+ * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError as `verifyAccessToken`
+ */
+export function verifyUnder(
+  key: VerifyingKey,
+  { token, header }: { token: string; header: AccessTokenHeader },
+  { now, profile, settings }: { now: Date; profile: TokenProfile | null; settings: RealmSetting },
+): AccessTokenClaims {
+  const claims = readClaims(readSigned(key, token), header, { profile, typ: typeIn(settings, header) })
+  refuseExpired(claims, now)
+  return claims
+}
+
+/** Rejects a token from its `exp` on, without leeway. If `now` is invalid, rejects every token. */
+export function refuseExpired({ exp }: AccessTokenClaims, now: Date): void {
+  if (!(now.getTime() < exp * 1000)) throw new TokenExpiredError()
+}
+
+/**
+ * Validates the payload and returns its claims. The payload is null if the key did not sign the token. Copies our claims by their names.
+ * Copies the host's claims except reserved names. `__proto__` is a reserved name, so a claim with that name has no effect. Freezes the
+ * claims, because many requests share them.
+ */
+function readClaims(
+  payload: unknown,
+  header: AccessTokenHeader,
+  { profile, typ: ownType }: { profile: TokenProfile | null; typ: string },
+): AccessTokenClaims {
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError({ reason: 'signature' })
+  const profileClaims = readProfileClaims(profile, header.typ, payload as Record<string, unknown>)
+  const { amr, auth_time: authTime, email, exp, iat, nbf, sid, sub, typ } = payload as Record<string, unknown>
+  if (typ !== ownType) throw new UnauthorizedError({ reason: 'no_access_token' })
+  if (nbf !== undefined) throw new InvalidTokenError() // our tokens never have `nbf`, so it is not supported
+  if (typeof sub !== 'string' || sub.length < 1 || sub.length > 64) throw new InvalidTokenError()
+  if (sid !== undefined && (typeof sid !== 'string' || sid.length < 1 || sid.length > 64)) throw new InvalidTokenError()
+  if (authTime !== undefined && !isSeconds(authTime)) throw new InvalidTokenError()
+  if (typeof email !== 'string' || !Number.isFinite(exp) || !Number.isFinite(iat)) throw new InvalidTokenError()
+  if (!Array.isArray(amr) || !amr.every(isAuthMethod)) throw new InvalidTokenError()
+  return Object.freeze({
+    ...hostClaimsOf(payload),
+    ...profileClaims,
+    amr: Object.freeze([...amr]),
+    ...(authTime !== undefined && { auth_time: authTime }),
+    email,
+    exp: Number(exp),
+    iat: Number(iat),
+    ...(sid !== undefined && { sid }),
+    sub,
+    typ: 'access',
+  })
+}
+
+type RealmSetting = Pick<Settings, 'realm'>
+
+/**
+ * Returns the claim `typ`. The realm is in every derived key. A key of `jwtKeys` is not derived, so that the claim has the realm.
+ */
+function typeIn({ realm }: RealmSetting, { kid }: { kid: string | null }): string {
+  return realm === '' || kid === null ? 'access' : `access:${realm}`
+}
+
+function isSeconds(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}

@@ -1,0 +1,185 @@
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import type { Settings } from '../core/config/every-setting'
+import { hasPasswords } from '../core/config/has-passwords'
+import { clearCookie, readCookie, setCookie } from '../http/cookies'
+import { type Answer, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
+import { noteOutcome } from '../http/outcome'
+import { locationOf } from '../http/return-to'
+import { sendJson } from '../http/send'
+import { forgetCsrfBinding } from './csrf-binding'
+import type { TokenPair } from './finish-login'
+import type { AnyLoginResult, SessionLoginResult } from './open-session'
+import type { KeptTokens, RenewedTokens } from './reissue-tokens'
+import { setSessionCookie } from './session-cookie'
+
+const loginFields = shape('Login', {
+  user_id: string,
+  access_token: stringOrNull,
+  refresh_token: stringOrNull,
+  mfa_required: flag,
+  mfa_token: stringOrNull,
+})
+
+const sessionFields = shape('SessionLogin', { user_id: string, expires_at: instant })
+
+/** The schema of `mfa_methods`. The response with a challenge has this field if passkeys are on. */
+const stepMethods = { mfa_methods: { type: 'array', items: { enum: ['otp', 'passkey'] } } }
+/**
+ * Describes the optional fields of a response with a session. `password_required` is true if the first verification of the address removed
+ * the password. Otherwise the field is absent. `return_to` is present if the login started with a `return_to` and this response opens the
+ * session.
+ */
+const optionalFields = (settings: Settings) => ({
+  ...(hasPasswords(settings) && { password_required: { const: true } }),
+  return_to: string,
+})
+const deliveredSession = shape('DeliveredSession', { user_id: string, expires_at: instant, mfa_required: { const: false } })
+const deliveredChallenge = withFields(
+  shape('DeliveredChallenge', { user_id: string, mfa_required: { const: true }, mfa_token: string }),
+  stepMethods,
+)
+export function loginSchema(settings: Settings): JsonSchema {
+  return withFields(loginFields, { ...stepMethods, ...optionalFields(settings) })
+}
+
+function withFields(schema: JsonSchema, fields: object): JsonSchema {
+  return { ...schema, properties: { ...(schema['properties'] as object), ...fields } }
+}
+
+/** Describes the response of a route that ends in `sendLogin`. */
+export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, delivery: Delivery): Answer {
+  const session = {
+    bearer: 'The session’s two tokens',
+    cookie: 'The session, in two cookies. The tokens in the body are null',
+    both: 'The session’s two tokens, in the body and in two cookies',
+    session: 'The session, in its cookie',
+  }[delivery]
+  return {
+    status: 200,
+    description: `${session}. If a second factor is active: the data of the second-factor step, and no session yet.`,
+    schema:
+      delivery === 'session'
+        ? { oneOf: [withFields(deliveredSession, optionalFields(settings)), deliveredChallenge] }
+        : loginSchema(settings),
+  }
+}
+
+/**
+ * How one response sends the tokens of a login. `bearer`: in the body. `cookie`: in cookies, with null in the body. `both`: in the body and
+ * in cookies. `session`: the response has no tokens, but a server-side session in a cookie. With the setting `both`, each route uses one of
+ * the first three.
+ */
+export type Delivery = Settings['tokenDelivery']
+
+/** Returns true if responses of this delivery can set cookies with tokens. */
+export function setsTokenCookies(delivery: Delivery): boolean {
+  return delivery === 'cookie' || delivery === 'both'
+}
+
+/** Sends the result of a login. A challenge is always in the body, and sets no cookie. */
+export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
+  if (delivery !== 'bearer') setLoginCookies(ctx, res, result)
+  noteOutcome(res, result)
+  sendJson(res, 200, loginBody(result, delivery))
+}
+
+/** Describes the response of a route that ends in `sendSessionLogin`. */
+export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>): Answer {
+  return {
+    status: 200,
+    description: 'The session, in its cookie. If a second factor is active: the data of the second-factor step, and no cookie yet.',
+    schema: { oneOf: [withFields(sessionFields, { return_to: string }), loginSchema(settings)] },
+  }
+}
+
+/** Sends the result of a login below `/session`, in every delivery. */
+export function sendSessionLogin(ctx: AuthContext, res: Response, result: SessionLoginResult): void {
+  setLoginCookies(ctx, res, result)
+  const { userId: user_id } = result
+  const body =
+    result.kind === 'challenge'
+      ? loginBody(result, 'bearer')
+      : { user_id, expires_at: result.expiresAt.toISOString(), ...returnToOf(result) }
+  sendJson(res, 200, body)
+}
+
+/** Sends the new tokens of a session that continues. If the refresh token did not change, `refresh_token` is null and its cookie stays. */
+export function sendRefreshed(ctx: AuthContext, res: Response, pair: TokenPair | KeptTokens, delivery: Delivery): void {
+  if (delivery !== 'bearer') setTokenCookies(ctx, res, pair)
+  sendJson(res, 200, loginBody(pair, delivery))
+}
+
+export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
+  if (result.kind !== 'session') return
+  forgetCsrfBinding(res, ctx.settings.cookieSamesite)
+  if ('sessionToken' in result) setSessionCookie(ctx, res, result)
+  else setTokenCookies(ctx, res, result)
+}
+
+/** Sets the cookies of tokens. If `result` has no new refresh token, the refresh cookie stays unchanged. */
+export function setTokenCookies(ctx: AuthContext, res: Response, result: TokenPair | KeptTokens): void {
+  const { settings } = ctx
+  const { accessToken, refreshToken, refreshTokenExpiresAt, isPersistent = true } = result
+  setCookie(ctx, res, settings.accessCookieName, accessToken, {
+    ...accessScope(settings),
+    maxAgeSeconds: isPersistent ? settings.accessTokenTtlSeconds : null,
+  })
+  if (refreshToken !== null && refreshTokenExpiresAt !== null)
+    setRefreshCookie(ctx, res, { refreshToken, refreshTokenExpiresAt, isPersistent })
+}
+
+export function setRefreshCookie(
+  ctx: AuthContext,
+  res: Response,
+  { refreshToken, refreshTokenExpiresAt, isPersistent }: RenewedTokens,
+): void {
+  const seconds = Math.floor((refreshTokenExpiresAt.getTime() - ctx.now().getTime()) / 1000)
+  setCookie(ctx, res, ctx.settings.refreshCookieName, refreshToken, { ...refreshScope(ctx), maxAgeSeconds: isPersistent ? seconds : null })
+}
+
+export function readAccessCookie(ctx: AuthContext, req: Request): string | null {
+  return readCookie(ctx, req, ctx.settings.accessCookieName)
+}
+
+export function clearLoginCookies(ctx: AuthContext, res: Response): void {
+  clearCookie(ctx, res, ctx.settings.accessCookieName, accessScope(ctx.settings))
+  clearCookie(ctx, res, ctx.settings.refreshCookieName, refreshScope(ctx))
+}
+
+export function readRefreshCookie(ctx: AuthContext, req: Request): string | null {
+  return readCookie(ctx, req, ctx.settings.refreshCookieName)
+}
+
+/** Returns the body of a login's response. The token of a server-side session is only in the cookie, never in the body. */
+export function loginBody(result: AnyLoginResult | KeptTokens, delivery: Delivery): object {
+  const { userId: user_id } = result
+  if (result.kind === 'challenge') {
+    const { mfaMethods: mfa_methods } = result
+    const noTokens = delivery === 'session' ? {} : { access_token: null, refresh_token: null }
+    return { user_id, ...noTokens, mfa_required: true, mfa_token: result.mfaToken, ...(mfa_methods && { mfa_methods }) }
+  }
+  const { passwordRequired } = result
+  const told = { ...(passwordRequired && { password_required: true }), ...returnToOf(result) }
+  if ('sessionToken' in result) return { user_id, expires_at: result.expiresAt.toISOString(), mfa_required: false, ...told }
+  const { accessToken, refreshToken } = delivery === 'cookie' ? { accessToken: null, refreshToken: null } : result
+  return { user_id, access_token: accessToken, refresh_token: refreshToken, mfa_required: false, mfa_token: null, ...told }
+}
+
+/** Returns `return_to`, for a script that finishes the login itself and then redirects the browser. The value never contains a secret. */
+export function returnToOf({ returnTo }: { returnTo?: string }): { return_to?: string } {
+  return returnTo === undefined ? {} : { return_to: locationOf(returnTo) }
+}
+
+function accessScope(settings: Settings) {
+  return { path: '/', sameSite: settings.cookieSamesite }
+}
+
+/**
+ * Returns the scope of the refresh cookie. The browser sends the cookie only to the router. With `both` and without the built-in pages, the
+ * browser sends the cookie only to the cookie routes.
+ */
+function refreshScope({ settings, prefix }: AuthContext) {
+  const isBelowTwins = settings.tokenDelivery === 'both' && !settings.pagesEnabled // the pages are not below `/cookie`
+  return { path: isBelowTwins ? `${prefix}/cookie` : prefix, sameSite: settings.cookieSamesite }
+}

@@ -1,0 +1,128 @@
+import type { Request } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { NotFoundError, TooManyRequestsError } from '../core/errors'
+import { type Answer, done, flag, instant, shape, string, stringOrNull } from '../http/description'
+import { noteOutcome } from '../http/outcome'
+import { type Route, withBody } from '../http/routes'
+import { sendEmpty, sendJson } from '../http/send'
+import { text } from '../http/validate'
+import { routeBudget } from '../rate-limits/route-rate-limit'
+import type { SessionRecord } from '../store/auth-store'
+import { cookieOf, setRenewedCookie } from './devices/keep-browser'
+import { clearEndedCookies } from './ended-cookies'
+import type { PublicSession } from './find-session'
+import { listSessions, revokeSession } from './list-sessions'
+import { aliveSession, sessionOf } from './reauthentication/fresh-session'
+import { revokeOtherSessions } from './revoke-other-sessions'
+import type { RouteGuards } from './route-guards'
+import { type DeliveryLine, perDelivery } from './routes-by-delivery'
+import { sameSiteWhenByCookie } from './same-site-by-cookie'
+
+/** Returns the routes for a person's list of sessions, for every `tokenDelivery`. Returns no routes if the store keeps no sessions. */
+export function sessionListRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
+  if (!ctx.store.sessions) return []
+  // `endOthers` comes before `endOne`, because `/sessions/:id` also matches `/sessions/revoke-others` and would answer 405.
+  return [list(ctx, guards), ...perDelivery(ctx, (line) => [endOthers(ctx, guards, line)]), endOne(ctx, guards)]
+}
+
+function list(ctx: AuthContext, guards: RouteGuards): Route {
+  return {
+    method: 'GET',
+    path: '/sessions',
+    describes: {
+      summary: 'List the live sessions of the account, last used first',
+      answers: [listedSessions],
+      refuses: [TooManyRequestsError],
+    },
+    before: [routeBudget(ctx, 'sessions'), guards.requireAuth(), aliveSession(ctx)],
+    handle: async (req, res) => {
+      const current = ownSession(req)
+      const sessions = await listSessions(ctx, current.userId)
+      noteOutcome(res, sessions)
+      sendJson(
+        res,
+        200,
+        sessions.map((session) => ({ ...sessionBody(session), is_current: session.id === current.id })),
+      )
+    },
+  }
+}
+
+function endOne(ctx: AuthContext, guards: RouteGuards): Route {
+  return {
+    method: 'DELETE',
+    path: '/sessions/:id',
+    describes: { summary: 'Revoke one session of the account', answers: [done], refuses: [NotFoundError, TooManyRequestsError] },
+    before: changing(ctx, guards),
+    handle: async (req, res) => {
+      await revokeSession(ctx, ownSession(req).userId, String(req.params['id']))
+      await clearEndedCookies(ctx, req, res)
+      sendEmpty(res)
+    },
+  }
+}
+
+function endOthers(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/sessions/revoke-others`,
+    describes: { summary: 'Revoke all sessions of the account except this session', answers: [done], refuses: [TooManyRequestsError] },
+    before: [...before, ...changing(ctx, guards)],
+    // If the token has no `sid`, the refresh token identifies the session that stays live.
+    body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
+    handle: async (req, res) => {
+      const { cookie } = await revokeOtherSessions(ctx, ownSession(req), cookieOf(ctx, req, delivery))
+      await clearEndedCookies(ctx, req, res)
+      setRenewedCookie(ctx, res, cookie)
+      sendEmpty(res)
+    },
+  })
+}
+
+function changing(ctx: AuthContext, guards: RouteGuards) {
+  return [routeBudget(ctx, 'sessions'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
+}
+
+/**
+ * Returns the session that `aliveSession` found. The session is never null, because these routes exist only if the store keeps sessions.
+ */
+function ownSession(req: Request): SessionRecord {
+  const session = sessionOf(req)
+  if (!session) throw new Error('aliveSession() let a request in without a session')
+  return session
+}
+
+const listedSessions: Answer = {
+  status: 200,
+  description: 'The sessions. `kind` is `tokens` or `session`. `ip` and `user_agent` are the values of the login.',
+  schema: {
+    type: 'array',
+    items: shape('ListedSession', {
+      id: string,
+      kind: { enum: ['tokens', 'session'] },
+      created_at: instant,
+      last_seen_at: instant,
+      expires_at: instant,
+      ip: stringOrNull,
+      user_agent: stringOrNull,
+      amr: { type: 'array', items: string },
+      provider: stringOrNull,
+      is_current: flag,
+    }),
+  },
+}
+
+function sessionBody({ id, kind, createdAt, lastSeenAt, expiresAt, ip, userAgent, amr, provider }: PublicSession) {
+  return {
+    id,
+    kind,
+    created_at: createdAt.toISOString(),
+    last_seen_at: lastSeenAt.toISOString(),
+    expires_at: expiresAt.toISOString(),
+    ip,
+    user_agent: userAgent,
+    amr,
+    provider,
+  }
+}

@@ -1,0 +1,214 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { InvalidTokenError } from '../core/errors'
+import { hashOpaqueToken } from '../core/opaque-token'
+import type { SessionKind, SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
+import { type AccessTokenClaims, verifyAccessToken } from './access-token'
+import { isOfUser } from './device-cookie'
+import { findByRefreshToken, findBySessionCookie, isAlive, sessionsOf } from './find-session'
+import type { Device } from './finish-login'
+import { readQuietly } from './read-quietly'
+import { readSessionToken } from './session-token'
+import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
+
+/** The result of a logout. */
+export interface LoggedOut {
+  /** The ids of the sessions that the logout revoked one by one. Empty: it revoked no session, or all sessions of the account. */
+  readonly endedIds: readonly string[]
+  /** The name of the provider that the session was started with, as in the option `providers`. Null: no provider, or unknown. */
+  readonly provider: string | null
+}
+
+const nothing: LoggedOut = Object.freeze({ endedIds: [], provider: null })
+
+/**
+ * Revokes the session of a refresh token, or every session of its user. A client can repeat the logout, and an unknown token is no error
+ * (RFC 7009 section 2.2). The token of an ended session revokes nothing. A used token revokes only its own session, because an attacker may
+ * have it. A stateless token stays valid, because only stored sessions can be revoked.
+ */
+export async function logOut(ctx: AuthContext, refreshToken: string, options: { allSessions?: boolean } = {}): Promise<LoggedOut> {
+  return endNamed(ctx, { refreshToken }, options)
+}
+
+/** Logs out like `logOut`, by the value of a session cookie. */
+export async function logOutSession(ctx: AuthContext, sessionToken: string, options: { allSessions?: boolean } = {}): Promise<LoggedOut> {
+  sessionsOf(ctx.store)
+  return endNamed(ctx, { sessionToken }, options)
+}
+
+/** The tokens of a request that can name a session for a logout. */
+export interface LogoutTokens {
+  /** The newest entry of the device cookie. */
+  readonly device?: Device | null
+  readonly sessionToken?: string | null
+  readonly refreshToken?: string | null
+  readonly accessToken?: string | null
+}
+
+/** A session that a token with a good MAC or signature names. */
+interface NamedSession {
+  readonly wanted: Parameters<SessionStore['find']>[0]
+  /** Returns true if the token belongs to the session that the store found. */
+  readonly names: (session: SessionRecord) => boolean
+  /** Returns true if the token may also revoke all sessions of the account. A used refresh token and an expired access token may not. */
+  readonly mayEndAll?: (session: SessionRecord) => boolean
+}
+
+/**
+ * Revokes each live session that a token of the request names. `allSessions` acts for one account only: that of the first live session, in
+ * the order device, session cookie, refresh token, access token. The order begins with the device cookie, because another subdomain can
+ * plant each of the other cookies.
+ */
+export async function endNamed(ctx: AuthContext, tokens: LogoutTokens, { allSessions = false } = {}): Promise<LoggedOut> {
+  const { sessions } = ctx.store
+  if (!sessions) return logOutStateless(ctx, tokens.refreshToken ?? null, allSessions)
+  const found = await findNamed(ctx, sessions, namedBy(ctx, tokens))
+  const [first] = found
+  if (!first) return nothing
+  const endsAll = allSessions && first.mayEndAll
+  if (endsAll) {
+    await unitOfWork(ctx, (ctx) => endSessions(ctx, first.session.userId))
+    ctx.events.emit('logout', { userId: first.session.userId, allSessions })
+  }
+  const endedIds: string[] = []
+  for (const { session } of found) {
+    if (endsAll && session.userId === first.session.userId) continue
+    if (!(await sessions.revoke({ id: session.id }, ctx.now()))) continue
+    endedIds.push(session.id)
+    ctx.events.emit('logout', { userId: session.userId, allSessions: false })
+  }
+  return { endedIds, provider: first.session.provider }
+}
+
+/**
+ * Revokes the named sessions by one statement, for a client that exceeds its rate limit. The function reads no row, so it emits no event
+ * with the user's id. A token without a valid MAC or signature revokes nothing.
+ */
+export async function endNamedAtOnce(ctx: AuthContext, tokens: LogoutTokens): Promise<LoggedOut> {
+  const ids = [...new Set(namedBy(ctx, tokens).flatMap(({ wanted }) => ('id' in wanted ? [wanted.id] : [])))]
+  const isEnded = ids.length > 0 && (await ctx.store.sessions?.revoke({ id: ids }, ctx.now()))
+  return isEnded ? { endedIds: ids, provider: null } : nothing
+}
+
+/**
+ * Returns true if one of the tokens is ours: its MAC or signature is good. Its session may have ended, its time may be over, and a logout
+ * may have emptied the device entry.
+ */
+export function isAnyOurs(ctx: AuthContext, tokens: LogoutTokens): boolean {
+  const { device = null, refreshToken = null, accessToken = null } = tokens
+  if (device !== null || namedBy(ctx, tokens).length > 0 || readSigned(ctx, accessToken) !== null) return true
+  return !ctx.store.sessions && refreshToken !== null && readQuietly(() => readStatelessToken(ctx, refreshToken, longAgo)) !== null
+}
+
+/** A time at which our tokens are not expired. It is not 0, because jsonwebtoken reads 0 as the current time. */
+const longAgo = new Date(1_000)
+
+/** Returns the claims of an access token of ours, also after its end: the person may log out later. */
+function readSigned(ctx: AuthContext, token: string | null): AccessTokenClaims | null {
+  return token === null ? null : readQuietly(() => verifyAccessToken({ ...ctx, now: () => longAgo }, token))
+}
+
+function namedBy(ctx: AuthContext, { device, sessionToken = null, refreshToken = null, accessToken = null }: LogoutTokens): NamedSession[] {
+  const keys = ctx.keys['session-token']
+  const isCurrent = (token: string) => (session: SessionRecord) => session.tokenHash === hashOpaqueToken(token)
+  const byToken = (kind: SessionKind, token: string | null): (NamedSession & { isCurrent: NamedSession['names'] })[] => {
+    const named = token === null ? null : readSessionToken(keys, kind, token)
+    if (token === null || named === null) return []
+    return [{ wanted: { id: named.id }, names: (session) => session.kind === kind, isCurrent: isCurrent(token) }]
+  }
+  const claims = readSigned(ctx, accessToken)
+  // An expired token may come from an old log. It ends its own session at most.
+  const mayEndAll = () => claims !== null && ctx.now().getTime() < claims.exp * 1000
+  const ofDevice = device?.sessionId == null ? [] : [{ wanted: { id: device.sessionId }, names: isOwnerOf(ctx, device) }]
+  // An old session cookie is no cookie, but a used refresh token still names its session.
+  const ofCookie = byToken('session', sessionToken).map(({ wanted, names, isCurrent }) => ({
+    wanted,
+    names: (session: SessionRecord) => names(session) && isCurrent(session),
+  }))
+  const ofRefresh = byToken('tokens', refreshToken).map(({ isCurrent: mayEndAll, ...named }) => ({ ...named, mayEndAll }))
+  const { sid, sub } = claims ?? {}
+  const ofAccess = sid === undefined ? [] : [{ wanted: { id: sid }, names: (session: SessionRecord) => session.userId === sub, mayEndAll }]
+  return [...ofDevice, ...ofCookie, ...ofRefresh, ...ofAccess]
+}
+
+function isOwnerOf(ctx: AuthContext, device: Device) {
+  return ({ userId }: SessionRecord) => isOfUser(ctx, device, userId)
+}
+
+/** Returns the live sessions, each once. Each distinct session costs one query. */
+async function findNamed(ctx: AuthContext, sessions: SessionStore, named: readonly NamedSession[]) {
+  const rows = new Map<string, SessionWithUser | null>()
+  const found = new Map<string, { session: SessionRecord; mayEndAll: boolean }>()
+  for (const { wanted, names, mayEndAll = () => true } of named) {
+    const key = 'id' in wanted ? wanted.id : wanted.tokenHash
+    if (!rows.has(key)) rows.set(key, await sessions.find(wanted))
+    const session = rows.get(key)?.session
+    if (!session || !names(session) || !isAlive(session, ctx.now()) || found.has(session.id)) continue
+    found.set(session.id, { session, mayEndAll: mayEndAll(session) })
+  }
+  return [...found.values()]
+}
+
+async function logOutStateless(ctx: AuthContext, presented: string | null, allSessions: boolean): Promise<LoggedOut> {
+  const userId = presented === null ? null : await ownerOfStateless(ctx, presented)
+  if (userId !== null) ctx.events.emit('logout', { userId, allSessions })
+  return nothing
+}
+
+async function ownerOfStateless(ctx: AuthContext, presented: string): Promise<string | null> {
+  try {
+    const session = readStatelessToken(ctx, presented, ctx.now())
+    const user = await ctx.store.users.find(session.userId)
+    return user && isStillTrusted(ctx, session, user) ? user.id : null
+  } catch (error) {
+    if (error instanceof InvalidTokenError) return null
+    throw error
+  }
+}
+
+/** Revokes every session of a user, inside the caller's transaction. Locks the user's row first, like every login. */
+export async function endSessions(ctx: AuthContext, userId: string): Promise<void> {
+  await ctx.store.users.lock(userId)
+  await endOtherSessions(ctx, userId)
+}
+
+/** Names the session that stays live. The first member that names a live session decides. */
+export interface KeptSession {
+  refreshToken?: string | undefined
+  /** The id of a server-side session, as in lists and in `getSession(req)`. */
+  sessionId?: string | undefined
+  /** The value of a session cookie. */
+  sessionToken?: string | undefined
+}
+
+/** Unfinished requests. `endOtherSessions` also revokes them, because one of the other sessions may have started them. */
+const openRequests = ['EMAIL_CHANGE', 'LINK_TICKET', 'REAUTH_TICKET', 'OAUTH_CODE'] as const
+
+/**
+ * Revokes every session of a user except the session in `keep`, inside a transaction that has locked the user's row. Also revokes
+ * unfinished requests: a change of address, tickets, and app logins before their exchange. A ticket finishes a link or a reauthentication.
+ * @returns the id of the session that stays live
+ */
+export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<string | null> {
+  await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), openRequests)
+  const { sessions } = ctx.store
+  if (!sessions) return null
+  const exceptId = await keptSessionId(ctx, sessions, userId, keep)
+  await sessions.revokeForUser(userId, ctx.now(), exceptId === null ? {} : { exceptId })
+  return exceptId
+}
+
+/** Returns the id of the session to keep. An old token of a session cannot name the session, because an attacker may have the old token. */
+async function keptSessionId(ctx: AuthContext, sessions: SessionStore, userId: string, keep: KeptSession): Promise<string | null> {
+  const { refreshToken, sessionId, sessionToken } = keep
+  const lookUp = { sessions, sessionTokenKeys: ctx.keys['session-token'] }
+  const shown = [
+    () => (refreshToken === undefined ? null : findByRefreshToken(lookUp, refreshToken)),
+    () => (sessionId === undefined ? null : sessions.find({ id: sessionId })),
+    () => (sessionToken === undefined ? null : findBySessionCookie(lookUp, sessionToken)),
+  ]
+  for (const find of shown) {
+    const found = await find()
+    if (found?.session.userId === userId && isAlive(found.session, ctx.now())) return found.session.id
+  }
+  return null
+}

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto'
+import { isCodeOf, mostTries } from '../../accounts/email-links/email-code'
+import { type AskedFrom, type IssuedEmailLogin, issueEmailLogin } from '../../accounts/email-links/issue-email-login'
+import { refusesEmailLink } from '../../accounts/email-links/refuses-email-link'
+import { mailCode, mayMail } from '../../accounts/email-links/send-mail'
+import { type AuthContext, unitOfWork } from '../../context'
+import { EmailLinkForbiddenError, EmailLoginInvalidError, EmailNotVerifiedError, MfaRequiredError } from '../../core/errors'
+import type { Locale } from '../../http/locale'
+import type { EmailLoginRecord, EmailLoginStore, SessionRecord, UserRecord } from '../../store/auth-store'
+import type { KnownDevice } from '../devices/known-device'
+import { holdSession } from './fresh-session'
+import { mailsCodes, needsFactor } from './methods'
+import { requireProvenAddress } from './require-proven-address'
+
+/** The session that a code confirms, and its user. */
+interface Asking {
+  readonly user: UserRecord
+  /** Null if the store keeps no sessions. Without sessions, no code can belong to a session. */
+  readonly session: SessionRecord | null
+}
+
+interface CodeRequest extends AskedFrom {
+  readonly locale: Locale
+  /** The known device of the request. Left out or null: no known device. */
+  readonly device?: KnownDevice | null
+}
+
+/** A code of eight digits, and the time when the code expires. */
+export interface IssuedCode {
+  readonly code: string
+  readonly expiresAt: Date
+}
+
+/**
+ * Mails a code that confirms only this session. Invalidates the earlier code of the session.
+ * @returns null if no mail was sent, because the address may get no further mail now, or the account has another address now; the earlier
+ *   code then stays valid
+ * @throws EmailNotVerifiedError; MfaRequiredError if only a second factor makes the session fresh; EmailLinkForbiddenError;
+ *   InvalidTokenError (the session has ended meanwhile)
+ */
+export async function requestConfirmationCode(
+  ctx: AuthContext,
+  { user, session }: Asking,
+  { locale, device = null, ...origin }: CodeRequest,
+): Promise<IssuedCode | null> {
+  await requireTakesCode(ctx, user)
+  if (!session || !(await mayMail(ctx, user, 'CONFIRMATION_CODE', { device }))) return null
+  const issued = await unitOfWork(ctx, (ctx) => replaceCode(ctx, { user, session }, { ...origin, isKnownDevice: device !== null }))
+  if (issued?.code == null) return null
+  mailCode(ctx, user, 'confirmation_code', issued, locale)
+  return { code: issued.code, expiresAt: issued.expiresAt }
+}
+
+async function requireTakesCode(ctx: AuthContext, user: UserRecord): Promise<void> {
+  if (!mailsCodes(ctx))
+    throw new Error('doorward cannot mail a code to confirm a session. Pass a mailer, and a store with `sessions` and `emailLogins`.')
+  requireProvenAddress(ctx, user)
+  if (user.emailVerifiedAt === null) throw new EmailNotVerifiedError()
+  if (needsFactor(ctx, user)) throw new MfaRequiredError()
+  if (await refusesEmailLink(ctx, user)) throw new EmailLinkForbiddenError()
+}
+
+/** Replaces the earlier code of the session by a new code. Returns null if the account has another or an unverified address by now. */
+async function replaceCode(
+  ctx: AuthContext,
+  { user: { id: userId, email }, session }: { user: UserRecord; session: SessionRecord },
+  asked: AskedFrom & Pick<EmailLoginRecord, 'isKnownDevice'>,
+): Promise<IssuedEmailLogin | null> {
+  const locked = await ctx.store.users.lock(userId)
+  if (locked?.email !== email || locked.emailVerifiedAt === null) return null
+  await holdSession(ctx, session)
+  const emailLogins = codesOf(ctx)
+  for (const { id } of await openCodes(ctx, emailLogins, { email, sessionId: session.id })) await emailLogins.consume(id, ctx.now())
+  return issueEmailLogin(ctx, emailLogins, { ...asked, id: randomUUID(), email, returnTo: null, sessionId: session.id, carries: 'code' })
+}
+
+/**
+ * Verifies a typed code. Counts the attempt before comparing the code. The attempt stays counted even if a later step fails.
+ * @returns a function that uses the code up; call it in the transaction that makes the session fresh; of several calls, only one succeeds
+ * @throws EmailLoginInvalidError
+ */
+export async function tryConfirmationCode(
+  ctx: AuthContext,
+  { user, session }: Asking,
+  typed: string,
+): Promise<(ctx: AuthContext) => Promise<void>> {
+  if (!session || !mailsCodes(ctx) || (await refusesEmailLink(ctx, user))) throw new EmailLoginInvalidError()
+  const emailLogins = codesOf(ctx)
+  const newest = (await openCodes(ctx, emailLogins, { email: user.email, sessionId: session.id })).at(-1)
+  const tried = newest ? await emailLogins.countTry(newest.id, mostTries, ctx.now()) : null
+  if (!tried || !isCodeOf(ctx, tried, typed)) throw new EmailLoginInvalidError()
+  return async (ctx) => {
+    if (!(await codesOf(ctx).consume(tried.id, ctx.now()))) throw new EmailLoginInvalidError()
+  }
+}
+
+async function openCodes(
+  ctx: AuthContext,
+  emailLogins: EmailLoginStore,
+  { email, sessionId }: { email: string; sessionId: string },
+): Promise<EmailLoginRecord[]> {
+  return (await emailLogins.listOpen(email, ctx.now())).filter((login) => login.sessionId === sessionId)
+}
+
+function codesOf({ store }: AuthContext): EmailLoginStore {
+  if (store.emailLogins) return store.emailLogins
+  throw new Error('The store has no `emailLogins`.')
+}

@@ -1,0 +1,69 @@
+import { type AuthContext, unitOfWork } from '../../context'
+import { MfaFactorTooNewError, MfaRequiredError, OAuthStateMismatchError } from '../../core/errors'
+import type { UserRecord } from '../../store/auth-store'
+import { isAccountDigest } from '../account-digest'
+import { issueTicket, type TicketOwner, takeTicket } from '../tickets'
+import { identityUsableAt } from './credential-age'
+import { needsFactor } from './methods'
+
+/** The identity that logged in again at its provider. */
+export interface ProvenIdentity {
+  readonly provider: string
+  readonly subject: string
+}
+
+/** The account and session that began a reauthentication at a provider. */
+export interface Confirmer extends TicketOwner {
+  /** The result of `accountDigest` when the reauthentication began. */
+  readonly digest: string
+}
+
+/**
+ * Checks that this identity belongs to this account and can already confirm changes (`identityUsableAt`). Call the function inside the
+ * transaction that has locked the user's row.
+ * @throws OAuthStateMismatchError (another identity), MfaFactorTooNewError
+ */
+export async function requireConfirming(ctx: AuthContext, user: UserRecord, { provider, subject }: ProvenIdentity): Promise<void> {
+  const found = await ctx.store.identities?.findWithUser(provider, subject)
+  if (!found || found.user?.id !== user.id) throw new OAuthStateMismatchError()
+  const usable = identityUsableAt(ctx, user, found.identity.createdAt)
+  if (usable) throw new MfaFactorTooNewError({ details: { usable_at: usable.toISOString() } })
+}
+
+/**
+ * Returns a ticket. The callback needs the ticket if the browser at the callback is not logged in with the session that began the
+ * reauthentication. That session redeems the ticket at `POST /reauthenticate`.
+ * @throws OAuthStateMismatchError if the account has changed since the reauthentication began, MfaRequiredError, and the errors of
+ *   `requireConfirming`
+ */
+export function issueConfirmationTicket(
+  ctx: AuthContext,
+  { userId, sessionId, digest }: Confirmer,
+  identity: ProvenIdentity,
+): Promise<string> {
+  return unitOfWork(ctx, async (ctx) => {
+    const user = await ctx.store.users.lock(userId)
+    if (!user || !isAccountDigest(ctx.keys.state, user, digest)) throw new OAuthStateMismatchError()
+    if (needsFactor(ctx, user)) throw new MfaRequiredError()
+    await requireConfirming(ctx, user, identity)
+    const { provider, subject } = identity
+    return issueTicket(ctx, 'REAUTH_TICKET', { user, sessionId }, JSON.stringify({ provider, subject }))
+  })
+}
+
+/**
+ * Uses the ticket up, even if a later check fails. Returns a check for the transaction that makes the session fresh.
+ * @throws OAuthStateMismatchError unless this account and session began the reauthentication
+ */
+export async function takeConfirmationTicket(
+  ctx: AuthContext,
+  owner: TicketOwner | null,
+  ticket: string,
+): Promise<(ctx: AuthContext, user: UserRecord) => Promise<void>> {
+  const taken = await takeTicket(ctx, 'REAUTH_TICKET', ticket, owner)
+  const identity = JSON.parse(taken.carries ?? '{}') as ProvenIdentity // `issueConfirmationTicket` writes this type
+  return async (ctx, user) => {
+    taken.requireSameAccount(user)
+    await requireConfirming(ctx, user, identity)
+  }
+}

@@ -1,0 +1,219 @@
+import { type AuthContext, unitOfWork } from '../../context'
+import type { AuthMethod } from '../../core/amr'
+import { hasPasswords } from '../../core/config/has-passwords'
+import {
+  AccountInactiveError,
+  InvalidCredentialsError,
+  InvalidTokenError,
+  MfaCodeInvalidError,
+  MfaNotEnrolledError,
+  MfaRequiredError,
+  UnauthorizedError,
+  ValidationError,
+} from '../../core/errors'
+import type { Locale } from '../../http/locale'
+import { acceptPasskey, type ProvenPasskey, provePasskey, refusingReplay, type ShownPasskey } from '../../passkeys/verify-passkey'
+import { unusablePassword } from '../../passwords/unusable-password'
+import { acceptTotpCode } from '../../second-factor/accept-code'
+import { guardedAttempt } from '../../second-factor/guarded-attempt'
+import type { SessionRecord, UserRecord } from '../../store/auth-store'
+import { claimsToGoOn } from '../claims-of-login'
+import type { KnownDevice } from '../devices/known-device'
+import { isAlive } from '../find-session'
+import type { HostClaims } from '../host-claims'
+import type { OpenedServerSession } from '../open-session'
+import { addMethods, type KeptTokens, keepServerSession, keepStateless, keepTokens } from '../reissue-tokens'
+import type { TicketOwner } from '../tickets'
+import { type IssuedCode, requestConfirmationCode, tryConfirmationCode } from './confirmation-code'
+import { refuseYoungFactor, refuseYoungPasskey } from './credential-age'
+import { findActiveUser } from './find-active-user'
+import { holdSession, requireNewToken } from './fresh-session'
+import { needsFactor, takesPassword } from './methods'
+import { takeConfirmationTicket } from './provider-proof'
+import { withPassword } from './with-password'
+
+/** The credentials with which a person confirms a session. At least one credential is required. */
+export interface ShownCredentials {
+  password?: string | undefined
+  /** A code of the authenticator app. A recovery code is not accepted. */
+  code?: string | undefined
+  /** A passkey response to `passkeyReauthenticationOptions`, for this session. */
+  passkey?: ShownPasskey | undefined
+  /** A code that `requestConfirmationCode` mailed for this session. */
+  emailCode?: string | undefined
+  /**
+   * A ticket that shows that the person logged in again at a provider. Every attempt uses the ticket up. `owner` is null if the caller may
+   * not use a ticket.
+   */
+  ticket?: { text: string; owner: TicketOwner | null } | undefined
+}
+
+/** The person who confirms, and the person's session. */
+export interface Confirming {
+  readonly user: UserRecord
+  /** Null if the store keeps no sessions. */
+  readonly session: SessionRecord | null
+  /** The methods of the access token. Used if the session's row has no methods. */
+  readonly amr: readonly AuthMethod[]
+  /** The refresh token of the request. The row becomes fresh, and the token is replaced, only if this is the session's live token. */
+  readonly refreshToken: string | null
+  /** The known device of the request. Left out or null: no known device. */
+  readonly device?: KnownDevice | null
+}
+
+export type Reauthenticated = KeptTokens | OpenedServerSession
+
+/**
+ * Makes a session fresh after the person showed a credential. Does not extend the session. If a second factor has been active for 24 hours,
+ * only its code and a passkey count. If the request shows the session's live token, the session gets a new token. Otherwise only the new
+ * access token is fresh, because a copy of the session's token must not become fresh.
+ *
+ * @throws MfaRequiredError, MfaFactorTooNewError, MfaNotEnrolledError, ReauthenticationRequiredError (these four count no attempt);
+ *   InvalidCredentialsError, MfaCodeInvalidError, PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError;
+ *   InvalidTokenError (the session has ended meanwhile)
+ */
+export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: ShownCredentials): Promise<Reauthenticated> {
+  requireEnough(ctx, who.user, shown)
+  await requireNewToken(ctx, who)
+  const { password, code, emailCode, ticket } = shown
+  const { session, amr: asking, user } = who
+  const passkey = await provenPasskey(ctx, who, shown)
+  const useCode = emailCode === undefined ? undefined : await tryConfirmationCode(ctx, who, emailCode)
+  // The claims are requested before the ticket is used, because the ticket is used up even if a later step fails.
+  const claims = await claimsToGoOn(ctx, { userId: user.id, session, amr: addMethods(session, asking, methodsShown(shown)) })
+  const isConfirmed = ticket && (await takeConfirmationTicket(ctx, ticket.owner, ticket.text))
+  const confirm = () =>
+    refusingReplay(() =>
+      unitOfWork(ctx, (ctx) =>
+        makeFresh(ctx, { ...who, claims }, shown, async (ctx, user) => {
+          if (passkey) await acceptPasskey(ctx, user, passkey)
+          await useCode?.(ctx)
+          await isConfirmed?.(ctx, user)
+        }),
+      ),
+    )
+  const withCode =
+    code === undefined ? confirm : () => guardedAttempt(ctx, { userId: who.user.id, code, device: who.device ?? null }, confirm)
+  if (password === undefined) return withCode()
+  return withPassword(ctx, withoutUnusable(ctx, who.user), password, withCode, who.session)
+}
+
+/** Checks that the kinds of credentials are enough, before any credential is verified. */
+function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, passkey, emailCode, ticket }: ShownCredentials): void {
+  if ([password, code, passkey, emailCode, ticket].every((shown) => shown === undefined))
+    throw new ValidationError({ details: { errors: [{ path: hasPasswords(ctx.settings) ? 'password' : 'code', rule: 'object.missing' }] } })
+  if (code === undefined && passkey === undefined && needsFactor(ctx, user)) throw new MfaRequiredError()
+  if (code === undefined) return
+  if (user.totpEnabledAt === null) throw new MfaNotEnrolledError()
+  refuseYoungFactor(ctx, user)
+}
+
+/** Verifies the passkey before the transaction, because verifying takes time. Returns null if the request has no passkey. */
+async function provenPasskey(
+  ctx: AuthContext,
+  { user, session }: Confirming,
+  { passkey: shown }: ShownCredentials,
+): Promise<ProvenPasskey | null> {
+  if (!shown) return null
+  const proven = await provePasskey(ctx, 'reauthenticate', { userId: user.id, boundTo: session?.id ?? null }, shown)
+  refuseYoungPasskey(ctx, proven.passkey)
+  return proven
+}
+
+/**
+ * Returns the user for the check of the password. If the account has no usable password, or passwords are off, the returned user has an
+ * unusable hash. The error then takes as long as for a wrong password.
+ */
+function withoutUnusable(ctx: AuthContext, user: UserRecord): UserRecord {
+  return takesPassword(ctx, user) ? user : { ...user, hashedPassword: unusablePassword() }
+}
+
+async function makeFresh(
+  ctx: AuthContext,
+  { user: seen, session: asked, amr: asking, refreshToken, claims }: Confirming & { claims: HostClaims },
+  shown: ShownCredentials,
+  acceptOthers: (ctx: AuthContext, user: UserRecord) => Promise<void>,
+): Promise<Reauthenticated> {
+  const { password, code } = shown
+  const user = await lockAsSeen(ctx, seen, password)
+  const session = await holdSession(ctx, asked)
+  if (code !== undefined && !(await acceptTotpCode(ctx, user, code))) throw new MfaCodeInvalidError()
+  await acceptOthers(ctx, user)
+  const now = ctx.now()
+  const amr = addMethods(session, asking, methodsShown(shown))
+  const renewal = { amr, authenticatedAt: now, tokenAuthenticatedAt: now, refreshToken, claims }
+  if (!session) return keepStateless(ctx, user, renewal, null)
+  return session.kind === 'session' ? keepServerSession(ctx, session, renewal) : keepTokens(ctx, user, session, renewal)
+}
+
+function methodsShown({ password, code, passkey, emailCode, ticket }: ShownCredentials): AuthMethod[] {
+  const methods: [unknown, AuthMethod][] = [
+    [password, 'pwd'],
+    [code, 'otp'],
+    [passkey, 'passkey'],
+    [emailCode, 'email'],
+    [ticket, 'ext'],
+  ]
+  return methods.filter(([given]) => given !== undefined).map(([, method]) => method)
+}
+
+/**
+ * Locks the row. Throws if the password or the second factor changed since the check. A password reset in between must cancel this request.
+ */
+async function lockAsSeen(ctx: AuthContext, seen: UserRecord, password: string | undefined): Promise<UserRecord> {
+  const user = await ctx.store.users.lock(seen.id)
+  if (!user) throw new UnauthorizedError()
+  if (!user.isActive) throw new AccountInactiveError()
+  if (password !== undefined && user.hashedPassword !== seen.hashedPassword) throw new InvalidCredentialsError()
+  if (user.totpEnabledAt?.getTime() !== seen.totpEnabledAt?.getTime()) throw new InvalidTokenError()
+  return user
+}
+
+/** The input of `auth.service.reauthenticate`. There is no request, so `sessionId` identifies the session. */
+export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket' | 'passkey'> {
+  /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`, with the `challenge` of `passkeyStepOptions` for this session. */
+  credential?: unknown
+  challenge?: string | undefined
+  /** The ticket from the callback of a reauthentication at a provider. */
+  ticket?: string | undefined
+  userId: string
+  /** `sid` of the access token, or the id of a server-side session. Leave the id out only if the store keeps no sessions. */
+  sessionId?: string | undefined
+  /** The methods of the session. Used if the store keeps no sessions, or if the session's row has no methods. */
+  amr?: readonly AuthMethod[] | undefined
+  /** The live refresh token of the session. The call replaces this token. Without it, only the new access token is fresh. */
+  refreshToken?: string | undefined
+}
+
+/**
+ * Makes a session fresh. The session is identified by its id.
+ * @throws the errors of `reauthenticate`; InvalidTokenError for a session that is not live, or not of this account
+ */
+export async function reauthenticateById(
+  ctx: AuthContext,
+  { userId, sessionId, amr = [], refreshToken = undefined, ticket, credential, challenge = '', ...shown }: ServiceReauthentication,
+): Promise<Reauthenticated> {
+  const user = await findActiveUser(ctx, userId)
+  const session = ctx.store.sessions ? await findOwnSession(ctx, userId, sessionId) : null
+  const brought = ticket === undefined ? undefined : { text: ticket, owner: { userId, sessionId: session?.id ?? null } }
+  const passkey = credential === undefined ? undefined : { credential, challenge }
+  return reauthenticate(ctx, { user, session, amr, refreshToken: refreshToken ?? null }, { ...shown, passkey, ticket: brought })
+}
+
+/**
+ * Mails a confirmation code for a session. The session is identified by its id.
+ * @throws the errors of `requestConfirmationCode`; InvalidTokenError for a session that is not live, or not of this account
+ */
+export async function requestCodeById(
+  ctx: AuthContext,
+  { userId, sessionId, locale }: { userId: string; sessionId: string; locale: Locale },
+): Promise<IssuedCode | null> {
+  const user = await findActiveUser(ctx, userId)
+  return requestConfirmationCode(ctx, { user, session: await findOwnSession(ctx, userId, sessionId) }, { locale })
+}
+
+async function findOwnSession(ctx: AuthContext, userId: string, id: string | undefined): Promise<SessionRecord> {
+  const found = id === undefined ? null : await ctx.store.sessions?.find({ id })
+  if (found?.session.userId !== userId || !isAlive(found.session, ctx.now())) throw new InvalidTokenError()
+  return found.session
+}

@@ -1,0 +1,114 @@
+import type { Request } from 'express'
+import type { AuthContext } from '../../context'
+import type { Settings } from '../../core/config/every-setting'
+import type { KeyList } from '../../core/keys'
+import { readCookie } from '../../http/cookies'
+import type { CookieSite } from '../../http/doubled-cookies'
+import { readRefreshTokenHeader } from '../../http/refresh-token-header'
+import type { SessionRecord, SessionStore, SessionWithUser } from '../../store/auth-store'
+import { type AccessTokenClaims, verifyAccessToken } from '../access-token'
+import { readCredential } from '../credentials'
+import { findRequestAuth } from '../current-auth'
+import { setsTokenCookies } from '../delivery'
+import { type DeviceReadContext, findSessionOfDevice, type SessionOfDevice } from '../device-cookie'
+import { findByRefreshToken, findBySessionCookie, isAlive } from '../find-session'
+import { readQuietly } from '../read-quietly'
+import { sessionRowOf } from '../session-row'
+
+export interface DeliverySite extends CookieSite {
+  readonly settings: CookieSite['settings'] &
+    Pick<Settings, 'tokenDelivery' | 'refreshCookieName' | 'sessionCookieName' | 'cookieDomain' | 'cookieSecure'>
+}
+
+/** The data that the search for a request's session needs. */
+export interface RequestSessionContext extends DeliverySite, Pick<DeviceReadContext, 'now'> {
+  readonly sessions: SessionStore
+  /** Null for guards without the secret. Such guards cannot read the device cookie. */
+  readonly keys: DeviceReadContext['keys'] | null
+  /** Null for guards without the secret. Such guards query the database even for malformed tokens. */
+  readonly sessionTokenKeys: KeyList | null
+}
+
+/** A session of a request. `confirmedAt` is there only if nothing but the device cookie names the session. */
+export type NamedSession = SessionWithUser & Partial<Pick<SessionOfDevice, 'confirmedAt'>>
+
+/**
+ * Returns the live session of a request. The session belongs to the credential that the guard accepted: the session cookie, or the access
+ * token with its `sid`. If the token has no `sid`, the first of these names the session: `refresh_token` in the body, the header
+ * `X-Refresh-Token`, the refresh cookie, and the device cookie's entry of the token's account. That session must belong to the token's
+ * account.
+ *
+ * If no guard ran, the first credential of the request decides. The order is: access token, session cookie, refresh token.
+ * @param body the parsed body, if the body may identify the session
+ * @returns null if no session is live, or if the store keeps no sessions
+ */
+export async function findRequestSession(ctx: AuthContext, req: Request, body?: unknown): Promise<SessionRecord | null> {
+  const { sessions } = ctx.store
+  if (!sessions) return null
+  const claims = readClaims(ctx, req)
+  const found = await findNamedSession({ ...ctx, sessions, sessionTokenKeys: ctx.keys['session-token'] }, req, claims, body)
+  return found?.user.isActive && isAlive(found.session, ctx.now()) ? found.session : null
+}
+
+/**
+ * Like `findRequestSession`, but also returns a session that has ended, and a session of an inactive account.
+ * @param claims the claims of the access token; null without a token
+ */
+export async function findNamedSession(
+  ctx: RequestSessionContext,
+  req: Request,
+  claims: AccessTokenClaims | null,
+  body?: unknown,
+): Promise<NamedSession | null> {
+  const { sessions } = ctx
+  if (claims === null) return findByCookie(ctx, req, body)
+  const { sid: id, sub } = claims
+  const found = id === undefined ? null : (sessionRowOf(req, sessions, { id }) ?? (await sessions.find({ id })))
+  const named = id === undefined ? await findByToken(ctx, req, body) : found
+  if (named?.session.userId === sub) return named
+  return id === undefined ? findByDevice(ctx, req, sub) : null
+}
+
+async function findByDevice(ctx: RequestSessionContext, req: Request, userId: string): Promise<SessionOfDevice | null> {
+  const { keys, sessions, settings } = ctx
+  return keys === null || settings.tokenDelivery === 'bearer' ? null : findSessionOfDevice({ ...ctx, keys }, sessions, req, userId)
+}
+
+/**
+ * Returns the claims that the guard read from the request. If no guard ran, the function reads the access token of the request itself. An
+ * invalid token counts as no token.
+ */
+function readClaims(ctx: AuthContext, req: Request): AccessTokenClaims | null {
+  const auth = findRequestAuth(req)
+  if (auth) return auth.claims
+  return readQuietly(() => {
+    const credential = readCredential(ctx, req)
+    return credential && verifyAccessToken(ctx, credential.token)
+  })
+}
+
+async function findByCookie(ctx: RequestSessionContext, req: Request, body: unknown): Promise<SessionWithUser | null> {
+  const guarded = findRequestAuth(req)?.session
+  if (guarded) return ctx.sessions.find({ id: guarded.id })
+  const cookie = readCookie(ctx, req, ctx.settings.sessionCookieName)
+  const found = cookie === null ? null : await findBySessionCookie(ctx, cookie)
+  return found ?? findByToken(ctx, req, body)
+}
+
+/** Finds the session of the current refresh token. A used token does not identify a session. */
+async function findByToken(ctx: RequestSessionContext, req: Request, body: unknown): Promise<SessionWithUser | null> {
+  const token = shownRefreshToken(ctx, req, body)
+  return token === null ? null : findByRefreshToken(ctx, token)
+}
+
+/**
+ * Returns the refresh token of a request: from the body, else from the header `X-Refresh-Token`, else from the cookie if `tokenDelivery`
+ * includes cookies.
+ */
+function shownRefreshToken(site: DeliverySite, req: Request, body: unknown): string | null {
+  const { settings } = site
+  const named: unknown = typeof body === 'object' && body !== null && 'refresh_token' in body ? body.refresh_token : null
+  const given = typeof named === 'string' ? named : readRefreshTokenHeader(req)
+  if (given !== null) return given
+  return setsTokenCookies(settings.tokenDelivery) ? readCookie(site, req, settings.refreshCookieName) : null
+}

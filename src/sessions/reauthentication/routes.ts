@@ -1,0 +1,209 @@
+import type { Request, RequestHandler } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../../context'
+import { clientOf } from '../../core/client-key'
+import { hasPasswords } from '../../core/config/has-passwords'
+import {
+  EmailLinkForbiddenError,
+  EmailLoginInvalidError,
+  EmailNotVerifiedError,
+  MfaCodeInvalidError,
+  MfaFactorTooNewError,
+  MfaNotEnrolledError,
+  MfaRequiredError,
+  MfaThrottledError,
+  OAuthStateMismatchError,
+  PasskeyRejectedError,
+  TooManyRequestsError,
+} from '../../core/errors'
+import { type Answer, describeStep, descriptionOf, flag, instant, shape, string } from '../../http/description'
+import { localeOf } from '../../http/locale'
+import { noteOutcome } from '../../http/outcome'
+import { type Route, withBody } from '../../http/routes'
+import { sameSite } from '../../http/same-site'
+import { sendJson } from '../../http/send'
+import { passwordText, text } from '../../http/validate'
+import { optionsBody, requestOptionsSchema } from '../../passkeys/options'
+import { passkeyReauthenticationOptions } from '../../passkeys/step-options'
+import { routeBudget } from '../../rate-limits/route-rate-limit'
+import { factorCode } from '../../second-factor/factor-code'
+import { optionalPasskey, type PasskeyFields, shownPasskey } from '../../second-factor/irreversible-code'
+import { ticketOwner } from '../../social/bound-attempt'
+import { readCredential } from '../credentials'
+import { findAuth } from '../current-auth'
+import { loginSchema, readRefreshCookie } from '../delivery'
+import { previousToken, shownDevice } from '../devices/known-device'
+import { takeLinkRequest } from '../devices/link-limits'
+import type { RouteGuards } from '../route-guards'
+import { type DeliveryLine, perDelivery } from '../routes-by-delivery'
+import { sameSiteWhenByCookie } from '../same-site-by-cookie'
+import { sendKept } from '../send-reissued-tokens'
+import { readSessionCookie } from '../session-cookie'
+import { codeDevice } from './code-device'
+import { requestConfirmationCode } from './confirmation-code'
+import { aliveSession, requestSessionOf } from './fresh-session'
+import { mailsCodes } from './methods'
+import { reauthenticate } from './reauthenticate'
+
+interface ReauthenticationBody extends PasskeyFields {
+  password?: string
+  code?: string
+  /** The code from the mail of `POST /reauthenticate/email`. */
+  email_code?: string
+  /** The ticket from the callback of `POST /oauth/:provider/reauthenticate`. */
+  ticket?: string
+  /** A refresh token of the account. The client that has it counts as a known device. */
+  previous_token?: string
+  /** The live refresh token of the session, which the answer replaces. It also identifies the session if the access token does not. */
+  refresh_token?: string
+}
+
+function answer({ settings }: AuthContext): Answer {
+  return {
+    status: 200,
+    description:
+      'The session is confirmed. The response has a new access token. If the request shows the live refresh token of the session, the response also replaces that token. Otherwise `refresh_token` is null, and only the new access token is fresh.',
+    schema: {
+      oneOf: [loginSchema(settings), shape('FreshSession', { user_id: string, expires_at: instant, mfa_required: flag })],
+    },
+  }
+}
+
+/** Returns the routes on which a logged-in person confirms the session. */
+export function reauthenticationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return perDelivery(ctx, (line) => [
+    reauthenticationRoute(ctx, guards, line),
+    ...(ctx.settings.passkeysEnabled ? [passkeyOptionsRoute(ctx, guards, line)] : []),
+    ...(mailsCodes(ctx) ? [emailRoute(ctx, guards, line)] : []),
+  ])
+}
+
+function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/reauthenticate`,
+    describes: {
+      summary: 'Confirm the session with a credential',
+      needsOneOf: ['password', 'code', 'credential', 'email_code', 'ticket'],
+      answers: [answer(ctx)],
+      refuses: [
+        OAuthStateMismatchError,
+        MfaRequiredError,
+        MfaFactorTooNewError,
+        MfaCodeInvalidError,
+        MfaNotEnrolledError,
+        MfaThrottledError,
+        TooManyRequestsError,
+        ...(ctx.settings.passkeysEnabled ? [PasskeyRejectedError] : []),
+        ...(mailsCodes(ctx) ? [EmailLoginInvalidError] : []),
+      ],
+    },
+    before: [...before, routeBudget(ctx, 'reauthenticate'), ...alive(ctx, guards)],
+    body: Joi.object<ReauthenticationBody>({
+      ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
+      code: factorCode.optional(),
+      ...optionalPasskey(ctx),
+      // A string of any length and with any characters counts as a wrong code, not as a malformed request.
+      ...(mailsCodes(ctx) && { email_code: Joi.string().allow('').optional() }),
+      ticket: text(8192).optional(),
+      ...previousToken,
+      refresh_token: text(4096).optional(),
+    }),
+    handle: async (req, res, { password, code, email_code: emailCode, ticket, ...body }) => {
+      const { user, session } = requestSessionOf(req)
+      // In delivery `both`, the plain route never changes the refresh cookie. A cookie that let the request in gets cookies as the answer.
+      const isByCookie = delivery !== 'bearer' || readCredential(ctx, req)?.from !== 'header'
+      const refreshToken = !isByCookie ? (body.refresh_token ?? null) : delivery === 'cookie' ? readRefreshCookie(ctx, req) : null
+      const device = await codeDevice(ctx, req, { code, ...body })
+      const who = { user, session, amr: findAuth(req)?.amr ?? [], refreshToken, device }
+      const brought = ticket === undefined ? undefined : { text: ticket, owner: ticketOwner(ctx, req) }
+      const shown = { password, code, passkey: shownPasskey(body) ?? undefined, emailCode, ticket: brought }
+      sendKept(ctx, req, res, await reauthenticate(ctx, who, shown), delivery === 'bearer' && isByCookie ? 'cookie' : delivery)
+    },
+  })
+}
+
+const mailed: Answer = {
+  status: 202,
+  description:
+    'A code of eight digits is on its way to the address of the account. If the address got too many mails, no mail is sent. The code confirms only this session.',
+  schema: shape('MailedCode', { message: string }),
+}
+
+const emailName = 'reauthenticate_email'
+
+function emailRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: DeliveryLine): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/reauthenticate/email`,
+    describes: {
+      summary: 'Request a mail with a code to confirm the session',
+      answers: [mailed],
+      refuses: [EmailNotVerifiedError, MfaRequiredError, EmailLinkForbiddenError, TooManyRequestsError],
+    },
+    before: [...before, routeBudget(ctx, emailName), ...alive(ctx, guards)],
+    body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
+    handle: async (req, res) => {
+      const { user, session } = requestSessionOf(req)
+      const locale = localeOf(ctx, req)
+      const shown = shownDevice(ctx, req)
+      const device = await takeLinkRequest(ctx, { name: emailName, email: user.email, client: clientOf(req), shown })
+      const origin = { ip: req.ip, userAgent: req.headers['user-agent'] }
+      await requestConfirmationCode(ctx, { user, session }, { locale, device, ...origin })
+      sendJson(res, 202, { message: ctx.texts.say(locale, 'message.code_mailed') })
+    },
+  })
+}
+
+function passkeyOptionsRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: DeliveryLine): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/reauthenticate/passkey/options`,
+    describes: {
+      summary: 'Get the options to confirm the session with a passkey',
+      answers: [
+        {
+          status: 200,
+          description: 'The options for `navigator.credentials.get()`, valid for 5 minutes in this session.',
+          schema: requestOptionsSchema,
+        },
+      ],
+      refuses: [MfaNotEnrolledError],
+    },
+    before: [...before, routeBudget(ctx, 'reauthenticate_passkey_options'), ...alive(ctx, guards)],
+    body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
+    handle: async (req, res) => {
+      const { user, session } = requestSessionOf(req)
+      const begun = await passkeyReauthenticationOptions(ctx, { userId: user.id, session })
+      noteOutcome(res, begun)
+      sendJson(res, 200, optionsBody(begun))
+    },
+  })
+}
+
+function alive(ctx: AuthContext, guards: RouteGuards): RequestHandler[] {
+  return [signedIn(ctx, guards), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
+}
+
+/**
+ * Returns a guard that accepts an access token. Without a token, the guard accepts the cookie of a server-side session. Requests of other
+ * sites may not use that cookie.
+ */
+function signedIn(ctx: AuthContext, guards: RouteGuards): RequestHandler {
+  const byToken = guards.requireAuth()
+  if (!ctx.store.sessions) return byToken
+  const [bySession, ownSite] = [guards.requireSession(), sameSite(ctx)]
+  const choose: RequestHandler = (req, res, next) => {
+    if (hasToken(ctx, req) || readSessionCookie(ctx, req) === null) return void byToken(req, res, next)
+    ownSite(req, res, (error?: unknown) => (error ? next(error) : bySession(req, res, next)))
+  }
+  return describeStep(choose, descriptionOf(byToken) ?? { refuses: [] })
+}
+
+function hasToken(ctx: AuthContext, req: Request): boolean {
+  try {
+    return readCredential(ctx, req) !== null
+  } catch {
+    return true // the token is malformed, and the guard rejects it
+  }
+}

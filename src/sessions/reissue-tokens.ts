@@ -1,0 +1,194 @@
+import type { AuthContext } from '../context'
+import { type AuthMethod, amrFromText, amrToText } from '../core/amr'
+import { InvalidTokenError } from '../core/errors'
+import { hashOpaqueToken } from '../core/opaque-token'
+import type { SessionChanges, SessionRecord, UserRecord } from '../store/auth-store'
+import { signAccessToken } from './access-token'
+import { sessionsOf } from './find-session'
+import { lasting, type OpenedSession } from './finish-login'
+import type { HostClaims } from './host-claims'
+import type { OpenedServerSession } from './open-session'
+import { makeSessionToken } from './session-token'
+import { isStillTrusted, readStatelessToken, type StatelessSession, signStatelessToken } from './stateless-refresh-token'
+
+/**
+ * A session that continues with a new access token. If the request showed the valid refresh token, the session also gets a new refresh
+ * token.
+ */
+export interface KeptTokens extends OpenedSession {
+  accessToken: string
+  refreshToken: string | null
+  refreshTokenExpiresAt: Date | null
+}
+
+/** The new values of a session that continues. */
+export interface Renewal {
+  readonly amr: readonly AuthMethod[]
+  /**
+   * The time for the session's row, after the person showed a credential. Undefined: the row's time stays. It also stays if the session
+   * gets no new token, because a copy of the old token must not become fresh.
+   */
+  readonly authenticatedAt?: Date
+  /** The time for `auth_time` of the new access token. Null: `auth_time` is 0. */
+  readonly tokenAuthenticatedAt: Date | null
+  /** The refresh token of the request. Only the live token of this session counts. */
+  readonly refreshToken: string | null
+  /** The host's own claims for the new access token. */
+  readonly claims: HostClaims
+}
+
+/**
+ * Returns the session's methods together with the new methods. If the store keeps no sessions, or the table has no `amr` column, the
+ * function uses the methods of the request's token.
+ */
+export function addMethods(
+  session: SessionRecord | null,
+  asking: readonly AuthMethod[],
+  shown: readonly AuthMethod[],
+): readonly AuthMethod[] {
+  const known = session?.amr ? amrFromText(session.amr) : asking
+  return [...new Set([...known, ...shown])]
+}
+
+/**
+ * Continues a session of tokens, inside a transaction that has locked the user's row and the session. Does not extend the session. Replaces
+ * the refresh token only if the request shows it. So nobody can get a refresh token with an access token alone.
+ * @param session the locked row
+ */
+export async function keepTokens(
+  ctx: AuthContext,
+  user: UserRecord,
+  session: SessionRecord,
+  { amr, authenticatedAt, tokenAuthenticatedAt, refreshToken, claims }: Renewal,
+): Promise<KeptTokens> {
+  const renewed = isLiveToken(session, refreshToken) ? newToken(ctx, session) : null
+  const isConfirmed = authenticatedAt !== undefined
+  await updateRow(ctx, session, {
+    ...((renewed || !isConfirmed) && { amr: amrToText(amr) }),
+    ...(renewed && isConfirmed && { authenticatedAt }),
+    ...renewed?.columns,
+  })
+  return {
+    kind: 'session',
+    userId: user.id,
+    amr,
+    accessToken: signAccessToken(ctx, user, {
+      amr,
+      sessionId: session.id,
+      authenticatedAt: tokenAuthenticatedAt,
+      at: ctx.now(),
+      claims,
+    }),
+    refreshToken: renewed?.token ?? null,
+    refreshTokenExpiresAt: renewed ? session.expiresAt : null,
+    ...lasting(session),
+  }
+}
+
+/** Returns true if the text is the refresh token that is valid now. */
+export function isLiveToken({ kind, tokenHash }: SessionRecord, presented: string | null): presented is string {
+  return kind === 'tokens' && presented !== null && hashOpaqueToken(presented) === tokenHash
+}
+
+/**
+ * Returns a random token for a session, and its columns. The generation skips a number, so no token is the immediate predecessor. The grace
+ * period therefore never applies to the old token: its next use revokes the session.
+ */
+function newToken(ctx: AuthContext, { id, kind, generation: old }: SessionRecord) {
+  const generation = old + 2
+  const token = makeSessionToken(ctx.keys['session-token'], kind, { id, generation })
+  return { token, columns: { tokenHash: hashOpaqueToken(token), generation } }
+}
+
+async function updateRow(ctx: AuthContext, { id }: SessionRecord, changes: SessionChanges): Promise<void> {
+  if (Object.keys(changes).length > 0) await sessionsOf(ctx.store).update(id, changes)
+}
+
+/** The new value of the cookie of a session that stays live. */
+export type RenewedCookie = { readonly sessionToken: string; readonly expiresAt: Date; readonly isPersistent: boolean } | RenewedTokens
+
+export interface RenewedTokens {
+  readonly refreshToken: string
+  readonly refreshTokenExpiresAt: Date
+  readonly isPersistent: boolean
+}
+
+/** A session that stays live after a change of the account, and the account after the change. */
+export interface StayingSession {
+  readonly user: UserRecord
+  /** The new value of the session's cookie. Null: the cookie of the request stays. */
+  readonly cookie: RenewedCookie | null
+}
+
+/** Identifies the cookie of a request. Null or absent: the session did not come by a cookie, and its token stays. */
+export interface CookieOfRequest {
+  /** The refresh cookie. Null for a server-side session. */
+  readonly refreshToken: string | null
+}
+
+/**
+ * Gives a session that survives a change a new cookie value, so that a copy of the old cookie dies with the change. Call the function
+ * inside a transaction that has locked the session.
+ * @returns null if the request does not show the live cookie of the session
+ */
+export async function renewCookie(
+  ctx: AuthContext,
+  session: SessionRecord | null,
+  cookie: CookieOfRequest | null | undefined,
+): Promise<RenewedCookie | null> {
+  if (!session || !cookie || (session.kind === 'tokens' && !isLiveToken(session, cookie.refreshToken))) return null
+  const { token, columns } = newToken(ctx, session)
+  await updateRow(ctx, session, columns)
+  const { kind, expiresAt, isPersistent } = session
+  return kind === 'session'
+    ? { sessionToken: token, expiresAt, isPersistent }
+    : { refreshToken: token, refreshTokenExpiresAt: expiresAt, isPersistent }
+}
+
+/** Continues a server-side session. The cookie gets a new value, and the old value becomes invalid. */
+export async function keepServerSession(
+  ctx: AuthContext,
+  session: SessionRecord,
+  { amr, authenticatedAt }: Pick<Renewal, 'amr' | 'authenticatedAt'>,
+): Promise<OpenedServerSession> {
+  const { token, columns } = newToken(ctx, session)
+  await updateRow(ctx, session, { amr: amrToText(amr), ...(authenticatedAt && { authenticatedAt }), ...columns })
+  const { userId, id: sessionId, expiresAt } = session
+  return { kind: 'session', userId, amr, sessionId, sessionToken: token, expiresAt, ...lasting(session) }
+}
+
+/**
+ * Continues a session that the store does not keep. A refresh token contains a digest of the account's credentials. So a change of the
+ * credentials needs a new refresh token.
+ * @param shown the result of `trustedStateless` before the change; null: the session gets a new access token, but no new refresh token
+ */
+export function keepStateless(
+  ctx: AuthContext,
+  user: UserRecord,
+  { amr, tokenAuthenticatedAt, claims }: Pick<Renewal, 'amr' | 'tokenAuthenticatedAt' | 'claims'>,
+  shown: StatelessSession | null,
+): KeptTokens {
+  const at = ctx.now()
+  const refresh = shown && signStatelessToken(ctx, user, { ...shown, amr }, at)
+  return {
+    kind: 'session',
+    userId: user.id,
+    amr,
+    accessToken: signAccessToken(ctx, user, { amr, sessionId: null, authenticatedAt: tokenAuthenticatedAt, at, claims }),
+    refreshToken: refresh?.token ?? null,
+    refreshTokenExpiresAt: refresh?.expiresAt ?? null,
+    ...(shown && lasting(shown)),
+  }
+}
+
+/** Returns the session of a stateless refresh token. Null: the token is invalid, or of another user. */
+export function trustedStateless(ctx: AuthContext, user: UserRecord, presented: string | null): StatelessSession | null {
+  if (presented === null) return null
+  try {
+    const session = readStatelessToken(ctx, presented, ctx.now())
+    return session.userId === user.id && isStillTrusted(ctx, session, user) ? session : null
+  } catch (error) {
+    if (error instanceof InvalidTokenError) return null
+    throw error
+  }
+}

@@ -1,0 +1,84 @@
+import { type AuthContext, unitOfWork } from '../../context'
+import type { AuthMethod } from '../../core/amr'
+import { MfaTokenInvalidError } from '../../core/errors'
+import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
+import { accountDigest } from '../../sessions/account-digest'
+import { isStillMeant, readChallenge } from '../../sessions/challenge'
+import type { AppDestination } from '../../sessions/destination'
+import type { OpenedSession, OpenSession } from '../../sessions/finish-login'
+import { after } from '../../sessions/instants'
+import type { Login } from '../../sessions/login'
+import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
+
+const codeSeconds = 60
+
+/** A login that is complete in the browser. Its session begins when the app exchanges the code. */
+export interface IssuedCode extends OpenedSession {
+  hasBegun: false
+  /** The code itself. The response sends it once, and doorward never stores it. */
+  code: string
+}
+
+/** The data in the row of a code. */
+export interface Grant extends Pick<Login, 'amr' | 'provider' | 'providerSid' | 'isYoung'> {
+  readonly codeChallenge: string | null
+  /** The `accountDigest` when the code was made. */
+  readonly digest: string
+}
+
+/** Returns a function for `finishLogin` that issues an app's code instead of a session. */
+export function openByCode(app: AppDestination): OpenSession<IssuedCode> {
+  return async (ctx, user, login) => ({
+    kind: 'session',
+    userId: user.id,
+    amr: login.amr,
+    hasBegun: false,
+    code: await issueCode(ctx, user, login, app),
+  })
+}
+
+/**
+ * Returns the code of a login that still needs its second factor. The app itself asks for the second factor, because the exchange responds
+ * with a challenge.
+ * @throws MfaTokenInvalidError if the account has changed since the first step
+ */
+export function codeOfChallenge(ctx: AuthContext, app: AppDestination, mfaToken: string): Promise<string> {
+  const challenge = readChallenge(ctx, mfaToken)
+  return unitOfWork(ctx, async (ctx) => {
+    const user = await ctx.store.users.lock(challenge.userId)
+    if (!isStillMeant(ctx, challenge, user)) throw new MfaTokenInvalidError()
+    return issueCode(ctx, user, challenge, app)
+  })
+}
+
+/** Reads the data that `issueCode` wrote. */
+export function readGrant({ payload }: Pick<UserTokenRecord, 'payload'>): Grant {
+  return JSON.parse(payload ?? '{}') as Grant
+}
+
+/**
+ * Issues a code. Call it in a transaction that has locked the user's row. The database gets only the hash of the code, and a digest of the
+ * account's credentials.
+ */
+async function issueCode(
+  ctx: AuthContext,
+  user: UserRecord,
+  { amr, provider, providerSid, isYoung = false }: { amr: readonly AuthMethod[] } & Login,
+  { codeChallenge }: AppDestination,
+): Promise<string> {
+  const [now, code] = [ctx.now(), newOpaqueToken()]
+  // Reads the row again, because `exchangeCode` computes the digest from the stored row. A host's table can store less than `user` has in
+  // memory.
+  const stored = (await ctx.store.users.find(user.id)) ?? user
+  const grant: Grant = { amr, provider, providerSid, isYoung, codeChallenge, digest: accountDigest(ctx.keys.state[0], stored) }
+  await ctx.store.userTokens.insert({
+    userId: user.id,
+    tokenHash: hashOpaqueToken(code),
+    purpose: 'OAUTH_CODE',
+    payload: JSON.stringify(grant),
+    expiresAt: after(now, codeSeconds),
+    usedAt: null,
+    createdAt: now,
+  })
+  return code
+}
