@@ -3,19 +3,19 @@ import type { Settings } from './core/config/every-setting'
 import type { EventEmitter } from './core/events'
 import type { AccessKey, Keys } from './core/keys'
 import type { Logger } from './core/logger'
-import type { SetupNotices } from './core/setup-warnings/notices'
+import type { SetupWarnings } from './core/setup-warnings/notices'
 import type { Templates } from './core/templates'
 import type { PhraseBook } from './core/texts/phrase-book'
 import type { Theme } from './core/theme/theme'
 import type { GuardRequest } from './http/guard-request'
-import type { Postman } from './mail/mail-queue'
+import type { MailQueue } from './mail/mail-queue'
 import type { ProviderTokensHook, SignupOptions, TakeOverHook } from './options'
 import type { WebAuthn } from './passkeys/webauthn/ceremonies'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-types'
 import type { Provider } from './providers/passport-provider'
 import type { CounterStore } from './rate-limits/counter-store'
 import type { Markers } from './rate-limits/markers'
-import type { Budgets } from './rate-limits/rate-limit'
+import type { RateLimits } from './rate-limits/rate-limit'
 import type { AccessTokenClaimsHook } from './sessions/ask-for-claims'
 import type { AuthStore, PasskeyStore, TableFinding, UserRecord } from './store/auth-store'
 import { isKnexStore } from './store/knex/knex-store'
@@ -53,9 +53,9 @@ export interface AuthContext {
   readonly stateMarkers: Markers
   /** Marks the id_tokens that clients have posted and used. */
   readonly idTokenMarkers: Markers
-  readonly budgets: Budgets
+  readonly rateLimits: RateLimits
   /** Sends the mails. Null: there is no mailer, so response bodies contain the links. */
-  readonly postman: Postman | null
+  readonly mailQueue: MailQueue | null
   /** The host's templates. */
   readonly templates: Templates
   /** The texts in every language. */
@@ -78,7 +78,7 @@ export interface AuthContext {
   readonly events: EventEmitter
   readonly logger: Logger
   /** Logs each sign of a wrong setup once. */
-  readonly notices: SetupNotices
+  readonly notices: SetupWarnings
   /** Returns true if a key of ours made this value of this cookie, also if the value has expired. */
   readonly isOwnCookie: (name: string, value: string) => boolean
   /** The clock of all operations. */
@@ -147,6 +147,6 @@ export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
  * Runs `work` in one transaction with a deadline. Without a deadline, a host's hook that hangs would block a connection forever. Inside
  * `work`, use only the `ctx` that `work` gets, because only the store of this `ctx` runs in the transaction.
  */
-export function unitOfWork<T>(ctx: AuthContext, work: (ctx: AuthContext) => Promise<T>): Promise<T> {
+export function transaction<T>(ctx: AuthContext, work: (ctx: AuthContext) => Promise<T>): Promise<T> {
   return ctx.store.transaction((store) => work({ ...ctx, store }), { deadlineMs: ctx.settings.unitTimeoutSeconds * 1000 })
 }

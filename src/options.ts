@@ -17,8 +17,8 @@ import { isJoiSchema, isStandardSchema, joiVersionOf, type SignupSchema } from '
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-types'
 import type { Provider } from './providers/passport-provider'
 import type { OAuthTokens } from './providers/provider-client'
-import type { Budget, CounterStore } from './rate-limits/counter-store'
-import type { MailBudgetsInput, SubjectBudgetsInput } from './rate-limits/rate-limit'
+import type { CounterStore, RateLimit } from './rate-limits/counter-store'
+import type { MailRateLimitsInput, SubjectRateLimitsInput } from './rate-limits/rate-limit'
 import type { AccessTokenClaimsHook } from './sessions/ask-for-claims'
 import type { AuthStore, UserRecord } from './store/auth-store'
 import type { HostTypes, WithFields } from './store/host-types'
@@ -107,27 +107,27 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
     /** Where the counts are stored. Default: in the memory of this process. Several processes need a shared store. */
     counters?: CounterStore
     /** Requests of a client to a route. Default 60 per 60 s. */
-    routes?: Budget | false
+    routes?: RateLimit | false
     /**
      * Failed logins. Default per 900 s: 5 of a client for an address (`pair`), 50 for an address, 100 of a client. If you pass one limit
      * instead of an object, this limit replaces `pair`. A known device of the account has a separate limit of ten attempts, which is used
      * first.
      */
-    login?: SubjectBudgetsInput
+    login?: SubjectRateLimitsInput
     /** Sign-ups of a client. Default 100 per 3600 s. */
-    signup?: Budget | false
+    signup?: RateLimit | false
     /** Wrong second-factor codes of an account. Default 5 per 900 s. */
-    mfa?: Budget | false
+    mfa?: RateLimit | false
     /**
      * Requests for activation, reset and verification links, per purpose. Default per 900 s: 5 of a client for an address (`pair`), 50 for
      * an address, 100 of a client.
      */
-    links?: SubjectBudgetsInput
+    links?: SubjectRateLimitsInput
     /**
      * Mails to an address. Default: 5 links an hour, 20 links a day, 20 notices a day, and 1 mail a day that another person causes.
      * If you pass one limit instead of an object, this limit replaces the two limits of the links.
      */
-    mail?: MailBudgetsInput
+    mail?: MailRateLimitsInput
   }
   /** An object with `info`, `warn` and `error`, for example pino. Default: the console. */
   logger?: Logger

@@ -731,7 +731,7 @@ describe('the first request warns, once,', () => {
 })
 
 describe('L11 printing what the library hands out shows no secret', () => {
-  const shown = (value: unknown) => `${inspect(value, { depth: 20, showHidden: true, getters: true })}${tryJson(value)}`
+  const presented = (value: unknown) => `${inspect(value, { depth: 20, showHidden: true, getters: true })}${tryJson(value)}`
   const secrets = new RegExp(`${clientSecret}|${testSecret}|${deriveKey(testSecret, 'access').export().toString('hex')}`)
 
   class OwnClient extends OidcClient {}
@@ -743,8 +743,8 @@ describe('L11 printing what the library hands out shows no secret', () => {
   ]
 
   test.each(clients)('%s', (_name, client) => {
-    expect(shown(client)).toContain('canary-client')
-    expect(shown(client)).not.toMatch(secrets)
+    expect(presented(client)).toContain('canary-client')
+    expect(presented(client)).not.toMatch(secrets)
   })
 
   test('the router, its guards, service and events, before and after a request', async () => {
@@ -752,13 +752,13 @@ describe('L11 printing what the library hands out shows no secret', () => {
     await supertest(express().use('/auth', auth)).get('/auth/oauth/corp/login')
 
     for (const part of [auth, auth.guards, auth.service, auth.events, auth.stack, auth.guards.requireAuth()]) {
-      expect(shown(part)).not.toMatch(secrets)
+      expect(presented(part)).not.toMatch(secrets)
     }
   })
 
   test('a secret on the object would be seen, so the tests above can fail', () => {
-    expect(shown({ options: { clientSecret } })).toMatch(secrets)
-    expect(shown(Object.assign(() => undefined, { deep: [{ jwtSecret: testSecret }] }))).toMatch(secrets)
+    expect(presented({ options: { clientSecret } })).toMatch(secrets)
+    expect(presented(Object.assign(() => undefined, { deep: [{ jwtSecret: testSecret }] }))).toMatch(secrets)
   })
 
   function tryJson(value: unknown): string {

@@ -68,7 +68,7 @@ describe('auth.drain()', () => {
   test('two calls at once each wait for what began before them', async () => {
     const ends: (() => void)[] = []
     const background = createBackground(logTap(), { isDelayed: false })
-    const drain = drainer({ background, postman: null })
+    const drain = drainer({ background, mailQueue: null })
     const done: string[] = []
     const work = () => new Promise<void>((resolve) => ends.push(resolve))
     background.run('first', work)
@@ -94,7 +94,7 @@ describe('auth.drain()', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const background = createBackground(logTap(), { isDelayed: false })
     background.run('a hook that hangs', () => new Promise(() => undefined))
-    const drain = drainer({ background, postman: null })
+    const drain = drainer({ background, mailQueue: null })
     let isDone = false
     void drain().then(() => {
       isDone = true

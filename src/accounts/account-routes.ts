@@ -4,21 +4,21 @@ import { hasPasswords } from '../core/config/has-passwords'
 import { AccountInactiveError, MfaRequiredError, PasswordAlreadySetError, TooManyRequestsError, UnauthorizedError } from '../core/errors'
 import { type Answer, done } from '../http/description'
 import { localeOf } from '../http/locale'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { codeBeforeFreshness } from '../second-factor/code-before-freshness'
-import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../second-factor/irreversible-code'
+import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../second-factor/irreversible-code'
 import { getAuth, getUser } from '../sessions/current-auth'
 import { cookieOf, keepBrowser } from '../sessions/devices/keep-browser'
 import { clearEndedCookies } from '../sessions/ended-cookies'
 import { codeDevice } from '../sessions/reauthentication/code-device'
 import { aliveSession, freshSession, sessionOf } from '../sessions/reauthentication/fresh-session'
-import { factorShown } from '../sessions/reauthentication/require-factor'
+import { factorPresented } from '../sessions/reauthentication/require-factor'
 import type { RouteGuards } from '../sessions/route-guards'
-import { type DeliveryLine, perDelivery } from '../sessions/routes-by-delivery'
+import { type RouteSet, routesByDelivery } from '../sessions/routes-by-delivery'
 import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
 import { emailRoutes } from './email-routes'
 import { setFirstPassword } from './first-password'
@@ -38,7 +38,7 @@ export function accountRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
     },
     profileChange(ctx, guards),
     ...(hasPasswords(ctx.settings)
-      ? perDelivery(ctx, (line) => [passwordChange(ctx, guards, line), firstPassword(ctx, guards, line)])
+      ? routesByDelivery(ctx, (line) => [passwordChange(ctx, guards, line), firstPassword(ctx, guards, line)])
       : []),
     ...emailRoutes(ctx, guards),
   ]
@@ -60,7 +60,7 @@ function profileChange(ctx: AuthContext, guards: RouteGuards): Route {
     method: 'PATCH',
     path: '/me',
     describes: { summary: 'Change the name, and the fields of the application', answers: [me(ctx)], refuses: [TooManyRequestsError] },
-    before: [routeBudget(ctx, 'profile'), guards.requireUser(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    before: [routeRateLimit(ctx, 'profile'), guards.requireUser(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
     body: Joi.object<ProfileBody>({
       name: text(120).allow(null, '').optional(),
       fields: Joi.object().unknown().optional(),
@@ -68,41 +68,41 @@ function profileChange(ctx: AuthContext, guards: RouteGuards): Route {
     }),
     handle: async (req, res, { name, fields }) => {
       const user = await updateProfile(ctx, { userId: getAuth(req).sub, name, fields, session: sessionOf(req) })
-      noteOutcome(res, user)
+      setResult(res, user)
       sendJson(res, 200, userBody(ctx.store.users, user))
     },
   })
 }
 
-interface PasswordChangeBody extends FinalFields {
+interface PasswordChangeBody extends IrreversibleFields {
   current_password: string
   new_password: string
   /** The refresh token that identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
-function passwordChange(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
+function passwordChange(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/password-change`,
     describes: {
       summary: 'Change the password, and revoke all other sessions',
       answers: [done],
-      refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalRefusals(ctx)],
+      refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...irreversibleRefusals(ctx)],
     },
-    before: [...before, routeBudget(ctx, 'password_change'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
-    body: finalBody<PasswordChangeBody>(ctx, {
+    before: [...before, routeRateLimit(ctx, 'password_change'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    body: irreversibleBody<PasswordChangeBody>(ctx, {
       current_password: passwordText(),
       new_password: passwordText().allow(''),
       refresh_token: text(4096).optional(),
     }),
     handle: async (req, res, body) => {
       const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
-      const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+      const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
       const { current_password: currentPassword, new_password: newPassword } = body
       const locale = localeOf(ctx, req)
       const cookie = cookieOf(ctx, req, delivery)
-      const staying = await changePassword(ctx, { userId, currentPassword, newPassword, amr, session, cookie, isFinal, locale })
+      const staying = await changePassword(ctx, { userId, currentPassword, newPassword, amr, session, cookie, isIrreversible, locale })
       await clearEndedCookies(ctx, req, res)
       keepBrowser(ctx, req, res, staying)
       sendEmpty(res)
@@ -111,35 +111,35 @@ function passwordChange(ctx: AuthContext, guards: RouteGuards, { base, delivery,
 }
 
 /** Returns the route for an account without a password. The route needs a fresh session, because no password can confirm the person. */
-function firstPassword(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
+function firstPassword(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/password/first`,
     describes: {
       summary: 'Set the first password of an account without a password',
       answers: [done],
-      refuses: [PasswordAlreadySetError, TooManyRequestsError, ...finalRefusals(ctx)],
+      refuses: [PasswordAlreadySetError, TooManyRequestsError, ...irreversibleRefusals(ctx)],
     },
     before: [
       ...before,
-      routeBudget(ctx, 'password_change'),
+      routeRateLimit(ctx, 'password_change'),
       guards.requireAuth(),
       sameSiteWhenByCookie(ctx),
       aliveSession(ctx),
-      factorShown(ctx),
+      factorPresented(ctx),
       codeBeforeFreshness(ctx),
       freshSession(ctx),
     ],
-    body: finalBody<FinalFields & { new_password: string; refresh_token?: string }>(ctx, {
+    body: irreversibleBody<IrreversibleFields & { new_password: string; refresh_token?: string }>(ctx, {
       new_password: passwordText().allow(''),
       refresh_token: text(4096).optional(),
     }),
     handle: async (req, res, { new_password: newPassword, ...body }) => {
       const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
-      const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+      const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
       const locale = localeOf(ctx, req)
       const cookie = cookieOf(ctx, req, delivery)
-      keepBrowser(ctx, req, res, await setFirstPassword(ctx, { userId, newPassword, amr, session, cookie, isFinal, locale }))
+      keepBrowser(ctx, req, res, await setFirstPassword(ctx, { userId, newPassword, amr, session, cookie, isIrreversible, locale }))
       sendEmpty(res)
     },
   })

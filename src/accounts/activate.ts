@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { hasPasswords } from '../core/config/has-passwords'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../core/errors'
 import type { Locale } from '../http/locale'
@@ -7,19 +7,25 @@ import { announceLogin } from '../sessions/announce-login'
 import { finishOrPostpone, openPostponed } from '../sessions/claims-of-login'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/finish-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
-import { findLink, issueLink, type LinkToken, spendLink } from './email-links/email-link'
+import { consumeLink, findLink, issueLink, type LinkToken } from './email-links/email-link'
 import { isPending } from './email-links/is-pending'
 import { refuseLink, refusesEmailLink } from './email-links/refuses-email-link'
-import { isContested } from './email-verification/duplicate-signup'
+import { hasDuplicateSignups } from './email-verification/duplicate-signup'
 import { retryingWithoutFields } from './email-verification/retrying-without-fields'
 import { type SignupMark, signupMarkOf } from './email-verification/signup-binding'
-import { belongsTo, type Evidence, type WeighedEvidence, wantsPassword, weighEvidence } from './email-verification/signup-ownership'
-import { isFirstProof, proveAddress } from './email-verification/verify-address'
+import {
+  isFromSignupBrowser,
+  type SignupOwnership,
+  type VerifiedSignupOwnership,
+  verifySignupOwnership,
+  wantsPassword,
+} from './email-verification/signup-ownership'
+import { isFirstVerification, verifyAddress } from './email-verification/verify-address'
 import { announceTakeOver, type Clearing, newPasswordSeconds, type TakenOver } from './take-over'
 
 /** Options of an activation: evidence that the person signed up, and the language of a mail. */
 export interface ActivationOptions {
-  evidence?: Evidence | undefined
+  ownership?: SignupOwnership | undefined
   /** True for the page of the link. The page asks for the password, so the link alone is not enough for an account with a password. */
   byPage?: boolean | undefined
   /** The language of a mail. Default: `defaultLocale`. */
@@ -60,20 +66,20 @@ export async function activateOnly(ctx: AuthContext, token: string, options: Act
  * Returns true if the page of a link must ask for the password. The link stays valid.
  * @throws the same errors as `activate`
  */
-export async function lookAtActivation(ctx: AuthContext, token: string, evidence: Evidence = {}): Promise<boolean> {
+export async function lookAtActivation(ctx: AuthContext, token: string, ownership: SignupOwnership = {}): Promise<boolean> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
   if (!(await isPending(ctx, user))) throw new InvalidTokenError()
-  return isFirstProof(ctx, user, true) && wantsPassword(ctx, user, evidence, signupMarkOf(link)?.id)
+  return isFirstVerification(ctx, user, true) && wantsPassword(ctx, user, ownership, signupMarkOf(link)?.id)
 }
 
 /**
  * Returns true if the form of a link is allowed to log the person in. The browser must be the browser of the sign-up, or the form must
  * contain a password.
  */
-export async function isOfOwner(ctx: AuthContext, token: string, evidence: Evidence): Promise<boolean> {
+export async function isOfOwner(ctx: AuthContext, token: string, ownership: SignupOwnership): Promise<boolean> {
   const { link } = await findLinkAndUser(ctx, token)
-  return Boolean(evidence.password) || belongsTo(ctx, evidence, signupMarkOf(link)?.id)
+  return Boolean(ownership.password) || isFromSignupBrowser(ctx, ownership, signupMarkOf(link)?.id)
 }
 
 /**
@@ -96,13 +102,13 @@ interface Activated<T> {
 async function activateAnd<T>(
   ctx: AuthContext,
   token: string,
-  { evidence = {}, byPage = false, locale }: ActivationOptions,
+  { ownership = {}, byPage = false, locale }: ActivationOptions,
   end: Ending<T>,
 ): Promise<Activated<T>> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) return refuseLink(ctx, link, 'ACTIVATION')
-  const weighed = await weighEvidence(ctx, user, evidence, signupMarkOf(link)?.id)
-  const activated = await retryingWithoutFields(ctx, (clearing) => redeem(ctx, { link, evidence: weighed, byPage }, clearing, end))
+  const weighed = await verifySignupOwnership(ctx, user, ownership, signupMarkOf(link)?.id)
+  const activated = await retryingWithoutFields(ctx, (clearing) => redeem(ctx, { link, ownership: weighed, byPage }, clearing, end))
   ctx.events.emit('activation', { userId: link.userId })
   if (activated.takenOver) announceTakeOver(ctx, activated.user, activated.takenOver, { locale })
   return activated
@@ -117,23 +123,23 @@ async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link:
 
 function redeem<T>(
   ctx: AuthContext,
-  { link, evidence, byPage }: { link: UserTokenRecord; evidence: WeighedEvidence; byPage: boolean },
+  { link, ownership, byPage }: { link: UserTokenRecord; ownership: VerifiedSignupOwnership; byPage: boolean },
   clearing: Clearing,
   end: Ending<T>,
 ): Promise<Activated<T>> {
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const now = ctx.now()
     const locked = await ctx.store.users.lock(link.userId)
     if (!locked || !(await isPending(ctx, locked))) throw new InvalidTokenError()
-    const hasRivals = await isContested(ctx, locked)
-    await spendLink(ctx, link, 'ACTIVATION')
+    const hasDuplicates = await hasDuplicateSignups(ctx, locked)
+    await consumeLink(ctx, link, 'ACTIVATION')
     await ctx.store.userTokens.consumeAllForUser(locked.id, now, ['ACTIVATION', 'CONTESTED'])
     const mark = signupMarkOf(link)
-    const { user, takenOver } = await proveAddress(ctx, locked, evidence, {
+    const { user, takenOver } = await verifyAddress(ctx, locked, ownership, {
       isActivation: true,
       signup: mark?.id ?? null,
-      trustsLink: trustsLink(ctx, mark, hasRivals) && !(byPage && hasPasswords(ctx.settings) && hasPassword(locked)),
-      clearing: hasRivals ? clearing : 'nothing',
+      trustsLink: trustsLink(ctx, mark, hasDuplicates) && !(byPage && hasPasswords(ctx.settings) && hasPassword(locked)),
+      clearing: hasDuplicates ? clearing : 'nothing',
       changes: { isActive: true, activatedAt: now },
     })
     return { user, ended: await end(ctx, user, takenOver), takenOver }
@@ -144,6 +150,6 @@ function redeem<T>(
  * Returns true if the link is enough to identify the person who signed up. This is the case only with `activationBinding: 'lenient'`, and
  * only if there was a single sign-up. A link from "I forgot my password" is never enough.
  */
-function trustsLink({ settings }: AuthContext, mark: SignupMark | null, hasRivals: boolean): boolean {
-  return settings.activationBinding === 'lenient' && !hasRivals && mark?.isLenient !== false
+function trustsLink({ settings }: AuthContext, mark: SignupMark | null, hasDuplicates: boolean): boolean {
+  return settings.activationBinding === 'lenient' && !hasDuplicates && mark?.isLenient !== false
 }

@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { AuthMethod } from '../core/amr'
 import { hasPasswords } from '../core/config/has-passwords'
 import {
@@ -14,16 +14,22 @@ import type { Locale } from '../http/locale'
 import { hasPassword } from '../passwords/unusable-password'
 import { findActiveUser } from '../sessions/reauthentication/find-active-user'
 import { holdSession, isSessionHeld } from '../sessions/reauthentication/fresh-session'
-import { type Finality, readFinality, writeFinality } from '../sessions/reauthentication/irreversible-change'
+import { type Irreversibility, readIrreversibility, writeIrreversibility } from '../sessions/reauthentication/irreversible-change'
 import { requireFactor } from '../sessions/reauthentication/require-factor'
 import { withPassword } from '../sessions/reauthentication/with-password'
 import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
 import { DuplicateRecordError, type SessionRecord, type UserRecord, type UserTokenRecord } from '../store/auth-store'
-import { findLink, type LinkToken, replaceLink, spendLink } from './email-links/email-link'
+import { consumeLink, findLink, type LinkToken, replaceLink } from './email-links/email-link'
 import { endOneShots } from './email-links/email-logins-of'
 import { refuseLink, refusesEmailLink } from './email-links/refuses-email-link'
 import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
-import { type Evidence, isEvidence, namesSession, type WeighedEvidence, weighEvidence } from './email-verification/signup-ownership'
+import {
+  isSignupOwnership,
+  namesSession,
+  type SignupOwnership,
+  type VerifiedSignupOwnership,
+  verifySignupOwnership,
+} from './email-verification/signup-ownership'
 import { announceChange, type LeaveUndoPoint } from './undo/announce-change'
 
 export interface EmailChange {
@@ -33,8 +39,8 @@ export interface EmailChange {
   currentPassword?: string | undefined
   /** How the session authenticated. Left out for a call without a session. The caller is then responsible for authentication. */
   amr?: readonly AuthMethod[] | undefined
-  /** If not false, an undo link cannot revert the change (`Finality`). */
-  isFinal?: Finality | undefined
+  /** If not false, an undo link cannot revert the change (`Irreversibility`). */
+  isIrreversible?: Irreversibility | undefined
   /** The session of the request. If the session has ended, no mail is sent. */
   session?: SessionRecord | null | undefined
 }
@@ -43,13 +49,13 @@ export interface EmailChange {
  * The result of the checks that run before any mail is sent. Do not send the result to the client, because the result says whether the new
  * address is taken.
  */
-export interface ProvenEmailChange {
+export interface VerifiedEmailChange {
   user: UserRecord
   newEmail: string
   /** The account that already has the new address, or null. */
   owner: UserRecord | null
   session: SessionRecord | null | undefined
-  isFinal: Finality
+  isIrreversible: Irreversibility
 }
 
 /**
@@ -58,17 +64,17 @@ export interface ProvenEmailChange {
  * @throws ValidationError (the address is malformed, or is the account's present address), InvalidCredentialsError, TooManyRequestsError,
  *   UnauthorizedError, AccountInactiveError
  */
-export async function proveEmailChange(
+export async function verifyEmailChange(
   ctx: AuthContext,
-  { userId, newEmail: given, currentPassword, amr, session, isFinal = false }: EmailChange,
-): Promise<ProvenEmailChange> {
+  { userId, newEmail: given, currentPassword, amr, session, isIrreversible = false }: EmailChange,
+): Promise<VerifiedEmailChange> {
   const newEmail = requireEmail(given)
   const user = await findActiveUser(ctx, userId)
   requireFactor(ctx, user, amr)
   if (newEmail === user.email) throw new ValidationError({ details: { errors: [{ path: 'new_email', rule: 'unchanged' }] } })
   const look = () => ctx.store.users.findByEmail(newEmail)
   const owner = await (currentPassword === undefined ? look() : withPassword(ctx, user, currentPassword, look, session))
-  return { user, newEmail, owner, session, isFinal }
+  return { user, newEmail, owner, session, isIrreversible }
 }
 
 /**
@@ -77,7 +83,7 @@ export async function proveEmailChange(
  */
 export async function sendEmailChange(
   ctx: AuthContext,
-  { user, newEmail, owner, session, isFinal }: ProvenEmailChange,
+  { user, newEmail, owner, session, isIrreversible }: VerifiedEmailChange,
   locale: Locale,
 ): Promise<LinkToken | null> {
   if (await refusesEmailLink(ctx, user)) return null
@@ -87,12 +93,12 @@ export async function sendEmailChange(
     return null
   }
   if (!(await mayMail(ctx, { id: user.id, email: newEmail }, 'EMAIL_CHANGE'))) return null
-  const link = await unitOfWork(ctx, async (ctx) => {
+  const link = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // If the account's password or address changed after the checks, the function makes no link.
     const isStill = locked?.isActive && locked.email === user.email && locked.hashedPassword === user.hashedPassword
     return isStill && (await isSessionHeld(ctx, session))
-      ? replaceLink(ctx, locked, 'EMAIL_CHANGE', writeChange({ email: newEmail, sessionId: session?.id ?? null, isFinal }))
+      ? replaceLink(ctx, locked, 'EMAIL_CHANGE', writeChange({ email: newEmail, sessionId: session?.id ?? null, isIrreversible }))
       : null
   })
   // The new address is unverified, so the mail to the new address contains no name.
@@ -106,23 +112,27 @@ interface OpenChange {
   readonly email: string
   /** The session that requested the change. Null if the host requested the change, or if the store keeps no sessions. */
   readonly sessionId: string | null
-  readonly isFinal: Finality
+  readonly isIrreversible: Irreversibility
 }
 
 const nothing = '-'
 
 /** Writes the change as three words. None of them contains a space. */
-function writeChange({ email, sessionId, isFinal }: OpenChange): string {
-  return [writeFinality(isFinal) || nothing, sessionId ?? nothing, email].join(' ')
+function writeChange({ email, sessionId, isIrreversible }: OpenChange): string {
+  return [writeIrreversibility(isIrreversible) || nothing, sessionId ?? nothing, email].join(' ')
 }
 
 function readChange(payload: string): OpenChange {
-  const [finality = '', sessionId = '', email = ''] = payload.split(' ')
-  return { email, sessionId: sessionId === nothing ? null : sessionId, isFinal: finality !== nothing && readFinality(finality) }
+  const [irreversibility = '', sessionId = '', email = ''] = payload.split(' ')
+  return {
+    email,
+    sessionId: sessionId === nothing ? null : sessionId,
+    isIrreversible: irreversibility !== nothing && readIrreversibility(irreversibility),
+  }
 }
 
 interface Confirmation {
-  readonly evidence?: Evidence | undefined
+  readonly ownership?: SignupOwnership | undefined
   /** The cookie of the request. If its session requested the change, the change replaces the cookie's value. */
   readonly cookie?: CookieOfRequest | null | undefined
   readonly locale?: Locale | undefined
@@ -140,17 +150,17 @@ interface Confirmation {
 export async function confirmEmailChange(
   ctx: AuthContext,
   token: string,
-  { evidence, cookie, locale }: Confirmation = {},
+  { ownership, cookie, locale }: Confirmation = {},
 ): Promise<StayingSession> {
   const { link, change, user, isRefused } = await findOpenChange(ctx, token)
   if (isRefused) return refuseLink(ctx, link, 'EMAIL_CHANGE')
-  const weighed = evidence ? await weighAsOwner(ctx, user, ofAskingSession(change, evidence)) : null
-  const requestSession = evidence?.requestSession?.id === change.sessionId ? evidence?.requestSession : null
+  const weighed = ownership ? await weighAsOwner(ctx, user, ofAskingSession(change, ownership)) : null
+  const requestSession = ownership?.requestSession?.id === change.sessionId ? ownership?.requestSession : null
   const renewing = { requestSession, cookie }
   const topic = { topic: 'email_changed', locale: locale ?? ctx.settings.defaultLocale } as const
   const staying = await announceChange(ctx, user.id, topic, async (leaveUndoPoint) => {
     try {
-      return await unitOfWork(ctx, (ctx) => redeem(ctx, { link, change, user }, weighed, renewing, leaveUndoPoint))
+      return await transaction(ctx, (ctx) => redeem(ctx, { link, change, user }, weighed, renewing, leaveUndoPoint))
     } catch (error) {
       throw error instanceof DuplicateRecordError ? new EmailTakenError({ cause: error }) : error
     }
@@ -169,15 +179,15 @@ export type ChangeNeeds = 'nothing' | 'password' | 'sign in' | 'asking session'
 export async function lookAtEmailChange(
   ctx: AuthContext,
   token: string,
-  evidence: Evidence,
+  ownership: SignupOwnership,
 ): Promise<{ newEmail: string; needs: ChangeNeeds }> {
   const { change, user, isRefused } = await findOpenChange(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
-  return { newEmail: change.email, needs: await needsOf(ctx, user, change, ofAskingSession(change, evidence)) }
+  return { newEmail: change.email, needs: await needsOf(ctx, user, change, ofAskingSession(change, ownership)) }
 }
 
-async function needsOf(ctx: AuthContext, user: UserRecord, { sessionId }: OpenChange, evidence: Evidence): Promise<ChangeNeeds> {
-  if (await namesSession(ctx, user, evidence)) return 'nothing'
+async function needsOf(ctx: AuthContext, user: UserRecord, { sessionId }: OpenChange, ownership: SignupOwnership): Promise<ChangeNeeds> {
+  if (await namesSession(ctx, user, ownership)) return 'nothing'
   if (hasPasswords(ctx.settings) && hasPassword(user)) return 'password'
   return sessionId === null ? 'sign in' : 'asking session'
 }
@@ -205,19 +215,19 @@ async function findOpenChange(ctx: AuthContext, token: string): Promise<FoundCha
  * Returns the evidence that counts for this change. A session counts only if it is the one that requested the change. The device cookie
  * does not count, because it is no credential.
  */
-function ofAskingSession({ sessionId }: OpenChange, evidence: Evidence): Evidence {
-  const { requestSession, sessionIds = [] } = evidence
-  const shown = [...sessionIds, ...(requestSession ? [requestSession.id] : [])]
-  return { ...evidence, deviceSession: undefined, sessionIds: sessionId === null ? shown : shown.filter((id) => id === sessionId) }
+function ofAskingSession({ sessionId }: OpenChange, ownership: SignupOwnership): SignupOwnership {
+  const { requestSession, sessionIds = [] } = ownership
+  const presented = [...sessionIds, ...(requestSession ? [requestSession.id] : [])]
+  return { ...ownership, deviceSession: undefined, sessionIds: sessionId === null ? presented : presented.filter((id) => id === sessionId) }
 }
 
 /**
  * Verifies the evidence. A wrong password, a missing password, another session and a session of another account all get the same error.
  * @throws UnauthorizedError
  */
-async function weighAsOwner(ctx: AuthContext, user: UserRecord, evidence: Evidence): Promise<WeighedEvidence> {
+async function weighAsOwner(ctx: AuthContext, user: UserRecord, ownership: SignupOwnership): Promise<VerifiedSignupOwnership> {
   try {
-    const weighed = await weighEvidence(ctx, user, evidence)
+    const weighed = await verifySignupOwnership(ctx, user, ownership)
     if (weighed.verifiedHash !== null || (await namesSession(ctx, user, weighed))) return weighed
   } catch (error) {
     if (!(error instanceof InvalidCredentialsError)) throw error
@@ -227,18 +237,18 @@ async function weighAsOwner(ctx: AuthContext, user: UserRecord, evidence: Eviden
 
 async function redeem(
   ctx: AuthContext,
-  { link, change: { email, sessionId, isFinal }, user: seen }: FoundChange,
-  evidence: WeighedEvidence | null,
-  { requestSession, cookie }: Pick<Confirmation, 'cookie'> & Pick<Evidence, 'requestSession'>,
+  { link, change: { email, sessionId, isIrreversible }, user: seen }: FoundChange,
+  ownership: VerifiedSignupOwnership | null,
+  { requestSession, cookie }: Pick<Confirmation, 'cookie'> & Pick<SignupOwnership, 'requestSession'>,
   leaveUndoPoint: LeaveUndoPoint,
 ): Promise<StayingSession> {
   const now = ctx.now()
   const user = await ctx.store.users.lock(link.userId)
   if (!user?.isActive || user.email !== seen.email) throw new InvalidTokenError()
   const held = await holdSession(ctx, requestSession ?? (sessionId === null ? null : { id: sessionId, userId: user.id }))
-  if (evidence && !(await isEvidence(ctx, user, evidence))) throw new UnauthorizedError()
-  await spendLink(ctx, link, 'EMAIL_CHANGE')
-  await leaveUndoPoint(ctx, { user, isFinal })
+  if (ownership && !(await isSignupOwnership(ctx, user, ownership))) throw new UnauthorizedError()
+  await consumeLink(ctx, link, 'EMAIL_CHANGE')
+  await leaveUndoPoint(ctx, { user, isIrreversible })
   await endOneShots(ctx, user)
   const changes = { email, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, changes)

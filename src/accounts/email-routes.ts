@@ -17,29 +17,29 @@ import { type Answer, shape, string } from '../http/description'
 import { emailAddress, requireEmail } from '../http/email-address'
 import { type FormNeeds, linkPage } from '../http/html/link-page'
 import { localeOf } from '../http/locale'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendJson } from '../http/send'
 import { passwordText, text, validate } from '../http/validate'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { takeUnits } from '../rate-limits/take-of-each'
 import { codeBeforeFreshness } from '../second-factor/code-before-freshness'
-import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../second-factor/irreversible-code'
+import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../second-factor/irreversible-code'
 import { getAuth } from '../sessions/current-auth'
 import { cookieOf, keepBrowser } from '../sessions/devices/keep-browser'
-import { previousToken, shownDevice } from '../sessions/devices/known-device'
+import { presentedDevice, previousToken } from '../sessions/devices/known-device'
 import { takeLinkRequest } from '../sessions/devices/link-limits'
 import { clearEndedCookies } from '../sessions/ended-cookies'
 import { codeDevice } from '../sessions/reauthentication/code-device'
 import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
-import { factorShown } from '../sessions/reauthentication/require-factor'
+import { factorPresented } from '../sessions/reauthentication/require-factor'
 import type { RouteGuards } from '../sessions/route-guards'
-import { perDelivery } from '../sessions/routes-by-delivery'
+import { routesByDelivery } from '../sessions/routes-by-delivery'
 import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
-import { type ChangeNeeds, confirmEmailChange, lookAtEmailChange, proveEmailChange, sendEmailChange } from './email-change'
+import { type ChangeNeeds, confirmEmailChange, lookAtEmailChange, sendEmailChange, verifyEmailChange } from './email-change'
 import { answerLinkRequest, linkRequestAnswer } from './email-links/answer-link-request'
-import { type EvidenceBody, evidenceOf, passwordField, passwordRefusals } from './email-verification/signup-ownership'
-import { evidenceOfForm, oldPassword } from './email-verification/signup-ownership-of-form'
+import { passwordField, passwordRefusals, type SignupOwnershipBody, signupOwnershipOf } from './email-verification/signup-ownership'
+import { oldPassword, signupOwnershipOfForm } from './email-verification/signup-ownership-of-form'
 import { hostGuard } from './host-guard'
 import { confirmEmail, lookAtVerification, sendEmailVerification } from './verify-email'
 
@@ -57,7 +57,7 @@ const verifiedAnswer: Answer = {
   },
 }
 
-interface EmailChangeBody extends FinalFields {
+interface EmailChangeBody extends IrreversibleFields {
   new_email: string
   /** Ignored, because the route requires a fresh session. */
   current_password?: string
@@ -66,7 +66,11 @@ interface EmailChangeBody extends FinalFields {
 }
 
 function tokenBody(ctx: AuthContext) {
-  return Joi.object<EvidenceBody & { token: string }>({ token: text(512), ...passwordField(ctx), refresh_token: text(4096).optional() })
+  return Joi.object<SignupOwnershipBody & { token: string }>({
+    token: text(512),
+    ...passwordField(ctx),
+    refresh_token: text(4096).optional(),
+  })
 }
 
 /**
@@ -76,7 +80,7 @@ function tokenBody(ctx: AuthContext) {
 export function emailRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const { localAccountsEnabled: isLocal, backendLinks, emailVerificationUrlTemplate } = ctx.settings
   const signedIn = [guards.requireAuth(), sameSiteWhenByCookie(ctx)]
-  const isVerified = isLocal || ctx.postman !== null
+  const isVerified = isLocal || ctx.mailQueue !== null
   // Without local accounts, the host does not have to set a template. If it sets none, the link leads to our page.
   const hasPage = backendLinks || (!isLocal && emailVerificationUrlTemplate === null)
   return [
@@ -109,14 +113,14 @@ function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[
         answers: [hasPasswords(ctx.settings) ? verifiedAnswer : messageAnswer],
         refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
       },
-      before: [routeBudget(ctx, 'email_verify_confirm')],
+      before: [routeRateLimit(ctx, 'email_verify_confirm')],
       body: tokenBody(ctx),
       handle: async (req, res, { token, ...body }) => {
         const locale = localeOf(ctx, req)
-        const verified = await confirmEmail(ctx, token, { evidence: await evidenceOf(ctx, req, body), locale })
+        const verified = await confirmEmail(ctx, token, { ownership: await signupOwnershipOf(ctx, req, body), locale })
         const { resetLink } = verified
         await clearEndedCookies(ctx, req, res)
-        noteOutcome(res, verified)
+        setResult(res, verified)
         const missing = resetLink ? { password_required: true, reset_token: resetLink.token } : {}
         sendJson(res, 200, { message: ctx.texts.say(locale, 'message.email_verified'), ...missing })
       },
@@ -132,24 +136,24 @@ function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Ro
       describes: {
         summary: 'Request a mail to a new address',
         answers: [linkRequestAnswer('confirm_url')],
-        refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalRefusals(ctx)],
+        refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...irreversibleRefusals(ctx)],
       },
       before: [
-        routeBudget(ctx, 'email_change_request'),
+        routeRateLimit(ctx, 'email_change_request'),
         ...signedIn,
         aliveSession(ctx),
-        factorShown(ctx),
+        factorPresented(ctx),
         codeBeforeFreshness(ctx),
         freshSession(ctx),
       ],
-      body: finalBody<EmailChangeBody>(ctx, {
+      body: irreversibleBody<EmailChangeBody>(ctx, {
         new_email: emailAddress,
         ...(hasPasswords(ctx.settings) && { current_password: passwordText().optional() }),
         refresh_token: text(4096).optional(),
       }),
       handle: (req, res, body) => requestChange(ctx, req, res, body),
     }),
-    ...perDelivery(ctx, ({ base, delivery, before }) => [
+    ...routesByDelivery(ctx, ({ base, delivery, before }) => [
       withBody({
         method: 'POST',
         path: `${base}/email-change/confirm`,
@@ -166,11 +170,11 @@ function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Ro
           ],
         },
         // Without the cross-site rule, the link works from any page, but the cookies of another site's request do not count.
-        before: [...(base === '' ? [] : before), routeBudget(ctx, 'email_change_confirm')],
+        before: [...(base === '' ? [] : before), routeRateLimit(ctx, 'email_change_confirm')],
         body: tokenBody(ctx),
         handle: async (req, res, { token, ...body }) => {
           const locale = localeOf(ctx, req)
-          const change = { evidence: await evidenceOf(ctx, req, body), cookie: cookieOf(ctx, req, delivery), locale }
+          const change = { ownership: await signupOwnershipOf(ctx, req, body), cookie: cookieOf(ctx, req, delivery), locale }
           keepBrowser(ctx, req, res, await confirmEmailChange(ctx, token, change))
           sendJson(res, 200, { message: ctx.texts.say(locale, 'message.email_changed') })
         },
@@ -183,7 +187,7 @@ async function requestVerification(ctx: AuthContext, req: Request, res: Response
   const { user, session } = requestSessionOf(req)
   const name = 'email_verify_request'
   const client = clientOf(req)
-  const device = await takeLinkRequest(ctx, { name, email: user.email, client, shown: shownDevice(ctx, req, body) })
+  const device = await takeLinkRequest(ctx, { name, email: user.email, client, presented: presentedDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
   await answerLinkRequest(ctx, res, { name, field: 'verify_url', locale }, () =>
     sendEmailVerification(ctx, user, locale, { device, session }),
@@ -192,11 +196,11 @@ async function requestVerification(ctx: AuthContext, req: Request, res: Response
 
 async function requestChange(ctx: AuthContext, req: Request, res: Response, body: EmailChangeBody): Promise<void> {
   const name = 'email_change_request'
-  await takeUnits(ctx, ctx.budgets.links, { name, email: requireEmail(body.new_email), client: clientOf(req) })
+  await takeUnits(ctx, ctx.rateLimits.links, { name, email: requireEmail(body.new_email), client: clientOf(req) })
   const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
-  const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
-  const change = { userId, amr, newEmail: body.new_email, session, isFinal }
-  const proven = await proveEmailChange(ctx, change)
+  const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+  const change = { userId, amr, newEmail: body.new_email, session, isIrreversible }
+  const proven = await verifyEmailChange(ctx, change)
   const locale = localeOf(ctx, req)
   await answerLinkRequest(ctx, res, { name, field: 'confirm_url', locale }, () => sendEmailChange(ctx, proven, locale))
 }
@@ -205,15 +209,15 @@ function verificationPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/email-verify/:token',
     summary: 'Verify the address',
-    before: [routeBudget(ctx, 'email_verify_confirm')],
+    before: [routeRateLimit(ctx, 'email_verify_confirm')],
     form: 'email_verify',
     done: 'email_verified',
     look: async (token, { req }) => ({
-      password: (await lookAtVerification(ctx, token, await evidenceOf(ctx, req))) ? { canSkip: true } : null,
+      password: (await lookAtVerification(ctx, token, await signupOwnershipOf(ctx, req))) ? { canSkip: true } : null,
     }),
     redeem: async ({ token, fields, locale, req, res }) => {
-      const evidence = await evidenceOfForm(ctx, req, fields, (evidence) => lookAtVerification(ctx, token, evidence))
-      const { resetLink } = await confirmEmail(ctx, token, { evidence, locale })
+      const ownership = await signupOwnershipOfForm(ctx, req, fields, (ownership) => lookAtVerification(ctx, token, ownership))
+      const { resetLink } = await confirmEmail(ctx, token, { ownership, locale })
       await clearEndedCookies(ctx, req, res)
       return resetLink && { resetToken: resetLink.token }
     },
@@ -233,20 +237,20 @@ function changePage(ctx: AuthContext): Route[] {
     path: '/email-change/:token',
     summary: 'Change to the new address',
     refuses: [EmailTakenError],
-    before: [routeBudget(ctx, 'email_change_confirm')],
+    before: [routeRateLimit(ctx, 'email_change_confirm')],
     form: 'email_change',
     done: 'email_changed',
     look: async (token, { req }) => {
-      const { newEmail, needs } = await lookAtEmailChange(ctx, token, await evidenceOf(ctx, req))
+      const { newEmail, needs } = await lookAtEmailChange(ctx, token, await signupOwnershipOf(ctx, req))
       return { items: [newEmail], ...shownNeeds[needs] }
     },
     redeem: async ({ token, fields, locale, req, res }) => {
       const { password } = validate(oldPassword, fields)
-      const evidence = await evidenceOf(ctx, req, { password })
-      const isSignedIn = Boolean(evidence.token) || evidence.requestSession != null
+      const ownership = await signupOwnershipOf(ctx, req, { password })
+      const isSignedIn = Boolean(ownership.token) || ownership.requestSession != null
       const { tokenDelivery } = ctx.settings
       const cookie = cookieOf(ctx, req, tokenDelivery === 'both' ? 'cookie' : tokenDelivery)
-      const staying = await confirmEmailChange(ctx, token, { evidence, cookie, locale })
+      const staying = await confirmEmailChange(ctx, token, { ownership, cookie, locale })
       keepBrowser(ctx, req, res, staying)
       return { page: 'email_changed', items: [staying.user.email], hasLoginLink: !isSignedIn }
     },

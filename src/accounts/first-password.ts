@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { AuthMethod } from '../core/amr'
 import { InvalidTokenError, PasswordAlreadySetError, UnauthorizedError } from '../core/errors'
 import type { Locale } from '../http/locale'
@@ -7,7 +7,7 @@ import { hashPassword } from '../passwords/hash-password'
 import { hasPassword } from '../passwords/unusable-password'
 import { findActiveUser } from '../sessions/reauthentication/find-active-user'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
-import type { Finality } from '../sessions/reauthentication/irreversible-change'
+import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
 import { requireFactor } from '../sessions/reauthentication/require-factor'
 import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
@@ -22,8 +22,8 @@ export interface FirstPassword {
   session?: SessionRecord | null | undefined
   /** The cookie of the request. The change replaces its value. */
   cookie?: CookieOfRequest | null | undefined
-  /** If not false, an undo link cannot revert the change (`Finality`). */
-  isFinal?: Finality | undefined
+  /** If not false, an undo link cannot revert the change (`Irreversibility`). */
+  isIrreversible?: Irreversibility | undefined
   /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -36,7 +36,7 @@ export interface FirstPassword {
  */
 export async function setFirstPassword(
   ctx: AuthContext,
-  { userId, newPassword, amr, session, cookie, isFinal, locale }: FirstPassword,
+  { userId, newPassword, amr, session, cookie, isIrreversible, locale }: FirstPassword,
 ): Promise<StayingSession> {
   const seen = await findActiveUser(ctx, userId)
   requireFactor(ctx, seen, amr)
@@ -44,13 +44,13 @@ export async function setFirstPassword(
   await checkPassword(ctx, newPassword, seen)
   const hashedPassword = await hashPassword(ctx, newPassword)
   const staying = await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
-    unitOfWork(ctx, async (ctx) => {
+    transaction(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(userId)
       if (!user?.isActive) throw new UnauthorizedError()
       const held = await holdSession(ctx, session)
       // If the unusable hash changed, the sessions were revoked meanwhile. Without a session table, only that hash shows the revocation.
       if (!hasPassword(user) && user.hashedPassword !== seen.hashedPassword) throw new InvalidTokenError()
-      const after = await store(ctx, user, hashedPassword, () => leaveUndoPoint(ctx, { user, isFinal }))
+      const after = await store(ctx, user, hashedPassword, () => leaveUndoPoint(ctx, { user, isIrreversible }))
       return { user: after, cookie: await renewCookie(ctx, held, cookie) }
     }),
   )

@@ -5,7 +5,7 @@ import { describeStep } from '../http/description'
 import type { GuardedAction } from '../http/guard-request'
 import { readJsonBody } from '../http/json-body'
 import { step } from '../http/routes'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 
 /**
  * Returns the host's own check, such as a CAPTCHA. Returns an empty list if the host has no check. The check runs after the rate limit of
@@ -19,11 +19,11 @@ export function hostGuard(ctx: AuthContext, action: GuardedAction, limit: string
     const body = await readJsonBody(req, res)
     await guardRequest(withBody(req, body), { action })
   })
-  return [routeBudget(ctx, limit), describeStep(ask, { refuses: [ForbiddenError] })]
+  return [routeRateLimit(ctx, limit), describeStep(ask, { refuses: [ForbiddenError] })]
 }
 
 /** Returns a copy of the request with the parsed body. The host's own request stays unchanged. */
 function withBody(req: Request, body: unknown): Request {
-  const shown: Request = Object.create(req)
-  return Object.defineProperty(shown, 'body', { value: body })
+  const presented: Request = Object.create(req)
+  return Object.defineProperty(presented, 'body', { value: body })
 }

@@ -8,7 +8,7 @@ import type { Route } from '../http/routes'
 import { sendSeeOther } from '../http/send'
 import { passwordText, validate } from '../http/validate'
 import { passwordRefusal } from '../passwords/password-refusal'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { keepChallenge } from '../sessions/challenge-cookie'
 import { openFor, setLoginCookies } from '../sessions/devices/send-login'
 import { clearEndedCookies } from '../sessions/ended-cookies'
@@ -16,10 +16,10 @@ import type { LoginChallenge } from '../sessions/finish-login'
 import { leaveNotice } from '../sessions/notice-cookie'
 import type { AnySession } from '../sessions/open-session'
 import { activate, activateOnly, addressOfActivation, isOfOwner, lookAtActivation } from './activate'
-import { whomItSignsIn } from './email-verification/login-link-summary'
+import { loginLinkSummary } from './email-verification/login-link-summary'
 import { readSignupReturn } from './email-verification/signup-binding'
-import { type Evidence, evidenceOf } from './email-verification/signup-ownership'
-import { evidenceOfForm } from './email-verification/signup-ownership-of-form'
+import { type SignupOwnership, signupOwnershipOf } from './email-verification/signup-ownership'
+import { signupOwnershipOfForm } from './email-verification/signup-ownership-of-form'
 import { lookAtReset, resetOnly, resetPassword } from './reset-password'
 
 const passwords = Joi.object<{ new_password: string; confirm_password: string }>({
@@ -38,29 +38,29 @@ export function activationPage(ctx: AuthContext): Route[] {
     path: '/activate/:token',
     summary: 'Activate an account',
     sharesPath: true,
-    before: [routeBudget(ctx, 'activate')],
+    before: [routeRateLimit(ctx, 'activate')],
     form: 'activate',
     done: 'activated',
     look: async (token, { req, locale }) => {
-      const evidence = await evidenceOf(ctx, req)
-      const asksPassword = await lookAtActivation(ctx, token, evidence)
-      const isSignIn = pagesEnabled && (asksPassword || (await isOfOwner(ctx, token, evidence)))
-      const items = isSignIn ? await whomItSignsIn(ctx, req, await addressOfActivation(ctx, token), locale) : []
+      const ownership = await signupOwnershipOf(ctx, req)
+      const asksPassword = await lookAtActivation(ctx, token, ownership)
+      const isSignIn = pagesEnabled && (asksPassword || (await isOfOwner(ctx, token, ownership)))
+      const items = isSignIn ? await loginLinkSummary(ctx, req, await addressOfActivation(ctx, token), locale) : []
       return { password: asksPassword ? { canSkip: true } : null, items }
     },
     redeem: async (click) => {
       const { token, fields, locale, req, res } = click
-      const evidence = await evidenceOfForm(ctx, req, fields, (evidence) => lookAtActivation(ctx, token, evidence))
-      if (pagesEnabled && (await isOfOwner(ctx, token, evidence))) return activateAndEnter(ctx, click, evidence)
-      const resetLink = await activateOnly(ctx, token, { evidence, byPage: true, locale })
+      const ownership = await signupOwnershipOfForm(ctx, req, fields, (ownership) => lookAtActivation(ctx, token, ownership))
+      if (pagesEnabled && (await isOfOwner(ctx, token, ownership))) return activateAndEnter(ctx, click, ownership)
+      const resetLink = await activateOnly(ctx, token, { ownership, byPage: true, locale })
       await clearEndedCookies(ctx, req, res)
       return resetLink && { resetToken: resetLink.token }
     },
   })
 }
 
-async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: LinkClick, evidence: Evidence): Promise<PageAfter> {
-  const result = await activate(ctx, token, openFor(ctx, req), { evidence, byPage: true, locale })
+async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: LinkClick, ownership: SignupOwnership): Promise<PageAfter> {
+  const result = await activate(ctx, token, openFor(ctx, req), { ownership, byPage: true, locale })
   await clearEndedCookies(ctx, req, res)
   const returnTo = readSignupReturn(ctx, req)
   return entering(ctx, req, res, result, returnTo !== null && isReturnTo(ctx.settings, returnTo) ? returnTo : null)
@@ -72,15 +72,15 @@ export function resetPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/password-reset/:token',
     summary: 'Set a new password',
-    before: [routeBudget(ctx, 'password_reset_confirm')],
+    before: [routeRateLimit(ctx, 'password_reset_confirm')],
     form: 'password_reset',
     done: 'password_changed',
     look: async (token, { req, locale }) => {
       const { email } = await lookAtReset(ctx, token)
-      return pagesEnabled ? { items: await whomItSignsIn(ctx, req, email, locale) } : {}
+      return pagesEnabled ? { items: await loginLinkSummary(ctx, req, email, locale) } : {}
     },
     redeem: async ({ token, fields, locale, req, res }) => {
-      const input = { token, newPassword: readPassword(fields), locale, evidence: await evidenceOf(ctx, req) }
+      const input = { token, newPassword: readPassword(fields), locale, ownership: await signupOwnershipOf(ctx, req) }
       if (!pagesEnabled) {
         await resetOnly(ctx, input)
         await clearEndedCookies(ctx, req, res)

@@ -7,7 +7,7 @@ import { TooManyRequestsError } from '../core/errors'
 import { readTypedAddress, typedAddress } from '../http/email-address'
 import { type Locale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
-import { type KnownDevice, previousToken, shownDevice } from '../sessions/devices/known-device'
+import { type KnownDevice, presentedDevice, previousToken } from '../sessions/devices/known-device'
 import { takeLinkRequest } from '../sessions/devices/link-limits'
 import type { UserRecord } from '../store/auth-store'
 import { answerLinkRequest, linkRequestAnswer } from './email-links/answer-link-request'
@@ -84,7 +84,7 @@ async function answer(
   body: LinkRequestBody,
 ): Promise<void> {
   const email = readTypedAddress(body.email)
-  const device = await takeLinkRequest(ctx, { name, email, client: clientOf(req), shown: shownDevice(ctx, req, body) })
+  const device = await takeLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
   await lookForNobody(ctx)
   await answerLinkRequest(ctx, res, { name, field, locale }, async () => {

@@ -1,7 +1,7 @@
 import type { AuthContext } from '../context'
 import { hasPasswords } from '../core/config/has-passwords'
 import type { Route } from '../http/routes'
-import { perDelivery } from '../sessions/routes-by-delivery'
+import { routesByDelivery } from '../sessions/routes-by-delivery'
 import { activationRoutes } from './activation-routes'
 import { activationPage, resetPage } from './link-pages'
 import { linkRequestRoutes } from './link-request-routes'
@@ -16,7 +16,7 @@ export function localRoutes(ctx: AuthContext): Route[] {
   return [
     // The page routes come before the JSON routes on the same path. The JSON routes handle every request that does not send a form.
     ...(backendLinks ? activationPage(ctx) : []),
-    ...perDelivery(ctx, (line) => [
+    ...routesByDelivery(ctx, (line) => [
       ...(signupEnabled ? signupRoutes(ctx, line) : []),
       ...activationRoutes(ctx, line),
       ...(takesPasswords ? loginRoutes(ctx, line) : []),

@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { queueNetwork } from '../core/client-key'
 import { AppError, InvalidCredentialsError, ValidationError } from '../core/errors'
 import { describeError, type Logger } from '../core/logger'
@@ -10,7 +10,7 @@ import { verifyPassword } from '../passwords/verify-password'
 import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../sessions/announce-failed-login'
 import { announceLogin } from '../sessions/announce-login'
 import { withClaims } from '../sessions/claims-of-login'
-import { type ShownDevice, tokenShown } from '../sessions/devices/known-device'
+import { type PresentedDevice, tokenPresented } from '../sessions/devices/known-device'
 import { takeLogin } from '../sessions/devices/login-limits'
 import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../sessions/finish-login'
 import type { UserRecord } from '../store/auth-store'
@@ -44,11 +44,11 @@ export async function logIn<Session extends OpenedSession>(
   ctx: AuthContext,
   input: LoginInput,
   open: OpenSession<Session>,
-  shown?: ShownDevice,
+  presented?: PresentedDevice,
 ): Promise<Session | LoginChallenge> {
   const email = readTypedAddress(input.email)
   const attempt = newLoginAttempt(input.client ?? null, email)
-  const taken = await takeLogin(ctx, { email, client: input.client ?? null, shown: shown ?? tokenShown(input) })
+  const taken = await takeLogin(ctx, { email, client: input.client ?? null, presented: presented ?? tokenPresented(input) })
   try {
     const { client } = input
     const turn = { isKnownDevice: taken.isKnownDevice, network: queueNetwork(client) }
@@ -97,7 +97,7 @@ function logInAsSeen<Session>(
   rehashed: string | null,
   finish: Finish<Session>,
 ): Promise<Session | LoginChallenge | null> {
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.recordLogin(seen, ctx.now(), rehashed === null ? {} : { hashedPassword: rehashed })
     return user && finish(ctx, user)
   })

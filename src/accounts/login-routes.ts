@@ -11,21 +11,21 @@ import {
   TooManyRequestsError,
 } from '../core/errors'
 import { typedAddress } from '../http/email-address'
-import { bodyOnGrid } from '../http/fixed-response-time'
+import { bodyWithFixedResponseTime } from '../http/fixed-response-time'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { passwordText, text } from '../http/validate'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { loginAnswer, sessionLoginAnswer } from '../sessions/delivery'
-import { previousToken, shownDevice } from '../sessions/devices/known-device'
+import { presentedDevice, previousToken } from '../sessions/devices/known-device'
 import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../sessions/devices/send-login'
 import { clearEndedCookies } from '../sessions/ended-cookies'
 import type { LoginChallenge, OpenSession } from '../sessions/finish-login'
 import { type AnySession, openServerSession } from '../sessions/open-session'
-import type { DeliveryLine } from '../sessions/routes-by-delivery'
+import type { RouteSet } from '../sessions/routes-by-delivery'
 import { originOf } from '../sessions/session-cookie'
-import { evidenceOf } from './email-verification/signup-ownership'
+import { signupOwnershipOf } from './email-verification/signup-ownership'
 import { hostGuard } from './host-guard'
 import { logIn } from './log-in'
 import { resetPassword } from './reset-password'
@@ -54,9 +54,9 @@ const credentials = Joi.object<LoginBody>({
 })
 
 /** Routes for a login with email and password, and for the confirmation of a password reset. */
-export function loginRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
+export function loginRoutes(ctx: AuthContext, { base, delivery, before }: RouteSet): Route[] {
   return [
-    bodyOnGrid(ctx, {
+    bodyWithFixedResponseTime(ctx, {
       method: 'POST',
       path: `${base}/login`,
       describes: {
@@ -78,7 +78,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
         refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
       },
       loginShaped: true,
-      before: [...before, routeBudget(ctx, 'password_reset_confirm')],
+      before: [...before, routeRateLimit(ctx, 'password_reset_confirm')],
       body: Joi.object<ResetBody>({
         token: text(512),
         new_password: passwordText().allow(''),
@@ -87,7 +87,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       }),
       handle: async (req, res, { token, new_password: newPassword, ...body }) => {
         const locale = localeOf(ctx, req)
-        const input = { token, newPassword, locale, evidence: await evidenceOf(ctx, req, body) }
+        const input = { token, newPassword, locale, ownership: await signupOwnershipOf(ctx, req, body) }
         const result = await resetPassword(ctx, input, openFor(ctx, req))
         await clearEndedCookies(ctx, req, res)
         sendLogin(ctx, res, result, delivery)
@@ -103,7 +103,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
 export function sessionLoginRoute(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [
-    bodyOnGrid(ctx, {
+    bodyWithFixedResponseTime(ctx, {
       method: 'POST',
       path: '/session/login',
       describes: {
@@ -127,5 +127,5 @@ function logInBy<Session extends AnySession>(
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
   const input = { email, password, client: clientOf(req), isPersistent: remember }
-  return logIn(ctx, input, open, shownDevice(ctx, req, body))
+  return logIn(ctx, input, open, presentedDevice(ctx, req, body))
 }

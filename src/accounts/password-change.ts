@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { AuthMethod } from '../core/amr'
 import { InvalidCredentialsError, MfaRequiredError } from '../core/errors'
 import type { Locale } from '../http/locale'
@@ -8,7 +8,7 @@ import { forgetWrongCodes } from '../second-factor/code-limits'
 import { endOtherSessions, type KeptSession } from '../sessions/log-out'
 import { findActiveUser } from '../sessions/reauthentication/find-active-user'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
-import type { Finality } from '../sessions/reauthentication/irreversible-change'
+import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
 import { requireFactor } from '../sessions/reauthentication/require-factor'
 import { withPassword } from '../sessions/reauthentication/with-password'
 import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
@@ -27,8 +27,8 @@ export interface PasswordChange {
   session?: SessionRecord | null | undefined
   /** The cookie of the request. The change replaces its value. */
   cookie?: CookieOfRequest | null | undefined
-  /** If not false, an undo link cannot revert the change (`Finality`). */
-  isFinal?: Finality | undefined
+  /** If not false, an undo link cannot revert the change (`Irreversibility`). */
+  isIrreversible?: Irreversibility | undefined
   /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -60,14 +60,14 @@ export async function changePassword(
   return staying
 }
 
-interface Replacing extends Pick<PasswordChange, 'session' | 'cookie' | 'keep' | 'isFinal'> {
+interface Replacing extends Pick<PasswordChange, 'session' | 'cookie' | 'keep' | 'isIrreversible'> {
   leaveUndoPoint: LeaveUndoPoint
 }
 
 /** Also returns the new hash, for another try if `staying` is null. */
 async function hashAndReplace(ctx: AuthContext, seen: UserRecord, newPassword: string, replacing: Replacing) {
   const hash = await hashPassword(ctx, newPassword)
-  return { hash, staying: await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hash, replacing)) }
+  return { hash, staying: await transaction(ctx, (ctx) => replacePassword(ctx, seen, hash, replacing)) }
 }
 
 async function replaceAgain(
@@ -78,7 +78,7 @@ async function replaceAgain(
   replacing: Replacing,
 ): Promise<StayingSession> {
   const replace = async () => {
-    const staying = await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hash, replacing))
+    const staying = await transaction(ctx, (ctx) => replacePassword(ctx, seen, hash, replacing))
     if (!staying) throw new InvalidCredentialsError()
     return staying
   }
@@ -93,7 +93,7 @@ async function replacePassword(
   ctx: AuthContext,
   seen: UserRecord,
   hashedPassword: string,
-  { session, cookie, keep, isFinal, leaveUndoPoint }: Replacing,
+  { session, cookie, keep, isIrreversible, leaveUndoPoint }: Replacing,
 ): Promise<StayingSession | null> {
   const now = ctx.now()
   const user = await ctx.store.users.lock(seen.id)
@@ -101,7 +101,7 @@ async function replacePassword(
   const held = await holdSession(ctx, session)
   // `requireFactor` saw no factor. If a factor was confirmed meanwhile, the login of this request did not use that factor.
   if (seen.totpEnabledAt === null && user.totpEnabledAt !== null) throw new MfaRequiredError()
-  await leaveUndoPoint(ctx, { user, isFinal })
+  await leaveUndoPoint(ctx, { user, isIrreversible })
   const changes = { hashedPassword, passwordSetAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, changes)
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'PASSWORD_RESET')

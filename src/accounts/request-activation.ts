@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { Locale } from '../http/locale'
 import type { KnownDevice } from '../sessions/devices/known-device'
 import type { UserRecord } from '../store/auth-store'
@@ -25,7 +25,7 @@ export async function sendActivation(
   if (!user || !(await isPending(ctx, user))) return null
   if (await refusesEmailLink(ctx, user)) return ACTIVATION_WITHHELD
   if (!(await mayMail(ctx, user, 'ACTIVATION', { device }))) return null
-  const issued = await unitOfWork(ctx, async (ctx) => {
+  const issued = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // The library sends no mail if the account has another address now.
     if (locked?.email !== user.email || !(await isPending(ctx, locked))) return null

@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { Locale } from '../http/locale'
 import type { KnownDevice } from '../sessions/devices/known-device'
 import type { UserRecord } from '../store/auth-store'
@@ -24,7 +24,7 @@ export async function sendPasswordReset(
     return null
   }
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'PASSWORD_RESET', { device }))) return null
-  const link = await unitOfWork(ctx, async (ctx) => {
+  const link = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // The account may have a new address now. With a link to the old address, another person could log in.
     return locked?.isActive && locked.email === user.email ? replaceLink(ctx, locked, 'PASSWORD_RESET') : null

@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'
@@ -9,12 +9,12 @@ import { finishOrPostpone, openPostponed } from '../sessions/claims-of-login'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/finish-login'
 import { endOtherSessions } from '../sessions/log-out'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
-import { findLink, spendLink } from './email-links/email-link'
+import { consumeLink, findLink } from './email-links/email-link'
 import { endOneShots } from './email-links/email-logins-of'
 import { refuseLink, refusesEmailLink } from './email-links/refuses-email-link'
 import { mailNotice } from './email-links/send-mail'
-import { type Evidence, type WeighedEvidence, weighEvidence } from './email-verification/signup-ownership'
-import { isFirstProof, proveAddress } from './email-verification/verify-address'
+import { type SignupOwnership, type VerifiedSignupOwnership, verifySignupOwnership } from './email-verification/signup-ownership'
+import { isFirstVerification, verifyAddress } from './email-verification/verify-address'
 import { announceTakeOver, type TakenOver } from './take-over'
 
 export interface ResetInput {
@@ -24,8 +24,8 @@ export interface ResetInput {
   revokeSessions?: boolean | undefined
   /** The language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
-  /** If nobody has verified the address before, `evidence` shows whether the person created the account. */
-  evidence?: Evidence | undefined
+  /** If nobody has verified the address before, `ownership` shows whether the person created the account. */
+  ownership?: SignupOwnership | undefined
 }
 
 /**
@@ -66,15 +66,15 @@ export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ em
 type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
 
 async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>): Promise<T> {
-  const { token, newPassword, revokeSessions = true, locale, evidence = {} } = input
+  const { token, newPassword, revokeSessions = true, locale, ownership = {} } = input
   const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
   // This check comes first, so that the error for a forbidden link reveals nothing about the account or the password.
   if (isRefused) return refuseLink(ctx, link, 'PASSWORD_RESET')
   requireActive(seen)
   await checkPassword(ctx, newPassword, seen)
-  const weighed = isFirstProof(ctx, seen) ? await weighEvidence(ctx, seen, evidence) : { verifiedHash: null }
+  const weighed = isFirstVerification(ctx, seen) ? await verifySignupOwnership(ctx, seen, ownership) : { verifiedHash: null }
   const hashedPassword = await hashPassword(ctx, newPassword)
-  const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
+  const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, ownership: weighed }, end)
   await forgetWrongCodes(ctx, user.id)
   ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
   // The person gets one mail, usually the notice of a new password. If a take-over removed more than the password and the sessions, for
@@ -106,17 +106,17 @@ interface Redeemed<T> {
 function redeem<T>(
   ctx: AuthContext,
   link: UserTokenRecord,
-  { hashedPassword, revokeSessions, evidence }: { hashedPassword: string; revokeSessions: boolean; evidence: WeighedEvidence },
+  { hashedPassword, revokeSessions, ownership }: { hashedPassword: string; revokeSessions: boolean; ownership: VerifiedSignupOwnership },
   end: Ending<T>,
 ): Promise<Redeemed<T>> {
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const now = ctx.now()
     const locked = await ctx.store.users.lock(link.userId)
     if (!locked?.isActive) throw new InvalidTokenError()
-    await spendLink(ctx, link, 'PASSWORD_RESET')
+    await consumeLink(ctx, link, 'PASSWORD_RESET')
     // The function verifies the address before it revokes the sessions, because a session can be the evidence that the person created the
     // account.
-    const { user, takenOver } = await proveAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
+    const { user, takenOver } = await verifyAddress(ctx, locked, ownership, { changes: { hashedPassword, passwordSetAt: now } })
     // The reset revokes links of every kind. Otherwise, an attacker's pending change of address would stay valid after the owner's reset.
     await endOneShots(ctx, locked)
     if (revokeSessions) await endOtherSessions(ctx, locked.id)

@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { Settings } from '../core/config/every-setting'
 import { verifyPassword } from '../passwords/verify-password'
 import type { NewUser, UserRecord } from '../store/auth-store'
@@ -6,7 +6,7 @@ import { issueLink, type LinkToken } from './email-links/email-link'
 import { isPending } from './email-links/is-pending'
 import { refusesEmailLink } from './email-links/refuses-email-link'
 import { mayMail } from './email-links/send-mail'
-import { markContested } from './email-verification/duplicate-signup'
+import { markDuplicateSignups } from './email-verification/duplicate-signup'
 import { retryingWithoutFields } from './email-verification/retrying-without-fields'
 import { newSignupMark, type SignupMark, signupMarkToText } from './email-verification/signup-binding'
 import { keepImported } from './keep-imported'
@@ -103,7 +103,7 @@ function decide<T>(
   clearing: Clearing,
   complete: (ctx: AuthContext, user: UserRecord) => Promise<T>,
 ): Promise<Repeat<T> | null> {
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const locked = await lockPending(ctx, seen)
     if (!locked) return { kind: 'taken' }
     const isChanged = locked.hashedPassword !== seen.hashedPassword
@@ -115,7 +115,7 @@ function decide<T>(
       const link = sendsLink ? await issueLink(ctx, locked.id, 'ACTIVATION', signupMarkToText(mark)) : null
       return { kind: 'again', user: locked, mark, link }
     }
-    await markContested(ctx, locked)
+    await markDuplicateSignups(ctx, locked)
     if (sendsLink) return { kind: 'replaced', made: await complete(ctx, await replaceSignup(ctx, locked, values, clearing)) }
     return { kind: isHidden ? 'unchanged' : 'taken' }
   })

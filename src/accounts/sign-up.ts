@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { requirePasswords } from '../core/config/has-passwords'
 import { AppError, ConflictError, ForbiddenError, InternalError, ValidationError } from '../core/errors'
 import { requireEmail } from '../http/email-address'
@@ -176,7 +176,7 @@ async function insertAccount(ctx: AuthContext, account: NewUser, making: Making)
     }
   }
   try {
-    return await unitOfWork(ctx, async (ctx) => complete(ctx, await insert(ctx), making, false))
+    return await transaction(ctx, async (ctx) => complete(ctx, await insert(ctx), making, false))
   } catch (error) {
     if (!refusals.has(error)) throw error
     return lookInto(ctx, account, error)

@@ -9,11 +9,11 @@ import { describeError } from '../core/logger'
 import { seeTroubleshooting } from '../core/troubleshooting'
 import { type Description, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
 import { emailAddress } from '../http/email-address'
-import { onGrid } from '../http/fixed-response-time'
+import { withFixedResponseTime } from '../http/fixed-response-time'
 import { askSchema, isJoiSchema, type StandardSchema } from '../http/host-schema'
 import { readJsonBody } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import type { Route } from '../http/routes'
 import { sendJson } from '../http/send'
 import { passwordText, text, validate } from '../http/validate'
@@ -21,7 +21,7 @@ import { takeClientUnit } from '../rate-limits/take-client'
 import { loginBody } from '../sessions/delivery'
 import { openFor, setLoginCookies } from '../sessions/devices/send-login'
 import type { AnySession } from '../sessions/open-session'
-import type { DeliveryLine } from '../sessions/routes-by-delivery'
+import type { RouteSet } from '../sessions/routes-by-delivery'
 import type { HostFields, UserRecord } from '../store/auth-store'
 import { ACTIVATION_WITHHELD } from './email-links/refuses-email-link'
 import { newSignupToken, setSignupBinding } from './email-verification/signup-binding'
@@ -56,7 +56,7 @@ const deliveredSignupSchema: JsonSchema = {
   ],
 }
 
-const describesSignup = ({ settings }: AuthContext, delivery: DeliveryLine['delivery']): Pick<Description, 'summary' | 'answers'> => ({
+const describesSignup = ({ settings }: AuthContext, delivery: RouteSet['delivery']): Pick<Description, 'summary' | 'answers'> => ({
   summary: hasPasswords(settings) ? 'Create an account with email and password' : 'Create an account with an email address',
   answers: [
     {
@@ -69,9 +69,9 @@ const describesSignup = ({ settings }: AuthContext, delivery: DeliveryLine['deli
 
 const signupRefusals = [EmailTakenError, SignupThrottledError]
 
-export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }: DeliveryLine): Route[] {
+export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }: RouteSet): Route[] {
   return [
-    onGrid(ctx, {
+    withFixedResponseTime(ctx, {
       method: 'POST',
       path: `${path}/signup`,
       describes: {
@@ -84,7 +84,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
       body: baseOf(ctx),
       handle: async (ctx, req, res) => {
         const input = await readSignup(ctx, await readJsonBody(req, res))
-        await takeClientUnit(ctx, ctx.budgets.signup, ['signup:client', clientOf(req)], SignupThrottledError)
+        await takeClientUnit(ctx, ctx.rateLimits.signup, ['signup:client', clientOf(req)], SignupThrottledError)
         const locale = localeOf(ctx, req)
         const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, openFor(ctx, req))
         if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
@@ -110,10 +110,10 @@ async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody &
 
 /** Validates with a Standard Schema, without the password. The error names only the invalid fields, because messages may contain values. */
 async function askStandard(ctx: AuthContext, schema: StandardSchema, body: object): Promise<object> {
-  const shown = without(body, 'password')
-  const { value, issues } = await askSchema(schema, shown)
+  const presented = without(body, 'password')
+  const { value, issues } = await askSchema(schema, presented)
   if (!value) throw new ValidationError({ details: { errors: issues.map(({ path, rule }) => ({ path: path.join('.'), rule })) } })
-  announceDroppedFields(ctx, schema, shown, value)
+  announceDroppedFields(ctx, schema, presented, value)
   return value
 }
 
@@ -164,7 +164,7 @@ async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale
  * Prepares the whole response before the delay of `timingGridMilliseconds`, because new and taken addresses need different work. After the
  * delay, the returned function only sends the response.
  */
-function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: DeliveryLine['delivery']): () => void {
+function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: RouteSet['delivery']): () => void {
   const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
   const signupToken = newSignupToken(ctx, ('mark' in signup && signup.mark?.id) || null)
   const account = { user_id: shownId(ctx, signup), activation_required: session === null, activation_url: link }
@@ -178,14 +178,14 @@ function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string 
     // Only a pending account needs the cookie that binds the sign-up to this browser.
     if (session === null) setSignupBinding(ctx, res, signupToken)
     const tokens = session && 'accessToken' in session ? { accessToken: session.accessToken, refreshToken: session.refreshToken } : {}
-    noteOutcome(res, { userId: account.user_id, activationRequired: session === null, activationUrl: link, ...tokens })
+    setResult(res, { userId: account.user_id, activationRequired: session === null, activationUrl: link, ...tokens })
     sendJson(res, 201, body)
   }
 }
 
-function tokensOf(session: AnySession | null, delivery: DeliveryLine['delivery']): object {
-  const shown = session && 'accessToken' in session && delivery === 'bearer' ? session : null
-  return { access_token: shown?.accessToken ?? null, refresh_token: shown?.refreshToken ?? null }
+function tokensOf(session: AnySession | null, delivery: RouteSet['delivery']): object {
+  const presented = session && 'accessToken' in session && delivery === 'bearer' ? session : null
+  return { access_token: presented?.accessToken ?? null, refresh_token: presented?.refreshToken ?? null }
 }
 
 /**

@@ -31,7 +31,7 @@ export const newPasswordSeconds = 900
 export type Clearing = 'nothing' | 'name and fields' | 'placeholder and fields' | 'placeholder'
 
 /**
- * Removes every way to log in to an account. `proveAddress` decides whether this is necessary: at the first verification of an address
+ * Removes every way to log in to an account. `verifyAddress` decides whether this is necessary: at the first verification of an address
  * without evidence of the owner. An attacker may have registered such an account. Deletes the sessions, the second factor, the recovery
  * codes and the passkeys. Invalidates mailed links and codes, except undo links. Keeps an identity only if its provider verified this
  * address, or if a social login created the account with it. Replaces the password with an unusable hash. Call the function inside a
@@ -117,7 +117,7 @@ function mailOwner(
     items,
     ...(provider !== undefined && { provider }),
   } as const
-  ctx.postman?.post(writeMail(ctx, mail), id)
+  ctx.mailQueue?.post(writeMail(ctx, mail), id)
 }
 
 /** Removes the identities. The kept one counts as linked now: for a day it confirms no change, so that the person can unlink it first. */

@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { AccountInactiveError, UnauthorizedError } from '../core/errors'
 import { findActiveUser } from '../sessions/reauthentication/find-active-user'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
@@ -27,7 +27,7 @@ export async function updateProfile(ctx: AuthContext, { userId, name, fields = {
   // The host's schema may be slow, so the function calls the schema before the transaction.
   const accepted = await validateFields(ctx, await findActiveUser(ctx, userId), fields)
   const changes = { ...newName, ...(Object.keys(accepted).length > 0 && { fields: accepted }) }
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await lockActive(ctx, userId)
     await holdSession(ctx, session)
     if (Object.keys(changes).length === 0) return toPublicUser(user)

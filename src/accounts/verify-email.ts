@@ -1,15 +1,20 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { hasPasswords } from '../core/config/has-passwords'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import type { KnownDevice } from '../sessions/devices/known-device'
 import { isSessionHeld } from '../sessions/reauthentication/fresh-session'
 import type { SessionRecord, UserRecord, UserTokenRecord } from '../store/auth-store'
-import { findLink, issueLink, type LinkToken, replaceLink, spendLink } from './email-links/email-link'
+import { consumeLink, findLink, issueLink, type LinkToken, replaceLink } from './email-links/email-link'
 import { refuseLink, refusesEmailLink } from './email-links/refuses-email-link'
 import { mailLink, mayMail } from './email-links/send-mail'
-import { type Evidence, type WeighedEvidence, wantsPassword, weighEvidence } from './email-verification/signup-ownership'
-import { isFirstProof, proveAddress } from './email-verification/verify-address'
+import {
+  type SignupOwnership,
+  type VerifiedSignupOwnership,
+  verifySignupOwnership,
+  wantsPassword,
+} from './email-verification/signup-ownership'
+import { isFirstVerification, verifyAddress } from './email-verification/verify-address'
 import { announceTakeOver, newPasswordSeconds, type TakenOver } from './take-over'
 
 /**
@@ -23,7 +28,7 @@ export async function sendEmailVerification(
   { device = null, session }: { device?: KnownDevice | null; session?: SessionRecord | null } = {},
 ): Promise<LinkToken | null> {
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'EMAIL_VERIFICATION', { device }))) return null
-  const link = await unitOfWork(ctx, async (ctx) => {
+  const link = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     return isStill(locked, user.email) && (await isSessionHeld(ctx, session))
       ? replaceLink(ctx, locked, 'EMAIL_VERIFICATION', user.email)
@@ -49,12 +54,12 @@ export interface VerificationResult {
 export async function confirmEmail(
   ctx: AuthContext,
   token: string,
-  { evidence = {}, locale }: { evidence?: Evidence; locale?: Locale } = {},
+  { ownership = {}, locale }: { ownership?: SignupOwnership; locale?: Locale } = {},
 ): Promise<VerificationResult> {
   const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) return refuseLink(ctx, link, 'EMAIL_VERIFICATION')
   if (!isStill(seen, link.payload)) throw new InvalidTokenError()
-  const weighed = isFirstProof(ctx, seen) ? await weighEvidence(ctx, seen, evidence) : { verifiedHash: null }
+  const weighed = isFirstVerification(ctx, seen) ? await verifySignupOwnership(ctx, seen, ownership) : { verifiedHash: null }
   const { user, takenOver, resetLink } = await redeem(ctx, link, weighed)
   ctx.events.emit('email.verified', { userId: user.id })
   if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
@@ -65,11 +70,11 @@ export async function confirmEmail(
  * Returns true if the link's page must ask for the password. Does not use the link.
  * @throws the errors of `confirmEmail`
  */
-export async function lookAtVerification(ctx: AuthContext, token: string, evidence: Evidence = {}): Promise<boolean> {
+export async function lookAtVerification(ctx: AuthContext, token: string, ownership: SignupOwnership = {}): Promise<boolean> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
   if (!isStill(user, link.payload)) throw new InvalidTokenError()
-  return hasPasswords(ctx.settings) && isFirstProof(ctx, user) && wantsPassword(ctx, user, evidence)
+  return hasPasswords(ctx.settings) && isFirstVerification(ctx, user) && wantsPassword(ctx, user, ownership)
 }
 
 async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
@@ -85,13 +90,13 @@ interface Redeemed {
   resetLink: LinkToken | null
 }
 
-function redeem(ctx: AuthContext, link: UserTokenRecord, evidence: WeighedEvidence): Promise<Redeemed> {
-  return unitOfWork(ctx, async (ctx) => {
+function redeem(ctx: AuthContext, link: UserTokenRecord, ownership: VerifiedSignupOwnership): Promise<Redeemed> {
+  return transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(link.userId)
     if (!isStill(locked, link.payload)) throw new InvalidTokenError()
-    await spendLink(ctx, link, 'EMAIL_VERIFICATION')
+    await consumeLink(ctx, link, 'EMAIL_VERIFICATION')
     await ctx.store.userTokens.consumeAllForUser(locked.id, ctx.now(), 'EMAIL_VERIFICATION')
-    const { user, takenOver } = await proveAddress(ctx, locked, evidence)
+    const { user, takenOver } = await verifyAddress(ctx, locked, ownership)
     const isMissing = takenOver !== null && hasPasswords(ctx.settings)
     const resetLink = isMissing ? await issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null
     return { user, takenOver, resetLink }

@@ -1,7 +1,7 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { endOtherSessions } from '../sessions/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
-import { leaveTrace } from './record-trace'
+import { recordTrace } from './record-trace'
 
 /**
  * Activates a pending or deactivated account. Does not verify the address: `emailVerifiedAt` stays unchanged. Revoked sessions and links
@@ -10,13 +10,13 @@ import { leaveTrace } from './record-trace'
  * @throws NotFoundError, ForbiddenError
  */
 export async function activateUser(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
-  const wasClosed = await unitOfWork(ctx, async (ctx) => {
+  const wasClosed = await transaction(ctx, async (ctx) => {
     const now = ctx.now()
     const user = await lockTarget(ctx, userId, acting)
     if (user.isActive) return false
     await ctx.store.users.update(userId, { isActive: true, activatedAt: now, updatedAt: now })
     await ctx.store.userTokens.consumeAllForUser(userId, now)
-    await leaveTrace(ctx, user)
+    await recordTrace(ctx, user)
     await endOtherSessions(ctx, userId)
     return true
   })

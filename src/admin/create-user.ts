@@ -1,7 +1,7 @@
 import { issueLink, type LinkToken, leadsSomewhere } from '../accounts/email-links/email-link'
 import { mailLink } from '../accounts/email-links/send-mail'
 import { requireName } from '../accounts/profile/require-name'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { hasPasswords, requirePasswords } from '../core/config/has-passwords'
 import { ConfigurationError, EmailTakenError } from '../core/errors'
 import { requireEmail } from '../http/email-address'
@@ -58,7 +58,7 @@ export async function createUser(ctx: AuthContext, { password = null, isAdmin = 
     emailVerifiedAt: input.isVerified ? now : null,
     passwordSetAt: password === null ? null : now,
   })
-  const { user, link, admins } = await unitOfWork(ctx, async (ctx) => {
+  const { user, link, admins } = await transaction(ctx, async (ctx) => {
     const user = await insert(ctx, account)
     const link = wantsLink ? await issueLink(ctx, user.id, 'PASSWORD_RESET') : null
     return { user, link, admins: isAdmin ? await ctx.store.users.lockAdmins() : [] }

@@ -1,5 +1,5 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { sameText } from '../core/constant-time-equal'
+import { constantTimeEqual } from '../core/constant-time-equal'
 import { ValidationError } from '../core/errors'
 import { isUnderAny, type KeyList } from '../core/keys'
 import type { UserFilter } from '../store/auth-store'
@@ -19,7 +19,7 @@ export function sealCursor(key: KeyObject, filters: readonly UserFilter[], posit
 export function openCursor(keys: KeyList, filters: readonly UserFilter[], cursor: string): string {
   const position = Buffer.from(cursor.split('.', 1)[0] ?? '', 'base64url').toString()
   // Seals the position again and compares the whole text, so that each cursor has only one valid spelling.
-  if (isUnderAny(keys, (key) => sameText(sealCursor(key, filters, position), cursor))) return position
+  if (isUnderAny(keys, (key) => constantTimeEqual(sealCursor(key, filters, position), cursor))) return position
   throw new ValidationError({ details: { errors: [{ path: 'cursor', rule: 'any.invalid' }] } })
 }
 

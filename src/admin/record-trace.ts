@@ -8,7 +8,7 @@ import type { UserRecord } from '../store/auth-store'
  * itself again.
  * @throws Error if the store did not record the link as used; the transaction is then rolled back
  */
-export async function leaveTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
+export async function recordTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
   if (ctx.store.users.fields.has('activatedAt')) return
   const now = ctx.now()
   const tokenHash = hashOpaqueToken(newOpaqueToken())

@@ -1,6 +1,6 @@
 import { mailNotice } from '../accounts/email-links/send-mail'
 import { removePasskeys } from '../accounts/email-verification/remove-passkeys'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { forgetWrongCodes } from '../second-factor/code-limits'
 import { endOtherSessions } from '../sessions/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
@@ -25,7 +25,7 @@ export async function resetMfa(
   acting?: ActingAdmin,
   { passkeys: takesPasskeys = false }: MfaReset = {},
 ): Promise<void> {
-  const { user, hadFactor, removed } = await unitOfWork(ctx, async (ctx) => {
+  const { user, hadFactor, removed } = await transaction(ctx, async (ctx) => {
     const user = await lockTarget(ctx, userId, acting, { takesPower: true })
     const hadFactor = user.totpEnabledAt !== null
     if (hadFactor || user.totpSecret !== null)

@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { endOtherSessions } from '../sessions/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
@@ -8,7 +8,7 @@ import { type ActingAdmin, lockTarget } from './lock-target'
  * @throws NotFoundError, ForbiddenError; the function throws them only if an administrator acts
  */
 export async function revokeSessions(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<number> {
-  const count = await unitOfWork(ctx, async (ctx) => {
+  const count = await transaction(ctx, async (ctx) => {
     if (!acting) await ctx.store.users.lock(userId)
     else await lockTarget(ctx, userId, acting)
     const living = await ctx.store.sessions?.listForUser(userId, ctx.now())

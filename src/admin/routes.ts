@@ -6,7 +6,7 @@ import { type Answer, type Description, done, shape, string, stringOrNull } from
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { text } from '../http/validate'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { getAuth } from '../sessions/current-auth'
 import { clearEndedCookies } from '../sessions/ended-cookies'
 import { aliveSession, freshSession, freshSinceFactor, sessionOf } from '../sessions/reauthentication/fresh-session'
@@ -32,7 +32,7 @@ import { updateUser } from './update-user'
 export function adminRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   if (!ctx.store.users.fields?.has('isAdmin')) return []
   const admin = (route: string) => [
-    routeBudget(ctx, route),
+    routeRateLimit(ctx, route),
     guards.requireAuth(),
     aliveSession(ctx),
     guards.requireAdmin(),

@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { ConflictError, ValidationError } from '../core/errors'
 import { takeChange } from '../rate-limits/take-change'
 import type { UserChanges, UserRecord } from '../store/auth-store'
@@ -30,7 +30,7 @@ export async function updateUser(
   const changes = { ...(name !== undefined && { name: name || null }), ...(isAdmin !== undefined && { isAdmin }) }
   const taken = isAdmin === undefined || !acting ? null : await takeChange(ctx, { id: acting.by })
   try {
-    const { updated, change } = await unitOfWork(ctx, (ctx) => update(ctx, userId, changes, acting))
+    const { updated, change } = await transaction(ctx, (ctx) => update(ctx, userId, changes, acting))
     if (change) announceAdmin(ctx, change, acting?.by ?? null)
     else await taken?.giveBack()
     return toAdminUser(updated)

@@ -1,4 +1,4 @@
-import { inTime } from '../core/with-timeout'
+import { withTimeout } from '../core/with-timeout'
 import type { DoctorFinding, DoctorReport } from '../router/findings/doctor/check'
 import { type Answer, CommandRefusal } from './answer'
 import { type AuthModuleFlags, type LoadedAuth, loadAuth } from './auth-module'
@@ -35,7 +35,7 @@ export async function doctor(flags: DoctorFlags, surroundings: Surroundings): Pr
 async function examined(flags: DoctorFlags, surroundings: Surroundings): Promise<{ ofApp: DoctorReport; cause?: unknown }> {
   const late = () => new CommandRefusal('BOOT', `The auth module did not end within ${longestStartMs / 1_000} seconds.`)
   try {
-    const { auth, app } = await inTime(loadAuth(surroundings, flags), longestStartMs, late)
+    const { auth, app } = await withTimeout(loadAuth(surroundings, flags), longestStartMs, late)
     return { ofApp: await auth.doctor(hasSettings(app) ? { app } : {}) }
   } catch (error) {
     if (!(error instanceof CommandRefusal)) throw error

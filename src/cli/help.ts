@@ -64,15 +64,15 @@ export function helpFor(command: string, verb: string | undefined): Answer {
   const [head = '', flags = ''] = help.split('\n\n').slice(1)
   const lines = head.split('\n').filter((line) => new RegExp(`^  ${escaped(name)}( |$)`).test(line))
   if (lines.length === 0) throw new UsageError(help)
-  const shown = (examples[command] ?? []).filter((example) => `${example} `.startsWith(`doorward ${name} `))
+  const presented = (examples[command] ?? []).filter((example) => `${example} `.startsWith(`doorward ${name} `))
   const text = [
     'Usage:',
     lines.join('\n'),
     '',
     flags,
-    ...(shown.length > 0 ? ['', 'Examples:', ...shown.map((line) => `  ${line}`)] : []),
+    ...(presented.length > 0 ? ['', 'Examples:', ...presented.map((line) => `  ${line}`)] : []),
   ].join('\n')
-  return { json: { help: text, examples: shown }, text }
+  return { json: { help: text, examples: presented }, text }
 }
 
 /** Escapes text that the user typed, for use in a regular expression. */

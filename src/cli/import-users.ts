@@ -147,9 +147,9 @@ function namedBy(
 const plainPassword = 'A plain password is never imported. Where the column `password` holds hashes, say --map password_hash=password.'
 
 function unknownNames(names: readonly string[]): string {
-  const shown = names.slice(0, 10).map((name) => printable(JSON.stringify(name.slice(0, 64))))
+  const presented = names.slice(0, 10).map((name) => printable(JSON.stringify(name.slice(0, 64))))
   const flags = [names.includes('id') ? '--keep-ids takes ids.' : '', names.includes('is_admin') ? '--allow-admins takes is_admin.' : '']
-  return ['Not a field of an account:', `${shown.join(', ')}. Name it by --map, or say --ignore-unknown.`, ...flags]
+  return ['Not a field of an account:', `${presented.join(', ')}. Name it by --map, or say --ignore-unknown.`, ...flags]
     .filter(Boolean)
     .join(' ')
 }

@@ -31,7 +31,7 @@ export async function users([verb, ...words]: readonly string[], flags: UserFlag
       return list(await loadAuth(surroundings, flags), flags)
     case 'show': {
       const who = one(words, 'users show <id or email>')
-      return shown(await found(await loadAuth(surroundings, flags), who))
+      return presented(await found(await loadAuth(surroundings, flags), who))
     }
     case 'import':
       return importUsers(one(words, 'users import <file>'), flags, surroundings)
@@ -106,7 +106,7 @@ function lineOf(user: UserBody): string {
   return `${printable(user.id)}  ${printable(user.email)}`
 }
 
-function shown(user: UserBody): Answer {
+function presented(user: UserBody): Answer {
   const rows = Object.entries(user).map(([key, value]) => `${key}  ${printable(typeof value === 'object' ? JSON.stringify(value) : value)}`)
   return { json: user, text: rows.join('\n') }
 }
@@ -150,5 +150,5 @@ async function change(verb: string, words: readonly string[], flags: UserFlags, 
     throw new CommandRefusal('NOT_CONFIRMED', 'Nothing was changed.')
   await wanted.apply(loaded.auth, id)
   await loaded.auth.drain()
-  return shown(await found(loaded, id))
+  return presented(await found(loaded, id))
 }

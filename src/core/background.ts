@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { ServiceUnavailableError } from './errors'
 import { describeError, type Logger, logCounted } from './logger'
-import { inTime } from './with-timeout'
+import { withTimeout } from './with-timeout'
 
 /**
  * Runs work that no response waits for. The work starts after a random delay. Therefore neither the time of the response nor the time of
@@ -67,7 +67,7 @@ export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boo
     if (underWay.size >= mostAtOnce) return false
     // `work` is called inside the promise chain, so that the request does not fail if `work` throws before its first await.
     const task = Promise.resolve(wait())
-      .then(() => inTime(Promise.resolve().then(work), longestMs, () => new Error('The work after the answer is late.')))
+      .then(() => withTimeout(Promise.resolve().then(work), longestMs, () => new Error('The work after the answer is late.')))
       .then(() => undefined)
       .catch((error: unknown) => logger.error({ work: name, error: describeError(error) }, 'doorward: work after the response failed'))
       .finally(() => underWay.delete(task))

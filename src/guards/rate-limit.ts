@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { clientOf, networkOf, networkTimes } from '../core/client-key'
 import { ConfigurationError, TooManyRequestsError } from '../core/errors'
 import { consoleLogger, safely } from '../core/logger'
-import { createSetupNotices } from '../core/setup-warnings/notices'
+import { createSetupWarnings } from '../core/setup-warnings/notices'
 import { unreadableClient } from '../core/setup-warnings/request-notices'
 import { isAnswerable } from '../http/answerable'
 import { hasMethods, isObject, refuseUnknownOptions } from '../options'
@@ -44,7 +44,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   const guarded = withLocalFallback(counters)
   // The key contains the limit, so two limits in one store count separately. All processes with the same limit share its counter.
   const budget = `rate-limit:${name}:${limit}/${windowSeconds}`
-  const notices = createSetupNotices(safely(consoleLogger))
+  const notices = createSetupWarnings(safely(consoleLogger))
   return refusing(async (req, res) => {
     if (exempt(req) === true) return // a promise is not `true`, so an async function exempts no request
     const subject = key(req)

@@ -1,6 +1,6 @@
 import type { GuardSettings } from '../core/config/guard-settings'
 import { tokenFromTheFuture } from '../core/setup-warnings/login-notices'
-import type { SetupNotices } from '../core/setup-warnings/notices'
+import type { SetupWarnings } from '../core/setup-warnings/notices'
 import { type AccessTokenHeader, readTokenHeader, refuseExpired, verifyUnder } from '../sessions/access-token'
 import type { KnownAuth } from '../sessions/current-auth'
 import type { VerifyingKey } from '../sessions/signature'
@@ -26,7 +26,7 @@ export function verifyOnce(
     settings,
     now,
     notices,
-  }: { settings: Pick<GuardSettings, 'rememberedTokens' | 'realm'> & ProfileSettings; now: () => Date; notices: SetupNotices },
+  }: { settings: Pick<GuardSettings, 'rememberedTokens' | 'realm'> & ProfileSettings; now: () => Date; notices: SetupWarnings },
   keys: TokenKeys,
 ): (token: string) => KnownAuth | Promise<KnownAuth> {
   const remembered = rememberedTokens<Verified>(settings.rememberedTokens)

@@ -14,7 +14,7 @@ import { findBySessionCookie, isAlive } from '../sessions/find-session'
 import { readQuietly } from '../sessions/read-quietly'
 import { ageOf, isFresh, sinceFactor } from '../sessions/reauthentication/fresh-session'
 import { findNamedSession, type NamedSession } from '../sessions/reauthentication/request-session'
-import { perDelivery } from '../sessions/routes-by-delivery'
+import { routesByDelivery } from '../sessions/routes-by-delivery'
 import { readSessionToken } from '../sessions/session-token'
 import { readStatelessToken } from '../sessions/stateless-refresh-token'
 import { isSuperseded } from '../sessions/superseded-token'
@@ -30,7 +30,7 @@ import { siteTokens } from './csrf/site-csrf'
  */
 export function whoamiRoutes(ctx: AuthContext): Route[] {
   const tokens = siteTokens(ctx)
-  return perDelivery(ctx, ({ base }) => [
+  return routesByDelivery(ctx, ({ base }) => [
     {
       method: 'GET',
       path: `${base}/whoami`,

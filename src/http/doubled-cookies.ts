@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { Settings } from '../core/config/every-setting'
-import type { SetupNotices } from '../core/setup-warnings/notices'
+import type { SetupWarnings } from '../core/setup-warnings/notices'
 
 /** The settings that determine the scope of our cookies. Guards without a router have no prefix. */
 export interface CookieSite {
@@ -9,7 +9,7 @@ export interface CookieSite {
   readonly prefix?: string
   /** Returns true if a key of ours made this value of this cookie, also if the value has expired. Absent: there is no key to ask. */
   readonly isOwnCookie?: (name: string, value: string) => boolean
-  readonly notices?: SetupNotices
+  readonly notices?: SetupWarnings
 }
 
 /**

@@ -16,13 +16,13 @@ import {
 } from '../core/errors'
 import { describeError, type Logger, logCounted } from '../core/logger'
 import { localeOf, type Speaking } from './locale'
-import { noteOutcome } from './outcome'
+import { setResult } from './outcome'
 import { sendJson, setSecurityHeaders } from './send'
 
 /** Sends an error in the JSON error envelope: `{ detail, code, details }`. The library has no other JSON format for errors. */
 export function sendError(ctx: Speaking & { logger: Logger }, req: Request, res: Response, thrown: unknown): void {
   const error = readRefusal(ctx.logger, req, thrown)
-  noteOutcome(res, error)
+  setResult(res, error)
   setSecurityHeaders(res)
   setRefusalHeaders(res, error)
   const locale = localeOf(ctx, req)

@@ -14,13 +14,13 @@ type HeldAnswer = () => void
 /** The result of a handler. `undefined`: the handler has already sent the response. */
 type Answering = Promise<HeldAnswer | undefined> | Promise<void>
 
-interface GridContext {
+interface FixedTimeContext {
   /** Responses about an account are sent at multiples of this time, in milliseconds. 0: at once. */
   readonly gridMs: number
   readonly hasher: PasswordHasher
 }
 
-type GridRoute<Handle> = Omit<Route, 'handle' | 'isOnGrid'> & { readonly handle: Handle }
+type FixedTimeRoute<Handle> = Omit<Route, 'handle' | 'hidesAccount'> & { readonly handle: Handle }
 
 /**
  * Makes a route with a response time that reveals nothing about an account. The handler returns a function that sends the response. The
@@ -30,13 +30,13 @@ type GridRoute<Handle> = Omit<Route, 'handle' | 'isOnGrid'> & { readonly handle:
  *
  * The handler must use the `ctx` that it gets, because the hasher of that `ctx` reports when the hash of the request started.
  */
-export function onGrid<Context extends GridContext>(
+export function withFixedResponseTime<Context extends FixedTimeContext>(
   ctx: Context,
-  route: GridRoute<(ctx: Context, req: Request, res: Response) => Answering>,
+  route: FixedTimeRoute<(ctx: Context, req: Request, res: Response) => Answering>,
 ): Route {
   return {
     ...route,
-    isOnGrid: true,
+    hidesAccount: true,
     handle: async (req, res) => {
       const { signal, forget } = hangUp(res)
       const clock = requestClock({ signal, network: queueNetwork(clientOf(req)) })
@@ -55,14 +55,14 @@ export function onGrid<Context extends GridContext>(
 }
 
 /**
- * Like `onGrid`, for a route with a JSON body. The route validates the body before the handler runs. The route sends a validation error
+ * Like `withFixedResponseTime`, for a route with a JSON body. The route validates the body before the handler runs. The route sends a validation error
  * without a delay.
  */
-export function bodyOnGrid<T, Context extends GridContext>(
+export function bodyWithFixedResponseTime<T, Context extends FixedTimeContext>(
   ctx: Context,
-  route: GridRoute<(ctx: Context, req: Request, res: Response, body: T) => Answering> & { body: Joi.ObjectSchema<T> },
+  route: FixedTimeRoute<(ctx: Context, req: Request, res: Response, body: T) => Answering> & { body: Joi.ObjectSchema<T> },
 ): Route {
-  return onGrid(ctx, {
+  return withFixedResponseTime(ctx, {
     ...route,
     handle: async (ctx, req, res) => (await route.handle(ctx, req, res, validate(route.body, await readJsonBody(req, res)))) ?? undefined,
   })

@@ -3,7 +3,7 @@ import type { Response } from 'express'
 /** The responses whose outcome is awaited. For other responses no outcome is stored, because an outcome can hold much memory. */
 const awaited = new WeakMap<Response, { outcome?: unknown }>()
 
-/** Makes `noteOutcome` store the outcome of this response. Call this function before the route's handler runs. */
+/** Makes `setResult` store the outcome of this response. Call this function before the route's handler runs. */
 export function awaitOutcome(res: Response): void {
   awaited.set(res, {})
 }
@@ -12,7 +12,7 @@ export function awaitOutcome(res: Response): void {
  * Notes the result or the error of a route, as the method of `auth.service` would return or throw it. `auth.with(req, res)` then returns
  * this result or throws this error.
  */
-export function noteOutcome(res: Response, outcome: unknown): void {
+export function setResult(res: Response, outcome: unknown): void {
   const slot = awaited.get(res)
   if (slot) slot.outcome = outcome
 }

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response, Router } from 'express'
 import type Joi from 'joi'
 import { AppError, InternalError, MethodNotAllowedError, ServiceUnavailableError } from '../core/errors'
-import { inTime } from '../core/with-timeout'
+import { withTimeout } from '../core/with-timeout'
 import type { Description } from './description'
 import { readJsonBody } from './json-body'
 import { inNextTurn } from './next-turn'
@@ -20,7 +20,7 @@ export interface Route {
   /** True: the route ends in a login, so its response is a session or a challenge. */
   readonly loginShaped?: boolean
   /** True: the route sends its responses about an account at multiples of `timingGridMilliseconds` (`http/fixed-response-time.ts`). */
-  readonly isOnGrid?: boolean
+  readonly hidesAccount?: boolean
   /** True: this GET changes something, so the route rejects HEAD with 405. Otherwise Express would call this route also for HEAD. */
   readonly refusesHead?: boolean
   /** Returns true if this route handles the request; otherwise the next route with the same method and path is tried. */
@@ -143,7 +143,7 @@ const deadlineMs = 40_000
 
 /** Rejects with 503 if the work takes longer, at most `deadlineMs`, so that the request does not hang forever if an adapter never settles. */
 function withinRequest(work: Promise<void>, mostMs: number = deadlineMs): Promise<void> {
-  return inTime(work, Math.min(mostMs, deadlineMs), () => new ServiceUnavailableError())
+  return withTimeout(work, Math.min(mostMs, deadlineMs), () => new ServiceUnavailableError())
 }
 
 /**

@@ -2,13 +2,13 @@ import type { Request, RequestHandler } from 'express'
 import type { Settings } from '../core/config/every-setting'
 import { CsrfValidationFailedError } from '../core/errors'
 import { foreignRequest } from '../core/setup-warnings/login-notices'
-import type { SetupNotices } from '../core/setup-warnings/notices'
+import type { SetupWarnings } from '../core/setup-warnings/notices'
 import { describeStep } from './description'
 import { step } from './routes'
 
 export interface SiteContext {
   readonly settings: Pick<Settings, 'publicUrl' | 'trustedOrigins'>
-  readonly notices: SetupNotices
+  readonly notices: SetupWarnings
 }
 
 /**

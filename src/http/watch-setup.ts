@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { clientOf } from '../core/client-key'
 import type { Settings } from '../core/config/every-setting'
-import type { Notice, SetupNotices } from '../core/setup-warnings/notices'
+import type { Notice, SetupWarnings } from '../core/setup-warnings/notices'
 import {
   otherMount,
   secureCookiesOverHttp,
@@ -14,7 +14,7 @@ import {
 interface Watched {
   readonly settings: Pick<Settings, 'cookieSecure' | 'publicUrl'>
   readonly prefix: string
-  readonly notices: SetupNotices
+  readonly notices: SetupWarnings
 }
 
 /**

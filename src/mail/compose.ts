@@ -23,7 +23,7 @@ export interface MailParts extends TemplateMail {
  * external resources.
  */
 export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
-  const { topic, name, url, expiresAt, issuedAt, locale, provider = '', isFinal, code, hasPasswords = true } = mail
+  const { topic, name, url, expiresAt, issuedAt, locale, provider = '', isIrreversible, code, hasPasswords = true } = mail
   const say = (key: TextKey, values?: TextValues) => texts.say(locale, key, values)
   const words = wordsOf(topic, hasPasswords)
   const subject = code === undefined ? say(words.subject) : `${say(words.subject)}: ${inGroups(code)}`
@@ -37,32 +37,33 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
   const items = mail.login ? loginLines(texts, mail.login, locale) : (mail.items ?? [])
   const list = items.length === 0 ? [] : [items.map((item) => `- ${item}`).join('\n')]
   if (expiresAt === null || (url === null && code === undefined)) {
-    const after = [say(words.notYou), ...(isFinal ? [say('mail.undo.final')] : [])]
+    const after = [say(words.notYou), ...(isIrreversible ? [say('mail.undo.final')] : [])]
     // Without an end, the link is only a page of the app.
     const page = url === null ? null : { url, label: say(mail.canSignUp ? 'login.sign_up' : 'login.button'), hint: say('mail.button_hint') }
-    const shown = page ? [`${page.label}:\n${page.url}`] : []
+    const presented = page ? [`${page.label}:\n${page.url}`] : []
     const content = { locale, title: subject, before, items, after, ...(page && { link: page }) }
-    return { subject, text: plain([...before, ...list, ...shown, ...after]), html: htmlMail(content) }
+    return { subject, text: plain([...before, ...list, ...presented, ...after]), html: htmlMail(content) }
   }
   const validity = validityOf(texts, { issuedAt: issuedAt ?? expiresAt, expiresAt, locale, thing: thingOf(mail) })
   // The link of a notice undoes the change. Therefore the text above the button says why a person would open the link.
   const isOwn = words.button !== null || code !== undefined
   const [why, after] = isOwn ? [[], [say(words.notYou)]] : [[say(hasPasswords ? 'mail.undo.why' : 'mail.undo.why_without_password')], []]
   const link = url === null ? null : { url, label: say(words.button ?? 'mail.undo.button'), hint: say('mail.button_hint') }
-  const shown = code === undefined ? null : { code: inGroups(code), ...(mail.codeHost !== null && { last: `@${mail.codeHost} #${code}` }) }
+  const presented =
+    code === undefined ? null : { code: inGroups(code), ...(mail.codeHost !== null && { last: `@${mail.codeHost} #${code}` }) }
   return {
     subject,
     text: plain([
       ...before,
       ...list,
-      ...(shown ? [`${say('mail.code_label')}\n${shown.code}`] : []),
+      ...(presented ? [`${say('mail.code_label')}\n${presented.code}`] : []),
       ...why,
       ...(link ? [`${link.label}:\n${link.url}`] : []),
       validity,
       ...after,
-      ...(shown?.last === undefined ? [] : [shown.last]),
+      ...(presented?.last === undefined ? [] : [presented.last]),
     ]),
-    html: htmlMail({ locale, title: subject, before, items, ...shown, why, ...(link && { link }), after: [validity, ...after] }),
+    html: htmlMail({ locale, title: subject, before, items, ...presented, why, ...(link && { link }), after: [validity, ...after] }),
   }
 }
 

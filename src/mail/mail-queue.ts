@@ -6,7 +6,7 @@ import { seeTroubleshooting } from '../core/troubleshooting'
 import { createBoundedQueue } from '../passwords/bounded-queue'
 
 /** Sends mails after the response, so that a client cannot notice a slow or failing mailer. */
-export interface Postman {
+export interface MailQueue {
   /**
    * Queues a mail. Never throws. `userId` is the account in the event and the log, or null if no account has the address. The event and the
    * log do not contain the address. `mayGo` is called once, before the first attempt. If `mayGo` returns false, the mail is dropped.
@@ -69,7 +69,7 @@ interface Delivery {
 }
 
 /** @param concurrency how many mails the mailer sends at the same time */
-export function createPostman({
+export function createMailQueue({
   mailer,
   events,
   logger,
@@ -79,7 +79,7 @@ export function createPostman({
   events: EventEmitter
   logger: Logger
   concurrency: number
-}): Postman {
+}): MailQueue {
   const underWay = new Set<Delivery>()
   const kept = new Set<Place>()
   /** Reserved mails in progress. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { ConfigurationError, ServiceUnavailableError } from '../core/errors'
 import type { AuthEventName, AuthEvents } from '../core/events'
 import { consoleLogger, describeError, type Logger, safely } from '../core/logger'
-import { inTime } from '../core/with-timeout'
+import { withTimeout } from '../core/with-timeout'
 import { emptyInBatches } from '../store/empty-in-batches'
 import { type AuditRecord, type AuditRows, bindAuditRows } from '../store/knex/audit-rows'
 import type { HostKnex } from '../store/knex/counter-rows'
@@ -93,7 +93,7 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
       await new Promise((resolve) => setImmediate(resolve)) // listeners run after the operation that emitted the event
       for (const payload of throttledRows.takeRest()) write('throttled', payload)
       // A database that does not respond must not prevent a process from stopping.
-      await inTime(writer.flush(), timeoutMs, () => new ServiceUnavailableError())
+      await withTimeout(writer.flush(), timeoutMs, () => new ServiceUnavailableError())
     },
     get waiting() {
       return writer.waiting

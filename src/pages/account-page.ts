@@ -13,7 +13,7 @@ import { endOthersCard } from './account/devices-page'
 import { accountNavigation } from './account-navigation'
 import { type AccountVisit, enterAs, requireOwnForm, toSignIn } from './account-visit'
 import type { Explaining } from './form-fault'
-import { Elsewhere, pageLines } from './page-lines'
+import { Elsewhere, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 
 /** The result of a form that succeeded. */
@@ -61,7 +61,7 @@ export function accountRoutes(site: PageSite, pages: readonly AccountPage[]): Ro
 
 function accountLines(site: PageSite, page: AccountPage, all: readonly AccountPage[]): Route[] {
   const { post, ...others } = page
-  return pageLines(site, {
+  return pageRouteSets(site, {
     ...others,
     summary: `The page ${page.path} of the account`,
     show: async (visit, state) => {

@@ -7,16 +7,16 @@ import { leaveNotice } from '../sessions/notice-cookie'
 import { afterLogin } from './after-login'
 import { challengePage } from './challenge-form-page'
 import { requireFields } from './form-fault'
-import { Elsewhere, type GoOn, pageLines } from './page-lines'
+import { Elsewhere, type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { passkeyForm } from './passkey-form'
-import { shownPasskey } from './presented-passkey'
+import { presentedPasskey } from './presented-passkey'
 import { isOurSignIn, signInAddress } from './sign-in-address'
 
 /** Returns the routes of the page for the second step of a login. */
 export function challengeRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.mfaEnabled) return []
-  return pageLines(site, {
+  return pageRouteSets(site, {
     path: '/mfa',
     summary: 'The page that asks for the second factor',
     sentences: { PASSKEY_REJECTED: 'passkey.rejected', MFA_CODE_INVALID: 'mfa.wrong', MFA_THROTTLED: 'mfa.throttled' },
@@ -35,7 +35,7 @@ async function finish(visit: Visit, fields: Fields): Promise<GoOn> {
   const isByPasskey = fields['credential'] !== undefined
   if (!isByPasskey) requireFields(fields, 'code')
   try {
-    const login = await visit.ask.verifyMfa({ mfaToken, ...(isByPasskey ? shownPasskey(fields) : { code: fields['code'] ?? '' }) })
+    const login = await visit.ask.verifyMfa({ mfaToken, ...(isByPasskey ? presentedPasskey(fields) : { code: fields['code'] ?? '' }) })
     clearChallenge(visit.ctx, visit.res)
     return afterLogin({ ...visit, returnTo }, login, landing)
   } catch (error) {

@@ -11,7 +11,7 @@ import { clearProofCookie, readProofCookie, setProofCookie } from '../sessions/p
 import { afterLogin } from './after-login'
 import { checkMailPage } from './check-mail-page'
 import { FormFault, requireFields } from './form-fault'
-import { Elsewhere, type GoOn, pageLines } from './page-lines'
+import { Elsewhere, type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { signInAddress } from './sign-in-address'
 import { findSignedIn } from './signed-in'
@@ -47,7 +47,7 @@ export function awaitMail({ ctx, res, reader, returnTo }: Visit, mail: Omit<Awai
 export function checkMailRoutes(site: PageSite): Route[] {
   const { localAccountsEnabled, emailLogin } = site.ctx.settings
   if (!localAccountsEnabled && emailLogin === 'off') return []
-  return pageLines(site, {
+  return pageRouteSets(site, {
     path: '/check-mail',
     summary: 'The page after a mail was sent, with a form for the code',
     sentences: { EMAIL_LOGIN_INVALID: 'check_mail.wrong_code' },

@@ -2,7 +2,7 @@ import { card, field, form, hidden, linkButton, or, type Part, problem } from '.
 import type { FormState } from '../http/html/form-state'
 import { type Html, html } from '../http/html/html'
 import type { Reader } from '../http/html/reader'
-import type { ShownProvider } from './provider-marks'
+import type { ListedProvider } from './provider-marks'
 
 export interface ConfirmationView {
   readonly email: string
@@ -14,7 +14,7 @@ export interface ConfirmationView {
   readonly mailsCode: boolean
   /** True if the person requested a code. */
   readonly hasMailedCode: boolean
-  readonly providers: readonly ShownProvider[]
+  readonly providers: readonly ListedProvider[]
   readonly formOf: Part
   readonly returnTo: string | null
   readonly cancel: string
@@ -120,7 +120,7 @@ function sendCodeForm(reader: Reader, { formOf, returnTo, hasMailedCode }: Confi
   })
 }
 
-function providerForm(reader: Reader, { formOf, returnTo }: ConfirmationView, { key, name, mark }: ShownProvider): Html {
+function providerForm(reader: Reader, { formOf, returnTo }: ConfirmationView, { key, name, mark }: ListedProvider): Html {
   return form({
     action: reader.href('/reauthenticate'),
     fields: [formOf, hidden('return_to', returnTo), hidden('provider', key)],

@@ -13,16 +13,16 @@ import { methodsOf } from '../sessions/reauthentication/methods'
 import { type AccountVisit, enterAs, requireOwnForm } from './account-visit'
 import { confirmationPage } from './confirmation-page'
 import { requireFields } from './form-fault'
-import { type GoOn, pageLines } from './page-lines'
+import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { passkeyForm } from './passkey-form'
-import { shownPasskey } from './presented-passkey'
-import { shownProvider } from './provider-marks'
+import { presentedPasskey } from './presented-passkey'
+import { listedProvider } from './provider-marks'
 import { signInAgainAddress } from './sign-in-address'
 
 /** Routes of the confirmation page. The page asks for a credential again before a page that needs a fresh session. */
 export function confirmationRoutes(site: PageSite): Route[] {
-  return pageLines(site, {
+  return pageRouteSets(site, {
     path: '/reauthenticate',
     summary: 'The page where a signed-in person confirms the session',
     sharesPath: true,
@@ -54,7 +54,7 @@ async function show(visit: AccountVisit, state: FormState): Promise<Page> {
     passkey: methods.includes('passkey') ? await passkeyOf(visit) : null,
     mailsCode: methods.includes('email'),
     hasMailedCode: queryParameter(req, 'by', 5) === 'email',
-    providers: providers.map((key) => shownProvider(ctx.providers, key)),
+    providers: providers.map((key) => listedProvider(ctx.providers, key)),
     formOf,
     returnTo,
     cancel: reader.href('/account'),
@@ -88,7 +88,7 @@ async function confirm(visit: AccountVisit, fields: Fields): Promise<GoOn> {
  */
 function credentialOf(fields: Fields): Parameters<BoundService['reauthenticate']>[0] {
   const { credential, code, email_code: emailCode, password = '' } = fields
-  if (credential !== undefined) return shownPasskey(fields)
+  if (credential !== undefined) return presentedPasskey(fields)
   requireFields(fields, emailCode !== undefined ? 'email_code' : code !== undefined ? 'code' : 'password')
   if (emailCode !== undefined) return { emailCode }
   return code !== undefined ? { code } : { password }

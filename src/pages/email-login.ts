@@ -2,7 +2,7 @@ import type { Route } from '../http/routes'
 import { awaitMail } from './check-mail'
 import { requireFields } from './form-fault'
 import { showLogin } from './login'
-import { pageLines } from './page-lines'
+import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
 import { signInAddress } from './sign-in-address'
 
@@ -12,7 +12,7 @@ import { signInAddress } from './sign-in-address'
  */
 export function emailLoginRoutes(site: PageSite): Route[] {
   if (site.ctx.settings.emailLogin === 'off') return []
-  return pageLines(site, {
+  return pageRouteSets(site, {
     path: '/email-login/request',
     summary: 'The form that requests a mail to log in',
     sharesPath: true,

@@ -3,14 +3,14 @@ import type { Route } from '../http/routes'
 import { awaitMail } from './check-mail'
 import { forgotPasswordPage } from './forgot-password-page'
 import { requireFields } from './form-fault'
-import { pageLines } from './page-lines'
+import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
 import { signInAddress } from './sign-in-address'
 
 /** Returns the routes of the page that requests a link to reset the password. */
 export function forgotPasswordRoutes(site: PageSite): Route[] {
   if (!hasPasswords(site.ctx.settings)) return []
-  return pageLines(site, {
+  return pageRouteSets(site, {
     path: '/forgot-password',
     summary: 'The page that requests a mail to set a new password',
     show: ({ ctx, reader, returnTo }, state) => {

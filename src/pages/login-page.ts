@@ -2,7 +2,7 @@ import { card, checkbox, field, form, hidden, linkButton, or, problem } from '..
 import type { FormState } from '../http/html/form-state'
 import { type Html, html } from '../http/html/html'
 import type { Reader } from '../http/html/reader'
-import type { ShownProvider } from './provider-marks'
+import type { ListedProvider } from './provider-marks'
 
 export interface LoginView {
   /** The form with the address. Null: nobody logs in by address. */
@@ -97,7 +97,7 @@ function passwordFields(reader: Reader, state: FormState, forgot: string): Html[
 /**
  * Returns the login with a provider as a link. A form does not work here, because `form-action` blocks its redirect to the provider's site.
  */
-export function providerLogin(reader: Reader, provider: ShownProvider, returnTo: string | null): Html {
+export function providerLogin(reader: Reader, provider: ListedProvider, returnTo: string | null): Html {
   const href = reader.href(`/oauth/${provider.key}/login`, { return_to: returnTo })
   return linkButton(href, reader.text('login.with_provider', { provider: provider.name }), 'second', provider.mark)
 }

@@ -13,16 +13,16 @@ import { connections } from './account/connections'
 import { afterLogin } from './after-login'
 import { requireFields } from './form-fault'
 import { addressLogin, loginPage, providerLogin } from './login-page'
-import { type GoOn, pageLines } from './page-lines'
+import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { passkeyForm } from './passkey-form'
-import { shownProvider } from './provider-marks'
+import { listedProvider } from './provider-marks'
 import { findSignedIn } from './signed-in'
 
 /** Returns the routes of the login page, with every configured way to log in. */
 export function loginRoutes(site: PageSite): Route[] {
   const takesPassword = hasPasswords(site.ctx.settings)
-  return pageLines(site, {
+  return pageRouteSets(site, {
     path: '/login',
     summary: 'The sign-in page',
     sharesPath: takesPassword,
@@ -79,7 +79,7 @@ export function otherWays(visit: Visit, { isConditional }: { isConditional: bool
   const keys = ctx.settings.oauthEnabled ? [...ctx.providers.keys()] : []
   return [
     ...(ctx.settings.passkeysEnabled ? [passkeyFormOf(visit, isConditional)] : []),
-    ...keys.map((key) => providerLogin(reader, shownProvider(ctx.providers, key), returnTo)),
+    ...keys.map((key) => providerLogin(reader, listedProvider(ctx.providers, key), returnTo)),
   ]
 }
 

@@ -11,7 +11,7 @@ import { readReturnTo } from '../http/return-to'
 import type { Route } from '../http/routes'
 import { refuseCrossSite } from '../http/same-site'
 import { sendRedirect, sendSeeOther } from '../http/send'
-import { routeBudget, takeRouteUnit } from '../rate-limits/route-rate-limit'
+import { routeRateLimit, takeRouteUnit } from '../rate-limits/route-rate-limit'
 import { type Explaining, FormFault, refusedForm, statusOf, tooManySentence, unreadableForm } from './form-fault'
 import { messagePage } from './message-page'
 import type { Fields, PageSite, Visit } from './page-site'
@@ -50,14 +50,14 @@ export class Elsewhere extends Error {
 }
 
 /** Returns the routes of a page. GET shows the page. POST handles the form and responds with a page. */
-export function pageLines(site: PageSite, page: PageDefinition): Route[] {
+export function pageRouteSets(site: PageSite, page: PageDefinition): Route[] {
   const { path, summary, post, sharesPath = false } = page
   const onError = brokenPage(site)
   const get: Route = {
     method: 'GET',
     path,
     describes: { summary, answers: [], isPage: true },
-    before: [routeBudget(site.ctx, viewsOf(page))],
+    before: [routeRateLimit(site.ctx, viewsOf(page))],
     handle: leading(site, async (req, res) => {
       const visit = visitOf(site, req, res, queryValues(req, 'return_to'))
       answer(visit, await page.show(visit, emptyForm))

@@ -1,15 +1,15 @@
 import type { Route } from '../http/routes'
 import { afterLogin } from './after-login'
 import { showLogin } from './login'
-import { pageLines } from './page-lines'
+import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
-import { shownPasskey } from './presented-passkey'
+import { presentedPasskey } from './presented-passkey'
 import { signInAddress } from './sign-in-address'
 
 /** Returns the routes of the form that the page's script fills with a passkey. The login page contains the form and shows its errors. */
 export function passkeyLoginRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.passkeysEnabled) return []
-  return pageLines(site, {
+  return pageRouteSets(site, {
     path: '/passkeys/login',
     summary: 'The form that logs in with a passkey',
     sharesPath: true,
@@ -17,7 +17,7 @@ export function passkeyLoginRoutes(site: PageSite): Route[] {
     show: (visit, state) =>
       visit.req.method === 'POST' ? showLogin(visit, state, 'passkey') : { to: signInAddress(visit.ctx, visit.reader, visit.returnTo) },
     async post(visit, fields) {
-      return afterLogin(visit, await visit.ask.logInWithPasskey(shownPasskey(fields)))
+      return afterLogin(visit, await visit.ask.logInWithPasskey(presentedPasskey(fields)))
     },
   })
 }

@@ -4,7 +4,7 @@ import { isPassportProvider, type Provider } from '../providers/passport-provide
 import { providerName } from './provider-name'
 
 /** A provider on a button. */
-export interface ShownProvider {
+export interface ListedProvider {
   readonly key: string
   readonly name: string
   readonly mark: Part
@@ -36,7 +36,7 @@ const paths: ReadonlyMap<string, string> = new Map([
   ['twitch', 'M5 3h15v10l-4 4h-4l-3 3v-3H5zm5 4v5h2V7zm5 0v5h2V7z'],
 ])
 
-export function shownProvider(providers: ReadonlyMap<string, Provider>, key: string): ShownProvider {
+export function listedProvider(providers: ReadonlyMap<string, Provider>, key: string): ListedProvider {
   return { key, name: providerName(key), mark: markOf(key, providers.get(key)) }
 }
 

@@ -1,6 +1,6 @@
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
-import { pageLines } from './page-lines'
+import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
 import { signInAddress } from './sign-in-address'
 import { signedOutPage, signOutPage } from './sign-out-pages'
@@ -9,7 +9,7 @@ import { findSignedIn } from './signed-in'
 /** Routes of the logout page with its button, and of the page after the logout. */
 export function signOutRoutes(site: PageSite): Route[] {
   return [
-    ...pageLines(site, {
+    ...pageRouteSets(site, {
       path: '/logout',
       summary: 'The sign-out page',
       sharesPath: true,
@@ -25,7 +25,7 @@ export function signOutRoutes(site: PageSite): Route[] {
         return { to: returnTo === null ? reader.href('/signed-out') : locationOf(returnTo) }
       },
     }),
-    ...pageLines(site, {
+    ...pageRouteSets(site, {
       path: '/signed-out',
       summary: 'The page after signing out',
       show: ({ req, res, reader }) => {

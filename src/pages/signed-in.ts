@@ -1,9 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { AccountInactiveError, UnauthorizedError } from '../core/errors'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import type { Route } from '../http/routes'
 import { sendEmpty } from '../http/send'
-import { playRoute } from '../router/request-service/call-route'
+import { callRoute } from '../router/request-service/call-route'
 import { continueTokens } from '../sessions/continue-tokens'
 import { readAccessCookie, readRefreshCookie, setsTokenCookies, setTokenCookies } from '../sessions/delivery'
 import { aliveSession, requestSessionOf, type SessionOfRequest } from '../sessions/reauthentication/fresh-session'
@@ -19,12 +19,12 @@ export async function findSignedIn(site: PageSite, req: Request, res: Response):
   if (!(await hasLogin(site, req, res))) return null
   const steps: readonly RequestHandler[] = [site.guards.requireAuth(), aliveSession(site.ctx)]
   const handle: Route['handle'] = (asked, answer) => {
-    noteOutcome(answer, requestSessionOf(asked))
+    setResult(answer, requestSessionOf(asked))
     sendEmpty(answer)
   }
   try {
     // The handler above wrote the outcome.
-    return (await playRoute({ method: 'GET', before: steps, handle }, withoutBearer(req), res, {})) as SessionOfRequest
+    return (await callRoute({ method: 'GET', before: steps, handle }, withoutBearer(req), res, {})) as SessionOfRequest
   } catch (error) {
     if (error instanceof UnauthorizedError || error instanceof AccountInactiveError) return null
     throw error

@@ -7,7 +7,7 @@ import type { Route } from '../http/routes'
 import { awaitMail } from './check-mail'
 import { requireFields } from './form-fault'
 import { otherWays } from './login'
-import { type GoOn, pageLines } from './page-lines'
+import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { passwordRule } from './password-rule'
 import { signInAddress } from './sign-in-address'
@@ -18,7 +18,7 @@ import { signupPage } from './signup-page'
 export function signupPageRoutes(site: PageSite): Route[] {
   const { localAccountsEnabled, signupEnabled } = site.ctx.settings
   if (!localAccountsEnabled || !signupEnabled) return []
-  return pageLines(site, {
+  return pageRouteSets(site, {
     path: '/signup',
     summary: 'The sign-up page',
     sharesPath: true,

@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { AppError, PasskeyRejectedError } from '../core/errors'
 import { announceFailedLogin, newLoginAttempt } from '../sessions/announce-failed-login'
 import { announceLogin } from '../sessions/announce-login'
@@ -8,7 +8,7 @@ import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession 
 import { usableAt } from '../sessions/reauthentication/credential-age'
 import type { PasskeyOptions } from './options'
 import { issuePasskeyChallenge } from './passkey-challenge'
-import { type ProvenPasskey, passkeyToolsOf, provePasskey, refusingReplay } from './verify-passkey'
+import { passkeyToolsOf, refusingReplay, type VerifiedPasskey, verifyPasskey } from './verify-passkey'
 import type { PasskeyRequestOptions } from './webauthn/ceremonies'
 
 const secondsInPage = 12 * 3600
@@ -47,7 +47,7 @@ export async function logInWithPasskey<Session extends OpenedSession>(
   const attempt = newLoginAttempt(client ?? null)
   const taken = await takeLoginOfClient(ctx, client ?? null)
   try {
-    const proven = await provePasskey(ctx, 'login', null, { credential, challenge })
+    const proven = await verifyPasskey(ctx, 'login', null, { credential, challenge })
     attempt.userId = proven.user.id
     const result = await finish(ctx, proven, isPersistent, open)
     await taken.succeed()
@@ -62,15 +62,15 @@ export async function logInWithPasskey<Session extends OpenedSession>(
 
 async function finish<Session extends OpenedSession>(
   ctx: AuthContext,
-  { passkey, user: seen, use, spent }: ProvenPasskey,
+  { passkey, user: seen, use, used }: VerifiedPasskey,
   isPersistent: boolean,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
   const isYoung = usableAt(ctx, passkey.createdAt) !== null // a new passkey can log in, but the session is not fresh
   const login = await withClaims(ctx, seen, { amr: ['passkey'], provider: null, isYoung, isPersistent }, open)
   return refusingReplay(() =>
-    unitOfWork(ctx, async (ctx) => {
-      const user = await passkeyToolsOf(ctx).passkeys.recordLogin(use, spent)
+    transaction(ctx, async (ctx) => {
+      const user = await passkeyToolsOf(ctx).passkeys.recordLogin(use, used)
       if (!user) throw new PasskeyRejectedError()
       return finishLogin(ctx, user, login, open)
     }),

@@ -4,18 +4,18 @@ import { hostGuard } from '../accounts/host-guard'
 import type { AuthContext } from '../context'
 import { clientOf } from '../core/client-key'
 import { LoginThrottledError, PasskeyRejectedError, TooManyRequestsError } from '../core/errors'
-import { bodyOnGrid } from '../http/fixed-response-time'
-import { noteOutcome } from '../http/outcome'
+import { bodyWithFixedResponseTime } from '../http/fixed-response-time'
+import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { sendJson } from '../http/send'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { passkeyFields } from '../second-factor/irreversible-code'
 import { loginAnswer, sessionLoginAnswer } from '../sessions/delivery'
 import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../sessions/devices/send-login'
 import type { LoginChallenge, OpenSession } from '../sessions/finish-login'
 import { type AnySession, openServerSession } from '../sessions/open-session'
-import type { DeliveryLine } from '../sessions/routes-by-delivery'
+import type { RouteSet } from '../sessions/routes-by-delivery'
 import { originOf } from '../sessions/session-cookie'
 import { logInWithPasskey, passkeyLoginOptions } from './log-in'
 import { loginOptionsSchema, optionsBody } from './options'
@@ -30,11 +30,11 @@ const credentials = Joi.object<LoginBody>({ ...passkeyFields, remember: Joi.bool
 const describesLogin = { summary: 'Log in with a passkey', refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError] }
 
 /** Returns the routes for a login with a passkey. Such a login needs no address. */
-export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
+export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }: RouteSet): Route[] {
   return [
     // The options are equal for every `tokenDelivery`, so one route is enough.
     ...(base === '' ? [optionsRoute(ctx)] : []),
-    bodyOnGrid(ctx, {
+    bodyWithFixedResponseTime(ctx, {
       method: 'POST',
       path: `${base}/passkeys/login`,
       describes: { ...describesLogin, answers: [loginAnswer(ctx, delivery)] },
@@ -50,7 +50,7 @@ export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }:
 export function sessionPasskeyLoginRoute(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [
-    bodyOnGrid(ctx, {
+    bodyWithFixedResponseTime(ctx, {
       method: 'POST',
       path: '/session/passkeys/login',
       describes: { ...describesLogin, answers: [sessionLoginAnswer(ctx)] },
@@ -77,11 +77,11 @@ function optionsRoute(ctx: AuthContext): Route {
         },
       ],
     },
-    before: [routeBudget(ctx, 'passkey_login_options')],
+    before: [routeRateLimit(ctx, 'passkey_login_options')],
     body: Joi.object<object>({}),
     handle: (_req, res) => {
       const begun = passkeyLoginOptions(ctx)
-      noteOutcome(res, begun)
+      setResult(res, begun)
       sendJson(res, 200, optionsBody(begun))
     },
   })
@@ -89,7 +89,7 @@ function optionsRoute(ctx: AuthContext): Route {
 
 /** Returns the middlewares that limit the route. `hostGuard` already includes the rate limit of the route. */
 function limits(ctx: AuthContext) {
-  return ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeBudget(ctx, 'passkey_login')]
+  return ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeRateLimit(ctx, 'passkey_login')]
 }
 
 function logInBy<Session extends AnySession>(

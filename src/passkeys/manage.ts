@@ -1,10 +1,10 @@
 import { announceChange } from '../accounts/undo/announce-change'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { LastLoginMethodError, NotFoundError, UnauthorizedError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import { announceEnded, endSessionsOpenedBy, forgetMethod } from '../sessions/end-opened-by'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
-import { type Finality, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
+import { type Irreversibility, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
 import { hasOtherLoginMethod } from '../sessions/reauthentication/login-methods'
 import type { SessionRecord } from '../store/auth-store'
 import { type PublicPasskey, toPublicPasskey } from './public-passkey'
@@ -30,7 +30,7 @@ export async function renamePasskey(ctx: AuthContext, userId: string, id: string
 export interface PasskeyRemoval {
   /** The session of the request. If the session ends meanwhile, the call fails. */
   session?: Pick<SessionRecord, 'id' | 'userId'> | null
-  isFinal?: Finality
+  isIrreversible?: Irreversibility
   /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -46,10 +46,10 @@ export async function removePasskey(
   ctx: AuthContext,
   userId: string,
   id: string,
-  { session, isFinal, locale }: PasskeyRemoval = {},
+  { session, isIrreversible, locale }: PasskeyRemoval = {},
 ): Promise<void> {
   const ended = await announceChange(ctx, userId, { topic: 'passkey_removed', locale }, (leaveUndoPoint) =>
-    unitOfWork(ctx, async (ctx) => {
+    transaction(ctx, async (ctx) => {
       const { passkeys } = passkeyToolsOf(ctx)
       const user = await ctx.store.users.lock(userId)
       if (!user?.isActive) throw new UnauthorizedError()
@@ -59,7 +59,7 @@ export async function removePasskey(
       if (!passkey) throw new NotFoundError()
       const isLast = ctx.settings.oauthKeepLastLoginMethod && !(await hasOtherLoginMethod(ctx, user, 'passkey'))
       if (isLast) throw new LastLoginMethodError()
-      await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(passkey), isFinal })
+      await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(passkey), isIrreversible })
       await passkeys.deleteForUser(userId, id)
       if (held && all.length === 1) await forgetMethod(ctx, held, 'passkey')
       return endSessionsOpenedBy(ctx, userId, { amr: 'passkey' }, held)

@@ -78,7 +78,7 @@ export function readPasskeyChallenge(
  * Returns the row that marks a challenge as used. The row is inserted as used. The hash in the row is unique, so only one of many
  * concurrent requests succeeds.
  */
-export function spentChallenge(
+export function usedChallenge(
   ctx: AuthContext,
   userId: string,
   { challenge, expiresAt }: Pick<OpenChallenge, 'challenge' | 'expiresAt'>,

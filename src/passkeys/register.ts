@@ -1,14 +1,14 @@
 import { createHmac } from 'node:crypto'
 import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { PasskeyInvalidError, PasskeyLimitError, PasskeyTakenError, ServiceUnavailableError, UnauthorizedError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import { findActiveUser } from '../sessions/reauthentication/find-active-user'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
-import { type Finality, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
+import { type Irreversibility, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
 import { DuplicateRecordError, type NewPasskey, type PasskeyRecord, type SessionRecord, type UserRecord } from '../store/auth-store'
 import { descriptorsOf, type PasskeyOptions } from './options'
-import { type ChallengeOwner, issuePasskeyChallenge, type OpenChallenge, readPasskeyChallenge, spentChallenge } from './passkey-challenge'
+import { type ChallengeOwner, issuePasskeyChallenge, type OpenChallenge, readPasskeyChallenge, usedChallenge } from './passkey-challenge'
 import { type PublicPasskey, toPublicPasskey } from './public-passkey'
 import { refusePasskey } from './refuse-passkey'
 import { passkeyToolsOf } from './verify-passkey'
@@ -23,8 +23,8 @@ export interface RegistrationAsker {
   userId: string
   /** The session of the request. Only this session may register with these options. Null for a call without a session. */
   session: Pick<SessionRecord, 'id' | 'userId'> | null
-  /** If not false, an undo link cannot revert the registration (`Finality`). */
-  isFinal?: Finality
+  /** If not false, an undo link cannot revert the registration (`Irreversibility`). */
+  isIrreversible?: Irreversibility
 }
 
 /**
@@ -33,14 +33,14 @@ export interface RegistrationAsker {
  */
 export async function passkeyRegistrationOptions(
   ctx: AuthContext,
-  { userId, session, isFinal = false }: RegistrationAsker,
+  { userId, session, isIrreversible = false }: RegistrationAsker,
 ): Promise<PasskeyOptions<PasskeyCreationOptions>> {
   const { webauthn, passkeys } = passkeyToolsOf(ctx)
   const user = await findActiveUser(ctx, userId)
   const known = await passkeys.listForUser(userId)
   if (known.length >= mostPasskeys) throw new PasskeyLimitError()
   const handle = known[0]?.userHandle ?? newUserHandle(ctx, userId)
-  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'register', ownerOf({ userId, session }), { handle, isFinal })
+  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'register', ownerOf({ userId, session }), { handle, isIrreversible })
   const options = webauthn.creationOptions({
     challenge,
     seconds,
@@ -86,7 +86,7 @@ export async function registerPasskey(ctx: AuthContext, registration: PasskeyReg
     .catch((error: unknown) => refusePasskey(ctx, 'register', error, PasskeyInvalidError))
   const row = passkeyRow(ctx, userId, found, { handle: String(open.carries['handle']), name: name ?? authenticatorName(found.aaguid) })
   const passkey = await announceChange(ctx, userId, { topic: 'passkey_added', locale }, (leaveUndoPoint) =>
-    againAfterRace(() => unitOfWork(ctx, (ctx) => insert(ctx, registration, { open, row, leaveUndoPoint }))),
+    againAfterRace(() => transaction(ctx, (ctx) => insert(ctx, registration, { open, row, leaveUndoPoint }))),
   )
   ctx.events.emit('passkey.added', { userId, passkeyId: passkey.id })
   return toPublicPasskey(passkey)
@@ -108,12 +108,12 @@ async function insert(
   if (!user?.isActive) throw new UnauthorizedError()
   await holdSession(ctx, session)
   await check?.(ctx, user)
-  const spent = spentChallenge(ctx, userId, open)
-  if (await ctx.store.userTokens.find(spent.tokenHash)) throw new PasskeyInvalidError()
+  const used = usedChallenge(ctx, userId, open)
+  if (await ctx.store.userTokens.find(used.tokenHash)) throw new PasskeyInvalidError()
   if (await passkeys.findWithUser(row.credentialId)) throw new PasskeyTakenError()
   if ((await passkeys.listForUser(userId)).length >= mostPasskeys) throw new PasskeyLimitError()
-  await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isFinal: open.carries['isFinal'] as Finality }) // set with the options
-  await ctx.store.userTokens.insert(spent)
+  await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isIrreversible: open.carries['isIrreversible'] as Irreversibility }) // set with the options
+  await ctx.store.userTokens.insert(used)
   return passkeys.insert(row)
 }
 

@@ -12,22 +12,28 @@ import {
 } from '../core/errors'
 import { done } from '../http/description'
 import { localeOf } from '../http/locale'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { text } from '../http/validate'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { codeBeforeFreshness } from '../second-factor/code-before-freshness'
 import { keptRefreshToken } from '../second-factor/factor-code'
-import { acceptFinal, type FinalFields, finalBody, finalRefusals, passkeyFields } from '../second-factor/irreversible-code'
+import {
+  confirmIrreversible,
+  type IrreversibleFields,
+  irreversibleBody,
+  irreversibleRefusals,
+  passkeyFields,
+} from '../second-factor/irreversible-code'
 import { getAuth } from '../sessions/current-auth'
 import { clearEndedCookies } from '../sessions/ended-cookies'
 import { codeDevice } from '../sessions/reauthentication/code-device'
 import { aliveSession, freshSession, sessionOf } from '../sessions/reauthentication/fresh-session'
-import { factorShown } from '../sessions/reauthentication/require-factor'
-import { provenAddress } from '../sessions/reauthentication/require-proven-address'
+import { factorPresented } from '../sessions/reauthentication/require-factor'
+import { verifiedAddress } from '../sessions/reauthentication/require-proven-address'
 import type { RouteGuards } from '../sessions/route-guards'
-import { perDelivery } from '../sessions/routes-by-delivery'
+import { routesByDelivery } from '../sessions/routes-by-delivery'
 import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
 import { refuseSupersededToken } from '../sessions/superseded-token'
 import { passkeyLoginRoutes, sessionPasskeyLoginRoute } from './login-routes'
@@ -41,7 +47,7 @@ import { passkeyStepRoute } from './step-route'
 export function passkeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   if (!ctx.webauthn) return []
   return [
-    ...perDelivery(ctx, (line) => passkeyLoginRoutes(ctx, line)),
+    ...routesByDelivery(ctx, (line) => passkeyLoginRoutes(ctx, line)),
     ...sessionPasskeyLoginRoute(ctx),
     ...registrationRoutes(ctx, guards),
     ...ownPasskeyRoutes(ctx, guards),
@@ -61,7 +67,7 @@ interface RegistrationBody {
 }
 
 function registrationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
-  const before = [routeBudget(ctx, 'passkey_register'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
+  const before = [routeRateLimit(ctx, 'passkey_register'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
   return [
     withBody({
       method: 'POST',
@@ -69,15 +75,15 @@ function registrationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       describes: {
         summary: 'Get the options to create a passkey',
         answers: [{ status: 200, description: 'The options for `navigator.credentials.create()`.', schema: creationOptionsSchema }],
-        refuses: [UnauthorizedError, AccountInactiveError, PasskeyLimitError, ...finalRefusals(ctx)],
+        refuses: [UnauthorizedError, AccountInactiveError, PasskeyLimitError, ...irreversibleRefusals(ctx)],
       },
-      before: [...before, provenAddress(ctx), factorShown(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
-      body: finalBody<FinalFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
+      before: [...before, verifiedAddress(ctx), factorPresented(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
+      body: irreversibleBody<IrreversibleFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
-        const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
-        const begun = await passkeyRegistrationOptions(ctx, { userId, session, isFinal })
-        noteOutcome(res, begun)
+        const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+        const begun = await passkeyRegistrationOptions(ctx, { userId, session, isIrreversible })
+        setResult(res, begun)
         sendJson(res, 200, optionsBody(begun))
       },
     }),
@@ -102,7 +108,7 @@ function registrationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
           check: (ctx, user) => refuseSupersededToken(ctx, { claims, session }, user),
           locale: localeOf(ctx, req),
         })
-        noteOutcome(res, passkey)
+        setResult(res, passkey)
         sendJson(res, 201, passkeyBody(passkey))
       },
     }),
@@ -110,7 +116,7 @@ function registrationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
 }
 
 function ownPasskeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
-  const signedIn = [routeBudget(ctx, 'passkeys'), guards.requireAuth()]
+  const signedIn = [routeRateLimit(ctx, 'passkeys'), guards.requireAuth()]
   const changing = [...signedIn, sameSiteWhenByCookie(ctx)]
   return [
     {
@@ -124,7 +130,7 @@ function ownPasskeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       before: [...signedIn, aliveSession(ctx)],
       handle: async (req, res) => {
         const passkeys = await listPasskeys(ctx, getAuth(req).sub)
-        noteOutcome(res, passkeys)
+        setResult(res, passkeys)
         sendJson(res, 200, passkeys.map(passkeyBody))
       },
     },
@@ -140,7 +146,7 @@ function ownPasskeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       body: Joi.object<{ name: string; refresh_token?: string }>({ name: passkeyName, refresh_token: keptRefreshToken }),
       handle: async (req, res, { name }) => {
         const passkey = await renamePasskey(ctx, getAuth(req).sub, String(req.params['id']), name)
-        noteOutcome(res, passkey)
+        setResult(res, passkey)
         sendJson(res, 200, passkeyBody(passkey))
       },
     }),
@@ -150,15 +156,15 @@ function ownPasskeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       describes: {
         summary: 'Remove a passkey from the account, and revoke the other sessions that a passkey opened',
         answers: [done],
-        refuses: [UnauthorizedError, NotFoundError, LastLoginMethodError, ...finalRefusals(ctx)],
+        refuses: [UnauthorizedError, NotFoundError, LastLoginMethodError, ...irreversibleRefusals(ctx)],
       },
       before: [...changing, aliveSession(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
-      body: finalBody<FinalFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
+      body: irreversibleBody<IrreversibleFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
-        const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+        const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
         const locale = localeOf(ctx, req)
-        await removePasskey(ctx, userId, String(req.params['id']), { session, isFinal, locale })
+        await removePasskey(ctx, userId, String(req.params['id']), { session, isIrreversible, locale })
         await clearEndedCookies(ctx, req, res)
         sendEmpty(res)
       },

@@ -1,11 +1,11 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendJson } from '../http/send'
 import { text } from '../http/validate'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { optionsBody, requestOptionsSchema } from './options'
 import { passkeyStepOptions } from './step-options'
 
@@ -28,11 +28,11 @@ export function passkeyStepRoute(ctx: AuthContext): Route {
       ],
       refuses: [MfaTokenInvalidError, MfaNotEnrolledError],
     },
-    before: [routeBudget(ctx, 'mfa_passkey_options')],
+    before: [routeRateLimit(ctx, 'mfa_passkey_options')],
     body: Joi.object<{ mfa_token: string }>({ mfa_token: text(4096) }),
     handle: async (_req, res, { mfa_token: mfaToken }) => {
       const begun = await passkeyStepOptions(ctx, mfaToken)
-      noteOutcome(res, begun)
+      setResult(res, begun)
       sendJson(res, 200, optionsBody(begun))
     },
   })

@@ -8,14 +8,14 @@ import {
   type UserRecord,
   type UserTokenRecord,
 } from '../store/auth-store'
-import { type Ceremony, type ChallengeOwner, readPasskeyChallenge, spentChallenge } from './passkey-challenge'
+import { type Ceremony, type ChallengeOwner, readPasskeyChallenge, usedChallenge } from './passkey-challenge'
 import { refusePasskey } from './refuse-passkey'
 import type { AssertedCredential, WebAuthn } from './webauthn/ceremonies'
 import { readAssertion, storedId } from './webauthn/read-credential'
 import { Refused } from './webauthn/refused'
 
 /** The passkey of a request. */
-export interface ShownPasskey {
+export interface PresentedPasskey {
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
   readonly credential: unknown
   /** The token that came with the options. */
@@ -26,12 +26,12 @@ export interface ShownPasskey {
  * A verified signature, and the state that it was verified against. The transaction that uses the signature checks that the state is
  * unchanged.
  */
-export interface ProvenPasskey {
+export interface VerifiedPasskey {
   readonly passkey: PasskeyRecord
   /** The account at the time of the verification. */
   readonly user: UserRecord
   readonly use: PasskeyUse
-  readonly spent: Omit<UserTokenRecord, 'id'>
+  readonly used: Omit<UserTokenRecord, 'id'>
 }
 
 /**
@@ -40,35 +40,35 @@ export interface ProvenPasskey {
  * @param owner the account that began the ceremony; null: the passkey identifies its account
  * @throws PasskeyRejectedError for every fault
  */
-export async function provePasskey(
+export async function verifyPasskey(
   ctx: AuthContext,
   ceremony: Ceremony,
   owner: ChallengeOwner | null,
-  shown: ShownPasskey,
-): Promise<ProvenPasskey> {
-  return prove(ctx, ceremony, owner, shown).catch((error: unknown) => refusePasskey(ctx, ceremony, error, PasskeyRejectedError))
+  presented: PresentedPasskey,
+): Promise<VerifiedPasskey> {
+  return prove(ctx, ceremony, owner, presented).catch((error: unknown) => refusePasskey(ctx, ceremony, error, PasskeyRejectedError))
 }
 
 async function prove(
   ctx: AuthContext,
   ceremony: Ceremony,
   owner: ChallengeOwner | null,
-  { credential, challenge: token }: ShownPasskey,
-): Promise<ProvenPasskey> {
+  { credential, challenge: token }: PresentedPasskey,
+): Promise<VerifiedPasskey> {
   const { webauthn, passkeys } = passkeyToolsOf(ctx)
-  const [shown, open] = [readAssertion(credential), readPasskeyChallenge(ctx, ceremony, owner, token)]
-  if (!shown) throw new Refused('a field of the response is missing, malformed or too long')
+  const [presented, open] = [readAssertion(credential), readPasskeyChallenge(ctx, ceremony, owner, token)]
+  if (!presented) throw new Refused('a field of the response is missing, malformed or too long')
   if (!open) throw new Refused('the challenge has expired, or is of another ceremony, account or session')
-  const found = await passkeys.findWithUser(storedId(shown.id))
-  const asserted = await webauthn.verifyAssertion(shown, open.challenge, found?.passkey ?? null)
+  const found = await passkeys.findWithUser(storedId(presented.id))
+  const asserted = await webauthn.verifyAssertion(presented, open.challenge, found?.passkey ?? null)
   if (!found?.user?.isActive) throw new Refused('the account of the passkey is not active')
   if (owner && found.user.id !== owner.userId) throw new Refused('the passkey is of another account')
   const { passkey, user } = found
-  const isOwnHandle = shown.userHandle === passkey.userHandle || (owner !== null && shown.userHandle === null)
+  const isOwnHandle = presented.userHandle === passkey.userHandle || (owner !== null && presented.userHandle === null)
   if (!isOwnHandle) throw new Refused('the user handle is missing, or is not the one of this passkey')
   refuseCopy(ctx, passkey, asserted)
   const { id, userId, signCount: seenCount } = passkey
-  return { passkey, user, use: { id, userId, seenCount, ...asserted, at: ctx.now() }, spent: spentChallenge(ctx, userId, open) }
+  return { passkey, user, use: { id, userId, seenCount, ...asserted, at: ctx.now() }, used: usedChallenge(ctx, userId, open) }
 }
 
 /**
@@ -84,13 +84,13 @@ function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRe
 /**
  * Marks the challenge as used and stores the counter. Call the function inside the transaction of the confirmed action. That transaction
  * must have locked the user's row.
- * @throws PasskeyRejectedError if the challenge was used before, or if the passkey was removed or used after `provePasskey`
+ * @throws PasskeyRejectedError if the challenge was used before, or if the passkey was removed or used after `verifyPasskey`
  */
-export async function acceptPasskey(ctx: AuthContext, user: UserRecord, { use, spent, passkey }: ProvenPasskey): Promise<void> {
+export async function acceptPasskey(ctx: AuthContext, user: UserRecord, { use, used, passkey }: VerifiedPasskey): Promise<void> {
   // The challenge is checked before the insert, because a failed insert would break a transaction of the host.
-  const isSpent = user.id !== passkey.userId || (await ctx.store.userTokens.find(spent.tokenHash)) !== null
-  if (isSpent || !(await passkeyToolsOf(ctx).passkeys.recordUse(use))) throw new PasskeyRejectedError()
-  await ctx.store.userTokens.insert(spent)
+  const isUsed = user.id !== passkey.userId || (await ctx.store.userTokens.find(used.tokenHash)) !== null
+  if (isUsed || !(await passkeyToolsOf(ctx).passkeys.recordUse(use))) throw new PasskeyRejectedError()
+  await ctx.store.userTokens.insert(used)
 }
 
 /** Converts a unique violation into PasskeyRejectedError. The violation means that another transaction used the challenge first. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ConfigurationError } from '../core/errors'
 import { createHttpClient, type HttpClient } from '../core/http-client'
-import { inTime } from '../core/with-timeout'
+import { withTimeout } from '../core/with-timeout'
 import type { PasswordPolicy } from './password-types'
 
 export interface BreachedPasswordsOptions {
@@ -66,7 +66,7 @@ async function rangeOf(kept: Map<string, KeptRange>, prefix: string, ask: (prefi
 async function ask(httpClient: HttpClient, prefix: string, minCount: number): Promise<Buffer> {
   const headers = { 'add-padding': 'true', 'user-agent': 'doorward' }
   const call = httpClient(service + prefix, { headers, signal: AbortSignal.timeout(deadlineMs) })
-  const { status, body } = await inTime(call, deadlineMs, () => new Error('Have I Been Pwned did not answer within a second.'))
+  const { status, body } = await withTimeout(call, deadlineMs, () => new Error('Have I Been Pwned did not answer within a second.'))
   if (status !== 200) throw new Error(`Have I Been Pwned answered with status ${status}.`)
   return suffixesOf(Buffer.from(body).toString(), minCount)
 }

@@ -1,5 +1,5 @@
 import { constants, createHmac, type KeyObject, sign, verify } from 'node:crypto'
-import { sameText } from '../core/constant-time-equal'
+import { constantTimeEqual } from '../core/constant-time-equal'
 
 /** The asymmetric algorithms of RFC 7518 section 3.1, and Ed25519 of RFC 8037. The library accepts no other algorithm from a provider. */
 export const SIGNATURE_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const
@@ -24,7 +24,7 @@ export function isSignedBy(token: string, key: KeyObject, alg: IdTokenAlgorithm)
   const end = token.lastIndexOf('.')
   // A public key is no secret, so a MAC made with a public key proves nothing (RFC 8725 section 2.1).
   if (alg === 'HS256' || key.type !== 'public')
-    return alg === 'HS256' && key.type === 'secret' && sameText(macOf(token.slice(0, end), key), token.slice(end + 1))
+    return alg === 'HS256' && key.type === 'secret' && constantTimeEqual(macOf(token.slice(0, end), key), token.slice(end + 1))
   const signature = Buffer.from(token.slice(end + 1), 'base64url')
   return verify(hashOf(alg), Buffer.from(token.slice(0, end)), { key, ...formOf(alg) }, signature)
 }

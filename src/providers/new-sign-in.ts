@@ -3,7 +3,7 @@ import type { OAuthTokens } from './provider-client'
 import { CLOCK_SKEW_SECONDS } from './signed-token'
 
 /** Returns true if this provider's response can show that the person signed in again. */
-export function canProveSignIn(client: Provider): boolean {
+export function canVerifySignIn(client: Provider): boolean {
   if (isPassportProvider(client)) return false // a profile does not say when the person signed in
   return client.reauthenticates === true || (typeof client.authTimeOf === 'function' && client.scopes.includes('openid'))
 }
@@ -14,7 +14,7 @@ export function canProveSignIn(client: Provider): boolean {
  * The provider's clock can be one minute behind ours (`CLOCK_SKEW_SECONDS`). So a sign-in within one minute before `since` also counts.
  * @param since seconds since 1970
  */
-export function provesSignIn(client: Provider, tokens: OAuthTokens, since: number): boolean {
+export function verifiesSignIn(client: Provider, tokens: OAuthTokens, since: number): boolean {
   if (isPassportProvider(client)) return false
   const authTime: unknown = client.authTimeOf?.(tokens) ?? null
   return typeof authTime === 'number' ? authTime >= since - CLOCK_SKEW_SECONDS : client.reauthenticates === true

@@ -68,8 +68,8 @@ function readableBody(bytes: Buffer, secrets: readonly (string | undefined)[]): 
   const masked = maskInsideJson(mask(text), mask)
   // The last bytes that were read can be the beginning of a secret, which no mask finds. So a text as long as the longest secret is removed
   // from the end.
-  const shown = bytes.length > MAX_READ_BYTES ? masked.slice(0, -(spelled[0]?.length ?? 0) || undefined) : masked
-  return cutBody(escapeControls(shown))
+  const presented = bytes.length > MAX_READ_BYTES ? masked.slice(0, -(spelled[0]?.length ?? 0) || undefined) : masked
+  return cutBody(escapeControls(presented))
 }
 
 /** Masks all secrets in one pass, so that no replacement is searched again. */

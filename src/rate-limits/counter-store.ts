@@ -14,7 +14,7 @@ export interface CounterStore {
 }
 
 /** A rate limit: a number of attempts in a number of seconds. */
-export interface Budget {
+export interface RateLimit {
   /** Number of attempts that are allowed within a window. */
   attempts: number
   /** Length of a window in seconds. A window starts with the first attempt. */

@@ -64,16 +64,16 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
    * Keys that reached their limit in the shared store. The wrapper uses these keys only while the shared store fails. The keys can be out
    * of date, because other processes may have taken attempts back.
    */
-  const spentThere = localCounters({ now })
+  const usedThere = localCounters({ now })
   const logger = safely(options.logger ?? consoleLogger)
   const ask = askWhileUp({ logger, now, deadlineMs })
 
   /**
    * If the key had reached its limit in the shared store, begins to count the key in this process too. The count starts above the limit.
    */
-  async function adoptSpent(key: string, windowSeconds: number, limit = Number.POSITIVE_INFINITY): Promise<void> {
-    if (!spentThere.holds(key)) return
-    local.hold(key, windowSeconds, { ...(await spentThere.increment(key, windowSeconds, limit)), limit })
+  async function adoptUsed(key: string, windowSeconds: number, limit = Number.POSITIVE_INFINITY): Promise<void> {
+    if (!usedThere.holds(key)) return
+    local.hold(key, windowSeconds, { ...(await usedThere.increment(key, windowSeconds, limit)), limit })
   }
 
   const incrementThere: AskShared = (...given) => ask(async () => plausible(await shared.increment(...given)), { isCount: true })
@@ -84,9 +84,9 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
       const there = await incrementThere(key, windowSeconds, limit)
       // Without this record, this process would count from zero when the shared store fails. An attacker who can slow the shared store down
       // would then get new attempts.
-      if (there && limit !== undefined && there.count >= limit) spentThere.hold(key, windowSeconds, { ...there, limit })
+      if (there && limit !== undefined && there.count >= limit) usedThere.hold(key, windowSeconds, { ...there, limit })
       if (there && !local.holds(key)) return there
-      if (!there && !local.holds(key)) await adoptSpent(key, windowSeconds, limit)
+      if (!there && !local.holds(key)) await adoptUsed(key, windowSeconds, limit)
       const here = await local.increment(key, windowSeconds, limit)
       return there && there.count >= here.count ? there : here
     },
@@ -96,7 +96,7 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
       await Promise.all([ask(() => shared.decrement(key)), local.decrement(key)])
     },
     async reset(key) {
-      await Promise.all([ask(() => shared.reset(key)), local.reset(key), spentThere.reset(key)])
+      await Promise.all([ask(() => shared.reset(key)), local.reset(key), usedThere.reset(key)])
     },
   }
 }
@@ -123,7 +123,7 @@ function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
     const isTrial = isDown
     if (isTrial) isBeingTried = true
     try {
-      const answer = await inTime(question(), deadlineMs)
+      const answer = await withTimeout(question(), deadlineMs)
       if (isCount) isDown = false
       return answer
     } catch (error) {
@@ -153,7 +153,7 @@ function plausible(answer: Answer): Answer {
  * Rejects after the deadline. The event loop first reads the sockets once more, because in a busy process the response may have arrived
  * already.
  */
-async function inTime<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
+async function withTimeout<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => setImmediate(reject, new Error('The counter store is late.')), deadlineMs)

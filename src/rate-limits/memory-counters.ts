@@ -59,7 +59,7 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
     return window
   }
 
-  const shown = ({ count, endsAt }: { count: number; endsAt: number }, time: number) => ({
+  const presented = ({ count, endsAt }: { count: number; endsAt: number }, time: number) => ({
     count,
     resetSeconds: Math.ceil((endsAt - time) / 1000),
   })
@@ -69,15 +69,15 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
       const time = now()
       held.sweep(time)
       const known = find(key, time)
-      if (known) return shown(countIn(known, limit), time)
+      if (known) return presented(countIn(known, limit), time)
       const isFull = held.size() >= maxKeys
       const opened = open(key, windowSeconds, time)
       const own = opened && countIn(opened, limit)
-      if (own && !isFull) return shown(own, time)
+      if (own && !isFull) return presented(own, time)
       // If the other keys have more attempts, this new key is the next key to be dropped. A bucket must therefore count the attempts of the
       // new key too.
       const shared = overflow.increment(key, windowSeconds, limit, time)
-      return shown(own && own.count >= shared.count ? own : shared, time)
+      return presented(own && own.count >= shared.count ? own : shared, time)
     },
 
     async decrement(key) {

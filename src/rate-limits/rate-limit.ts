@@ -1,52 +1,55 @@
 import { ConfigurationError } from '../core/errors'
-import type { Budget } from './counter-store'
+import type { RateLimit } from './counter-store'
 
 /** Three rate limits: for a client with an address, for an address, and for a client. */
-export interface SubjectBudgets {
-  readonly pair: Budget | false
-  readonly email: Budget | false
-  readonly client: Budget | false
+export interface SubjectRateLimits {
+  readonly pair: RateLimit | false
+  readonly email: RateLimit | false
+  readonly client: RateLimit | false
 }
 
 /**
  * The limits that a host passes. A single limit replaces all three limits. Exception: for `throttle.login`, a single limit replaces only
  * `pair`. An object can set each limit. If a limit is missing in the object, its default applies. False: no limits.
  */
-export type SubjectBudgetsInput = Budget | { pair?: Budget | false; email?: Budget | false; client?: Budget | false } | false
+export type SubjectRateLimitsInput = RateLimit | { pair?: RateLimit | false; email?: RateLimit | false; client?: RateLimit | false } | false
 
 /** The rate limits of an account's known device. Unknown clients have separate limits. */
-export interface DeviceBudgets {
-  readonly login: Budget | false
+export interface DeviceRateLimits {
+  readonly login: RateLimit | false
   /** TOTP codes. Recovery codes have a separate limit of the same size. */
-  readonly codes: Budget | false
+  readonly codes: RateLimit | false
   /** Requests for links. Each purpose has its own limit. */
-  readonly links: Budget | false
-  readonly mails: Budget | false
+  readonly links: RateLimit | false
+  readonly mails: RateLimit | false
 }
 
 /** Limits for the number of mails to an address. */
-export interface MailBudgets {
+export interface MailRateLimits {
   /** Mails with links that the person requested. All of these limits apply. Empty: no limit. */
-  readonly links: readonly Budget[]
-  readonly notices: Budget | false
+  readonly links: readonly RateLimit[]
+  readonly notices: RateLimit | false
   /** Mails that another person causes, for example by a sign-up with a taken address. */
-  readonly strangers: Budget | false
+  readonly strangers: RateLimit | false
 }
 
 /** The limits of mails that a host passes. A single limit applies to the mails with links. */
-export type MailBudgetsInput = false | Budget | { links?: readonly Budget[] | false; notices?: Budget | false; strangers?: Budget | false }
+export type MailRateLimitsInput =
+  | false
+  | RateLimit
+  | { links?: readonly RateLimit[] | false; notices?: RateLimit | false; strangers?: RateLimit | false }
 
 /**
  * Returns the host's limit, checked and frozen. If the host set no limit, returns the default. `false` turns the limit off.
  *
  * @throws ConfigurationError with the option's name
  */
-export function resolveBudget(option: string, given: Budget | false | undefined, fallback: Budget): Budget | false {
+export function resolveRateLimit(option: string, given: RateLimit | false | undefined, fallback: RateLimit): RateLimit | false {
   if (given === false) return false
-  const budget: unknown = given ?? fallback // a host without types can pass any value
-  if (!isBudget(budget))
+  const rateLimit: unknown = given ?? fallback // a host without types can pass any value
+  if (!isRateLimit(rateLimit))
     throw new ConfigurationError(`Option ${option} must be false or { attempts, windowSeconds }, whole numbers of at least 1.`)
-  return Object.freeze({ attempts: budget.attempts, windowSeconds: budget.windowSeconds })
+  return Object.freeze({ attempts: rateLimit.attempts, windowSeconds: rateLimit.windowSeconds })
 }
 
 /**
@@ -54,14 +57,14 @@ export function resolveBudget(option: string, given: Budget | false | undefined,
  * @param options.plain the limit that a single limit replaces; left out: all three limits
  * @throws ConfigurationError with the option's name
  */
-export function resolveBudgets(
+export function resolveRateLimits(
   option: string,
-  given: SubjectBudgetsInput | undefined,
-  fallback: Record<keyof SubjectBudgets, Budget>,
-  { plain }: { plain?: keyof SubjectBudgets } = {},
-): SubjectBudgets {
+  given: SubjectRateLimitsInput | undefined,
+  fallback: Record<keyof SubjectRateLimits, RateLimit>,
+  { plain }: { plain?: keyof SubjectRateLimits } = {},
+): SubjectRateLimits {
   const chosen = perSubject(option, given, plain === undefined ? subjects : [plain])
-  const resolve = (name: keyof SubjectBudgets) => resolveBudget(`${option}.${name}`, chosen[name], fallback[name])
+  const resolve = (name: keyof SubjectRateLimits) => resolveRateLimit(`${option}.${name}`, chosen[name], fallback[name])
   return Object.freeze({ pair: resolve('pair'), email: resolve('email'), client: resolve('client') })
 }
 
@@ -69,14 +72,16 @@ export function resolveBudgets(
  * Returns the limits of mails that the host set, with defaults for missing limits.
  * @throws ConfigurationError with the option's name
  */
-export function resolveMailBudgets(option: string, given: MailBudgetsInput | undefined): MailBudgets {
+export function resolveMailRateLimits(option: string, given: MailRateLimitsInput | undefined): MailRateLimits {
   const { links = mailDefaults.links, notices, strangers } = perMail(option, given)
   if (links !== false && !Array.isArray(links))
     throw new ConfigurationError(`Option ${option}.links must be false or a list of { attempts, windowSeconds }.`)
   return Object.freeze({
-    links: Object.freeze((links || []).flatMap((budget, index) => resolveBudget(`${option}.links[${index}]`, budget, budget) || [])),
-    notices: resolveBudget(`${option}.notices`, notices, mailDefaults.notices),
-    strangers: resolveBudget(`${option}.strangers`, strangers, mailDefaults.strangers),
+    links: Object.freeze(
+      (links || []).flatMap((rateLimit, index) => resolveRateLimit(`${option}.links[${index}]`, rateLimit, rateLimit) || []),
+    ),
+    notices: resolveRateLimit(`${option}.notices`, notices, mailDefaults.notices),
+    strangers: resolveRateLimit(`${option}.strangers`, strangers, mailDefaults.strangers),
   })
 }
 
@@ -88,30 +93,30 @@ const mailDefaults = {
   ],
   notices: { attempts: 20, windowSeconds: day },
   strangers: { attempts: 1, windowSeconds: day },
-} satisfies MailBudgetsInput
+} satisfies MailRateLimitsInput
 
-function perMail(option: string, given: MailBudgetsInput = {}): Exclude<MailBudgetsInput, false | Budget> {
+function perMail(option: string, given: MailRateLimitsInput = {}): Exclude<MailRateLimitsInput, false | RateLimit> {
   if (given === false) return { links: false, notices: false, strangers: false }
-  if (hasOnly<Exclude<MailBudgetsInput, false | Budget>>(given, ['links', 'notices', 'strangers'])) return given
-  if (hasOnly<Budget>(given, ['attempts', 'windowSeconds'])) return { links: [given] }
+  if (hasOnly<Exclude<MailRateLimitsInput, false | RateLimit>>(given, ['links', 'notices', 'strangers'])) return given
+  if (hasOnly<RateLimit>(given, ['attempts', 'windowSeconds'])) return { links: [given] }
   throw new ConfigurationError(
     `Option ${option} must be false, { attempts, windowSeconds } for the links, or { links: [...], notices, strangers }.`,
   )
 }
 
-const subjects = ['pair', 'email', 'client'] as const satisfies readonly (keyof SubjectBudgets)[]
+const subjects = ['pair', 'email', 'client'] as const satisfies readonly (keyof SubjectRateLimits)[]
 
-type PerSubject = { [Subject in keyof SubjectBudgets]?: Budget | false | undefined }
+type PerSubject = { [Subject in keyof SubjectRateLimits]?: RateLimit | false | undefined }
 
-function perSubject(option: string, given: SubjectBudgetsInput = {}, plain: readonly (keyof SubjectBudgets)[]): PerSubject {
+function perSubject(option: string, given: SubjectRateLimitsInput = {}, plain: readonly (keyof SubjectRateLimits)[]): PerSubject {
   if (given === false) return { pair: false, email: false, client: false }
   if (hasOnly<PerSubject>(given, subjects)) return given
-  if (hasOnly<Budget>(given, ['attempts', 'windowSeconds'])) return Object.fromEntries(plain.map((name) => [name, given]))
+  if (hasOnly<RateLimit>(given, ['attempts', 'windowSeconds'])) return Object.fromEntries(plain.map((name) => [name, given]))
   throw new ConfigurationError(refusal(option))
 }
 
-function isBudget(given: unknown): given is Budget {
-  if (!hasOnly<Partial<Budget>>(given, ['attempts', 'windowSeconds'])) return false
+function isRateLimit(given: unknown): given is RateLimit {
+  if (!hasOnly<Partial<RateLimit>>(given, ['attempts', 'windowSeconds'])) return false
   const { attempts, windowSeconds } = given
   return isWhole(attempts) && attempts <= 1_000_000 && isWhole(windowSeconds) && windowSeconds <= 31_536_000
 }
@@ -134,22 +139,22 @@ function isWhole(value: unknown): value is number {
 }
 
 /** The rate limits. `false`: no limit. */
-export interface Budgets {
+export interface RateLimits {
   /** Requests of a client to a route. */
-  readonly routes: Budget | false
-  readonly login: SubjectBudgets
-  readonly signup: Budget | false
+  readonly routes: RateLimit | false
+  readonly login: SubjectRateLimits
+  readonly signup: RateLimit | false
   /** Requests for links. Each purpose has its own limit. */
-  readonly links: SubjectBudgets
+  readonly links: SubjectRateLimits
   /** Mails to an address. */
-  readonly mail: MailBudgets
-  readonly device: DeviceBudgets
+  readonly mail: MailRateLimits
+  readonly device: DeviceRateLimits
   /** Wrong codes of an account, over all routes that take a code. */
-  readonly mfa: Budget | false
+  readonly mfa: RateLimit | false
   /** Wrong passwords of a logged-in person, per session. Calls without a session share one limit per account. */
-  readonly password: Budget
+  readonly password: RateLimit
   /** Wrong passwords of a logged-in person, over all sessions of the account. */
-  readonly passwordOfAccount: Budget
+  readonly passwordOfAccount: RateLimit
   /** Changes of an account that the link in a notice can undo. */
-  readonly changes: Budget
+  readonly changes: RateLimit
 }

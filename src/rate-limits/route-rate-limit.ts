@@ -3,16 +3,16 @@ import { clientOf } from '../core/client-key'
 import { TooManyRequestsError } from '../core/errors'
 import { describeStep } from '../http/description'
 import { step } from '../http/routes'
-import type { Budgets } from './rate-limit'
+import type { RateLimits } from './rate-limit'
 import { takeClientUnit } from './take-client'
 import type { LimitContext } from './take-unit'
 
 interface RouteContext extends LimitContext {
-  readonly budgets: Pick<Budgets, 'routes'>
+  readonly rateLimits: Pick<RateLimits, 'routes'>
 }
 
 /** Limits the requests of one client to one route. The same route below `/cookie` shares the limit. Default: 60 requests in 60 seconds. */
-export function routeBudget(ctx: RouteContext, route: string): RequestHandler {
+export function routeRateLimit(ctx: RouteContext, route: string): RequestHandler {
   return describeStep(
     step((req) => takeRouteUnit(ctx, route, req)),
     { refuses: [TooManyRequestsError], limit: route },
@@ -20,10 +20,10 @@ export function routeBudget(ctx: RouteContext, route: string): RequestHandler {
 }
 
 /**
- * Counts the request like `routeBudget`. Returns false if the client exceeded the limit. The caller then does less work and does not reject
+ * Counts the request like `routeRateLimit`. Returns false if the client exceeded the limit. The caller then does less work and does not reject
  * the request.
  */
-export async function isWithinRouteBudget(ctx: RouteContext, route: string, req: Request): Promise<boolean> {
+export async function isWithinRouteRateLimit(ctx: RouteContext, route: string, req: Request): Promise<boolean> {
   try {
     await takeRouteUnit(ctx, route, req)
     return true
@@ -38,5 +38,5 @@ export async function isWithinRouteBudget(ctx: RouteContext, route: string, req:
  * @throws TooManyRequestsError if the client exceeded the limit
  */
 export async function takeRouteUnit(ctx: RouteContext, route: string, req: Request): Promise<void> {
-  await takeClientUnit(ctx, ctx.budgets.routes, [`route:${route}`, clientOf(req)])
+  await takeClientUnit(ctx, ctx.rateLimits.routes, [`route:${route}`, clientOf(req)])
 }

@@ -1,5 +1,5 @@
 import { TooManyRequestsError } from '../core/errors'
-import type { Budget } from './counter-store'
+import type { RateLimit } from './counter-store'
 import { inFlight, type Patience } from './in-flight'
 import type { Exhausted, LimitContext } from './take-unit'
 import { attempt, clear, counterKey, giveBack } from './throttle'
@@ -17,7 +17,7 @@ export interface Attempt {
 export interface AttemptOf {
   readonly name: string
   readonly subject: string
-  readonly budget: Budget | false
+  readonly rateLimit: RateLimit | false
 }
 
 const nothing = async () => undefined
@@ -32,17 +32,17 @@ export const unlimited: Attempt = { keep: nothing, giveBack: nothing, clear: not
  */
 export async function takeAttempt(
   ctx: LimitContext,
-  { name, subject, budget }: AttemptOf,
+  { name, subject, rateLimit }: AttemptOf,
   Exhausted: Exhausted,
   patience: Patience = { endsAt: null },
 ): Promise<Attempt> {
-  if (budget === false) return unlimited
+  if (rateLimit === false) return unlimited
   const key = counterKey(name, subject)
   const flight = inFlight(ctx.counters, key)
   for (let hasWaited = false; ; hasWaited = true) {
     flight.ask()
     try {
-      await attempt(ctx.counters, budget, key, Exhausted)
+      await attempt(ctx.counters, rateLimit, key, Exhausted)
     } catch (error) {
       const othersMayEnd = flight.refuse()
       if (!othersMayEnd || !(error instanceof TooManyRequestsError)) throw error
@@ -52,8 +52,8 @@ export async function takeAttempt(
     flight.grant(hasWaited)
     return endingOnce({
       keep: () => flight.end(nothing),
-      giveBack: () => flight.end(() => giveBack(ctx.counters, budget, key)),
-      clear: () => flight.end((others) => clear(ctx.counters, budget, key, others)),
+      giveBack: () => flight.end(() => giveBack(ctx.counters, rateLimit, key)),
+      clear: () => flight.end((others) => clear(ctx.counters, rateLimit, key, others)),
     })
   }
 }

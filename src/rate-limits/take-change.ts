@@ -1,9 +1,9 @@
-import type { Budgets } from './rate-limit'
+import type { RateLimits } from './rate-limit'
 import { type LimitContext, type TakenUnit, takeUnit } from './take-unit'
 
 interface ChangeContext extends LimitContext {
-  readonly budgets: Pick<Budgets, 'changes'>
-  readonly postman: object | null
+  readonly rateLimits: Pick<RateLimits, 'changes'>
+  readonly mailQueue: object | null
 }
 
 /**
@@ -14,5 +14,5 @@ interface ChangeContext extends LimitContext {
  * @throws TooManyRequestsError with details.retry_after_seconds
  */
 export function takeChange(ctx: ChangeContext, { id }: { id: string }): Promise<TakenUnit> {
-  return takeUnit(ctx, ctx.postman ? ctx.budgets.changes : false, ['change:account', id])
+  return takeUnit(ctx, ctx.mailQueue ? ctx.rateLimits.changes : false, ['change:account', id])
 }

@@ -1,5 +1,5 @@
 import { networkOf, networkTimes } from '../core/client-key'
-import type { Budget } from './counter-store'
+import type { RateLimit } from './counter-store'
 import { type Exhausted, type LimitContext, type TakenUnit, takeUnit, uncounted } from './take-unit'
 
 /**
@@ -10,17 +10,17 @@ import { type Exhausted, type LimitContext, type TakenUnit, takeUnit, uncounted 
  */
 export async function takeClientUnit(
   ctx: LimitContext,
-  budget: Budget | false,
+  rateLimit: RateLimit | false,
   [name, client]: readonly [name: string, client: string | null],
   Exhausted?: Exhausted,
 ): Promise<TakenUnit> {
   if (client === null) return uncounted
-  const own = await takeUnit(ctx, budget, [name, client], Exhausted)
+  const own = await takeUnit(ctx, rateLimit, [name, client], Exhausted)
   const network = networkOf(client)
-  if (network === null || budget === false) return own
+  if (network === null || rateLimit === false) return own
   try {
     // The network is counted after the client. A rejected client therefore does not use up the limit of its network.
-    const shared = await takeUnit(ctx, { ...budget, attempts: budget.attempts * networkTimes }, [name, network], Exhausted)
+    const shared = await takeUnit(ctx, { ...rateLimit, attempts: rateLimit.attempts * networkTimes }, [name, network], Exhausted)
     return both(own, shared)
   } catch (error) {
     await own.giveBack()

@@ -1,7 +1,7 @@
 import { networkOf, networkTimes } from '../core/client-key'
-import type { Budget } from './counter-store'
+import type { RateLimit } from './counter-store'
 import type { Patience } from './in-flight'
-import type { SubjectBudgets } from './rate-limit'
+import type { SubjectRateLimits } from './rate-limit'
 import { type Attempt, type AttemptOf, takeAttempt, unlimited } from './take-attempt'
 import { type Exhausted, type LimitContext, type TakenUnit, takeUnit, tellRefusal } from './take-unit'
 
@@ -27,34 +27,34 @@ interface OfEach<Taken> {
  * Counts an attempt against four rate limits: the client, its network, the client with this address, and the address. If a limit is
  * reached, nothing is counted.
  */
-export async function takeUnits(ctx: LimitContext, budgets: SubjectBudgets, subjects: Subjects): Promise<void> {
-  await takeOfEach<TakenUnit>(budgets, subjects, ({ name, subject, budget }) => takeUnit(ctx, budget, [name, subject]))
+export async function takeUnits(ctx: LimitContext, rateLimits: SubjectRateLimits, subjects: Subjects): Promise<void> {
+  await takeOfEach<TakenUnit>(rateLimits, subjects, ({ name, subject, rateLimit }) => takeUnit(ctx, rateLimit, [name, subject]))
 }
 
 /** Like `takeUnits`, but the attempts stay in progress until the caller ends them. */
 export function takeAttempts(
   ctx: LimitContext,
-  budgets: SubjectBudgets,
+  rateLimits: SubjectRateLimits,
   subjects: Subjects,
   Exhausted: Exhausted,
 ): Promise<OfEach<Attempt>> {
   const patience: Patience = { endsAt: null }
-  return takeOfEach(budgets, subjects, (about) => tellRefusal(ctx, about, () => takeAttempt(ctx, about, Exhausted, patience)))
+  return takeOfEach(rateLimits, subjects, (about) => tellRefusal(ctx, about, () => takeAttempt(ctx, about, Exhausted, patience)))
 }
 
 async function takeOfEach<Taken extends TakenUnit>(
-  budgets: SubjectBudgets,
+  rateLimits: SubjectRateLimits,
   { name, email, client }: Subjects,
   takeOne: (about: AttemptOf) => Promise<Taken>,
 ): Promise<OfEach<Taken | typeof unlimited>> {
   const taken: Taken[] = []
-  const take = async (kind: keyof SubjectBudgets, subject: string | null, budget: Budget | false = budgets[kind]) => {
+  const take = async (kind: keyof SubjectRateLimits, subject: string | null, rateLimit: RateLimit | false = rateLimits[kind]) => {
     if (subject === null) return unlimited
-    const one = await takeOne({ name: `${name}:${kind}`, subject, budget })
+    const one = await takeOne({ name: `${name}:${kind}`, subject, rateLimit })
     taken.push(one)
     return one
   }
-  const { client: own } = budgets
+  const { client: own } = rateLimits
   try {
     return {
       client: await take('client', client),

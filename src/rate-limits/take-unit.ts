@@ -1,7 +1,7 @@
 import { type AppErrorOptions, TooManyRequestsError } from '../core/errors'
 import type { EventEmitter } from '../core/events'
 import type { Keys } from '../core/keys'
-import type { Budget, CounterStore } from './counter-store'
+import type { CounterStore, RateLimit } from './counter-store'
 import { tellThrottled } from './tell-throttled'
 import { attempt, clear, counterKey, giveBack } from './throttle'
 
@@ -28,14 +28,14 @@ export interface TakenUnit {
  */
 export async function takeUnit(
   ctx: LimitContext,
-  budget: Budget | false,
+  rateLimit: RateLimit | false,
   [name, subject]: readonly [name: string, subject: string],
   Exhausted: Exhausted = TooManyRequestsError,
 ): Promise<TakenUnit> {
-  if (budget === false) return uncounted
+  if (rateLimit === false) return uncounted
   const key = counterKey(name, subject)
-  await tellRefusal(ctx, { name, subject }, () => attempt(ctx.counters, budget, key, Exhausted))
-  return { giveBack: () => giveBack(ctx.counters, budget, key), clear: () => clear(ctx.counters, budget, key) }
+  await tellRefusal(ctx, { name, subject }, () => attempt(ctx.counters, rateLimit, key, Exhausted))
+  return { giveBack: () => giveBack(ctx.counters, rateLimit, key), clear: () => clear(ctx.counters, rateLimit, key) }
 }
 
 export const uncounted: TakenUnit = { giveBack: async () => undefined, clear: async () => undefined }

@@ -45,16 +45,16 @@ const sweptAtOnce = 32
 const topLevel = 64
 
 /** The level of windows that reached their limit. `makeRoom` never drops those windows. */
-const spent = topLevel + 1
+const used = topLevel + 1
 
 export function createHeldWindows(): HeldWindows {
   const byKey = new Map<string, Held>()
   /** The windows of each length. Windows of one length expire in the order in which they started, so the first of a list expires first. */
   const byLength = new Map<number, ArrivalList<Window>>()
-  const byLevel = Array.from({ length: spent }, () => createArrivalList<Window>())
-  const spentOnes = createArrivalList<Window>()
+  const byLevel = Array.from({ length: used }, () => createArrivalList<Window>())
+  const usedOnes = createArrivalList<Window>()
 
-  const listOfLevel = (level: number) => byLevel[level] ?? spentOnes
+  const listOfLevel = (level: number) => byLevel[level] ?? usedOnes
 
   function listOfLength(seconds: number): ArrivalList<Window> {
     const list = byLength.get(seconds) ?? createArrivalList<Window>()
@@ -110,5 +110,5 @@ export function createHeldWindows(): HeldWindows {
 }
 
 function levelOf({ count, limit }: Window): number {
-  return count >= limit ? spent : Math.min(count, topLevel)
+  return count >= limit ? used : Math.min(count, topLevel)
 }

@@ -26,7 +26,7 @@ import type { AuthRouterOptions } from '../options'
 import { pageRoutes } from '../pages/routes'
 import { wellKnownRoutes } from '../pages/well-known'
 import { passkeyRoutes } from '../passkeys/routes'
-import { isWithinRouteBudget } from '../rate-limits/route-rate-limit'
+import { isWithinRouteRateLimit } from '../rate-limits/route-rate-limit'
 import { mfaRoutes } from '../second-factor/routes'
 import { continueRoutes } from '../sessions/continue-routes'
 import { keepDeviceAfterLogout } from '../sessions/devices/send-login'
@@ -156,7 +156,7 @@ export function testedContext(auth: AuthRouter): AuthContext | null {
 
 function logoutRules(ctx: AuthContext): LogoutRules {
   return {
-    isWithinBudget: (req) => isWithinRouteBudget(ctx, logoutLimit, req),
+    isWithinRateLimit: (req) => isWithinRouteRateLimit(ctx, logoutLimit, req),
     endOthers(req, res, endedIds) {
       keepDeviceAfterLogout(ctx, req, res, endedIds)
       endOwnAttempts(ctx, req, res)

@@ -9,11 +9,11 @@ import { createEvents } from '../core/events'
 import { deriveKeys, secretAccessKey } from '../core/keys'
 import { consoleLogger, type Logger, safely } from '../core/logger'
 import { discoveryNotices } from '../core/setup-warnings/discovery-notices'
-import { createSetupNotices } from '../core/setup-warnings/notices'
+import { createSetupWarnings } from '../core/setup-warnings/notices'
 import type { Templates } from '../core/templates'
 import { createPhraseBook } from '../core/texts/phrase-book'
 import { createTheme } from '../core/theme/theme'
-import { createPostman } from '../mail/mail-queue'
+import { createMailQueue } from '../mail/mail-queue'
 import { type AuthRouterOptions, checkOptions } from '../options'
 import { createWebAuthn } from '../passkeys/webauthn/ceremonies'
 import { createDummyHash } from '../passwords/dummy-hash'
@@ -23,7 +23,13 @@ import { isPassportProvider } from '../providers/passport-provider'
 import { withLocalFallback } from '../rate-limits/local-fallback'
 import { createMarkers } from '../rate-limits/markers'
 import { memoryCounters } from '../rate-limits/memory-counters'
-import { type Budgets, resolveBudget, resolveBudgets, resolveMailBudgets, type SubjectBudgets } from '../rate-limits/rate-limit'
+import {
+  type RateLimits,
+  resolveMailRateLimits,
+  resolveRateLimit,
+  resolveRateLimits,
+  type SubjectRateLimits,
+} from '../rate-limits/rate-limit'
 import { isSameSecret, readSecretKeys } from '../second-factor/secret-box'
 import { readSigningKeys } from '../sessions/access-keys'
 import { ownCookies } from '../sessions/own-cookies'
@@ -77,8 +83,8 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     mfaSecretKeys,
     isSameTotpSecret: (userId: string, one: string | null, other: string | null) => isSameSecret(mfaSecretKeys, userId, one, other),
     ...countersOf(options, logger),
-    budgets: budgetsOf(options),
-    postman: options.mailer ? createPostman({ mailer: options.mailer, events, logger, concurrency: settings.mailConcurrency }) : null,
+    rateLimits: rateLimitsOf(options),
+    mailQueue: options.mailer ? createMailQueue({ mailer: options.mailer, events, logger, concurrency: settings.mailConcurrency }) : null,
     templates: templatesOf(options),
     texts: createPhraseBook(options.languages),
     theme: createTheme(prefix, nameOf(settings), options.theme),
@@ -93,7 +99,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     gridMs: defendsTiming ? settings.timingGridMilliseconds : 0,
     events,
     logger,
-    notices: createSetupNotices(logger),
+    notices: createSetupWarnings(logger),
     isOwnCookie: ownCookies({
       settings,
       accessKeys,
@@ -161,22 +167,26 @@ function templatesOf({ templates = {} }: AuthRouterOptions): Templates {
   })
 }
 
-function budgetsOf({ throttle = {} }: AuthRouterOptions): Budgets {
+function rateLimitsOf({ throttle = {} }: AuthRouterOptions): RateLimits {
   const failures = { attempts: 5, windowSeconds: 900 }
   const email = { attempts: 50, windowSeconds: 900 }
-  const login = resolveBudgets(
+  const login = resolveRateLimits(
     'throttle.login',
     throttle.login,
     { pair: failures, email, client: { attempts: 100, windowSeconds: 900 } },
     { plain: 'pair' },
   )
-  const links = resolveBudgets('throttle.links', throttle.links, { pair: failures, email, client: { attempts: 100, windowSeconds: 900 } })
-  const mail = resolveMailBudgets('throttle.mail', throttle.mail)
-  const mfa = resolveBudget('throttle.mfa', throttle.mfa, failures)
+  const links = resolveRateLimits('throttle.links', throttle.links, {
+    pair: failures,
+    email,
+    client: { attempts: 100, windowSeconds: 900 },
+  })
+  const mail = resolveMailRateLimits('throttle.mail', throttle.mail)
+  const mfa = resolveRateLimit('throttle.mfa', throttle.mfa, failures)
   return Object.freeze({
-    routes: resolveBudget('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
+    routes: resolveRateLimit('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
     login,
-    signup: resolveBudget('throttle.signup', throttle.signup, { attempts: 100, windowSeconds: 3_600 }),
+    signup: resolveRateLimit('throttle.signup', throttle.signup, { attempts: 100, windowSeconds: 3_600 }),
     links,
     mail,
     mfa,
@@ -192,6 +202,6 @@ function budgetsOf({ throttle = {} }: AuthRouterOptions): Budgets {
   })
 }
 
-function isOff(budgets: SubjectBudgets): boolean {
-  return Object.values(budgets).every((budget) => budget === false)
+function isOff(rateLimits: SubjectRateLimits): boolean {
+  return Object.values(rateLimits).every((rateLimit) => rateLimit === false)
 }

@@ -10,7 +10,7 @@ import { ConfigurationError } from '../core/errors'
 import { createHttpClient, type HttpClient } from '../core/http-client'
 import { type AccessKey, deriveKeyList, deriveKeys, secretAccessKey } from '../core/keys'
 import { consoleLogger, type Logger, safely } from '../core/logger'
-import { createSetupNotices } from '../core/setup-warnings/notices'
+import { createSetupWarnings } from '../core/setup-warnings/notices'
 import type { Languages } from '../core/texts/texts'
 import { discoveredKeys } from '../guards/discovered-keys'
 import type { GuardContext } from '../guards/guard-context'
@@ -85,7 +85,7 @@ export function createGuards<Host extends HostTypes = HostTypes>(options: Guards
     now,
     texts: checkedLanguages(options.languages, settings.defaultLocale),
     logger,
-    notices: createSetupNotices(logger),
+    notices: createSetupWarnings(logger),
     ...(options.prefix !== undefined && { prefix: options.prefix }),
   }
   return withSessionGuards(ctx, guardsFor(ctx)) as Guards<Host> // the host declares the types of its data

@@ -1,6 +1,6 @@
 import type { AutomaticPurge } from '../admin/purge/automatic-purge'
 import type { Background } from '../core/background'
-import type { Postman } from '../mail/mail-queue'
+import type { MailQueue } from '../mail/mail-queue'
 
 /**
  * The longest time that `drain` waits, in milliseconds. The time is short, because orchestrators kill a process 10 to 30 seconds after they
@@ -15,11 +15,11 @@ const longestMs = 10_000
  */
 export function drainer({
   background,
-  postman,
+  mailQueue,
   purge = null,
 }: {
   background: Background
-  postman: Postman | null
+  mailQueue: MailQueue | null
   purge?: AutomaticPurge | null
 }): () => Promise<void> {
   return async () => {
@@ -28,7 +28,7 @@ export function drainer({
       timer = setTimeout(resolve, longestMs) // keeps the process alive, because the caller waits
     })
     // The work posts mails, so the mails come second.
-    const finished = background.finish().then(() => postman?.finish())
+    const finished = background.finish().then(() => mailQueue?.finish())
     await Promise.race([Promise.all([finished, purge?.pause()]), late]).finally(() => clearTimeout(timer))
   }
 }

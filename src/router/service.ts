@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { activate } from '../accounts/activate'
-import { confirmEmailChange, type EmailChange, proveEmailChange, sendEmailChange } from '../accounts/email-change'
+import { confirmEmailChange, type EmailChange, sendEmailChange, verifyEmailChange } from '../accounts/email-change'
 import type { LinkToken } from '../accounts/email-links/email-link'
 import { findByAddress } from '../accounts/email-links/find-by-address'
 import type { AskedFrom } from '../accounts/email-links/issue-email-login'
@@ -8,7 +8,7 @@ import type { ACTIVATION_WITHHELD } from '../accounts/email-links/refuses-email-
 import { readRequestToken, signRequestToken } from '../accounts/email-login/asking-browser'
 import { confirmEmailLogin, type EmailLoginProof } from '../accounts/email-login/confirm-email-login'
 import { requestEmailLogin, requireEmailLogins } from '../accounts/email-login/request-email-login'
-import type { Evidence } from '../accounts/email-verification/signup-ownership'
+import type { SignupOwnership } from '../accounts/email-verification/signup-ownership'
 import { type FirstPassword, setFirstPassword } from '../accounts/first-password'
 import { type LoginInput, logIn } from '../accounts/log-in'
 import { changePassword, type PasswordChange } from '../accounts/password-change'
@@ -36,7 +36,7 @@ import type { AuthEventName } from '../core/events'
 import { readTypedAddress } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { readReturnTo } from '../http/return-to'
-import type { Postman } from '../mail/mail-queue'
+import type { MailQueue } from '../mail/mail-queue'
 import { logInWithPasskey, type PasskeyLogin, passkeyLoginOptions } from '../passkeys/log-in'
 import { listPasskeys, removePasskey, renamePasskey } from '../passkeys/manage'
 import type { PasskeyOptions } from '../passkeys/options'
@@ -367,15 +367,15 @@ export function createService(ctx: AuthContext): AuthService {
     },
     logIn: async (input) => logIn(takingPasswords(), keyed(input), open(input)),
     activate: async (token, options = {}) =>
-      activate(ctx, token, open(options), { evidence: evidenceFrom(ctx, options), locale: options.locale }),
+      activate(ctx, token, open(options), { ownership: signupOwnershipFrom(ctx, options), locale: options.locale }),
     requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
     requestPasswordReset: async (email, options) => sendPasswordReset(takingPasswords(), await ownerOf(email), localeOf(options)),
     resetPassword: async (input) => resetPassword(takingPasswords(), input, open(input)),
     requestEmailLogin: (email, options = {}) => requestByService(ctx, readTypedAddress(email), { ...options, locale: localeOf(options) }),
     confirmEmailLogin: async (proof, options = {}) => {
       const attempt = newLoginAttempt(null)
-      const evidence = evidenceFrom(ctx, options)
-      return confirmEmailLogin(ctx, proofOf(ctx, proof), open(options), { evidence, locale: options.locale, attempt })
+      const ownership = signupOwnershipFrom(ctx, options)
+      return confirmEmailLogin(ctx, proofOf(ctx, proof), open(options), { ownership, locale: options.locale, attempt })
     },
     changePassword: async (input) => void (await changePassword(takingPasswords(), input)),
     setFirstPassword: async (input) => void (await setFirstPassword(takingPasswords(), input)),
@@ -390,10 +390,10 @@ export function createService(ctx: AuthContext): AuthService {
     regenerateRecoveryCodes: (input) => regenerateRecoveryCodes(ctx, input),
     requestEmailVerification: async (userId, options) => sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options)),
     verifyEmail: async (token, options = {}) =>
-      confirmEmail(ctx, token, { evidence: evidenceFrom(ctx, options), locale: localeOf(options) }),
-    requestEmailChange: async (input, options) => sendEmailChange(ctx, await proveEmailChange(ctx, input), localeOf(options)),
+      confirmEmail(ctx, token, { ownership: signupOwnershipFrom(ctx, options), locale: localeOf(options) }),
+    requestEmailChange: async (input, options) => sendEmailChange(ctx, await verifyEmailChange(ctx, input), localeOf(options)),
     changeEmail: async (token, options) => {
-      await confirmEmailChange(ctx, token, { evidence: options && evidenceFrom(ctx, options), locale: options?.locale })
+      await confirmEmailChange(ctx, token, { ownership: options && signupOwnershipFrom(ctx, options), locale: options?.locale })
     },
     undoChanges: (input) => undoChanges(ctx, input),
     revokeSessions: async (userId, acting) => revokeSessions(ctx, userId, requireNamed(acting)),
@@ -460,7 +460,7 @@ function sessionNamed(userId: string, id: string | undefined) {
   return id === undefined ? null : { id, userId }
 }
 
-function evidenceFrom({ settings }: AuthContext, { sessionId, password, signupToken }: ProofOfPresence): Evidence {
+function signupOwnershipFrom({ settings }: AuthContext, { sessionId, password, signupToken }: ProofOfPresence): SignupOwnership {
   if (password !== undefined) requirePasswords(settings)
   const [sessionIds, bindings] = [sessionId, signupToken].map((one) => (one === undefined ? [] : [one]))
   return { sessionIds, bindings, password }
@@ -490,14 +490,14 @@ function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthCont
   const store = ctx.readiness ? guardedTransaction(trusted, ctx.readiness) : trusted
   const { afterCommit } = store
   if (!afterCommit) return { ...ctx, store }
-  const { events, postman } = ctx
+  const { events, mailQueue } = ctx
   const emit: typeof events.emit = (name, payload) =>
     refusals.has(name) ? events.emit(name, payload) : afterCommit(() => events.emit(name, payload))
   return {
     ...ctx,
     store,
     events: { ...events, emit },
-    postman: postman && postmanAfterCommit(postman, afterCommit),
+    mailQueue: mailQueue && postmanAfterCommit(mailQueue, afterCommit),
   }
 }
 
@@ -505,18 +505,18 @@ function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthCont
  * Returns a postman that sends mails after the host's commit. `reserve` only checks that the queue has a free place, and releases the place
  * at once. Otherwise a place could stay reserved forever, because nothing tells the postman about a rollback of the host's transaction.
  */
-function postmanAfterCommit(postman: Postman, afterCommit: (effect: () => void) => void): Postman {
+function postmanAfterCommit(mailQueue: MailQueue, afterCommit: (effect: () => void) => void): MailQueue {
   return {
-    ...postman,
-    post: (...mail) => afterCommit(() => postman.post(...mail)),
+    ...mailQueue,
+    post: (...mail) => afterCommit(() => mailQueue.post(...mail)),
     reserve() {
-      const isRoom = postman.reserve()
+      const isRoom = mailQueue.reserve()
       isRoom?.release()
       let isUsed = false
       return (
         isRoom && {
           post(mail, userId) {
-            if (!isUsed) afterCommit(() => (postman.reserve() ?? postman).post(mail, userId))
+            if (!isUsed) afterCommit(() => (mailQueue.reserve() ?? mailQueue).post(mail, userId))
             isUsed = true
           },
           release() {

@@ -27,7 +27,7 @@ export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typ
 
 /**
  * Returns true for a code of an authenticator app that was set up at least 24 hours ago. A change that this code confirms gets no undo link
- * (`Finality`), because usually only the owner has such an app. Returns false for a recovery code, because an attacker may have created new
+ * (`Irreversibility`), because usually only the owner has such an app. Returns false for a recovery code, because an attacker may have created new
  * recovery codes.
  */
 export function isOldFactor(ctx: AuthContext, user: UserRecord, factor: Factor): boolean {

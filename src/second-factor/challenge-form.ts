@@ -9,7 +9,7 @@ import {
   UnsupportedMediaTypeError,
 } from '../core/errors'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
-import { onGrid } from '../http/fixed-response-time'
+import { withFixedResponseTime } from '../http/fixed-response-time'
 import { sendPage } from '../http/html/send-page'
 import { isForm, readForm } from '../http/json-body'
 import { localeOf } from '../http/locale'
@@ -20,11 +20,11 @@ import { text, validate } from '../http/validate'
 import { withParameter } from '../http/with-parameter'
 import { destinationOfChallenge } from '../sessions/challenge'
 import { type AppDestination, isApp, successTarget } from '../sessions/destination'
-import { shownDevice } from '../sessions/devices/known-device'
+import { presentedDevice } from '../sessions/devices/known-device'
 import { sendChallenge } from '../sessions/devices/send-challenge'
 import { openFor, setLoginCookies } from '../sessions/devices/send-login'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/finish-login'
-import type { DeliveryLine } from '../sessions/routes-by-delivery'
+import type { RouteSet } from '../sessions/routes-by-delivery'
 import { openByCode } from '../social/app-redirect/issue-code'
 import { factorCode } from './factor-code'
 import { type Verification, verifyMfa } from './verify-challenge'
@@ -36,13 +36,13 @@ const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text
  * right, the route sets the cookies and redirects to the login's destination. If the code is wrong, the route shows the form again. If the
  * destination is an app, the route sends a code to the app and sets no cookie.
  */
-export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine): Route[] {
+export function challengeForm(ctx: AuthContext, { base, delivery }: RouteSet): Route[] {
   const { oauthEnabled, tokenDelivery, appRedirects, emailLogin, backendLinks } = ctx.settings
   const leadsToApps = tokenDelivery === 'bearer' && appRedirects.length > 0
   const isByMail = backendLinks && (emailLogin === 'link' || emailLogin === 'both')
   if (!(oauthEnabled || isByMail) || !(delivery !== 'bearer' || leadsToApps)) return []
   return [
-    onGrid(ctx, {
+    withFixedResponseTime(ctx, {
       method: 'POST',
       path: `${base}/mfa/verify`,
       describes: {
@@ -91,7 +91,7 @@ function verify<Session extends OpenedSession>(
   given: Verification,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  return verifyMfa(ctx, { ...given, locale: localeOf(ctx, req) }, open, shownDevice(ctx, req))
+  return verifyMfa(ctx, { ...given, locale: localeOf(ctx, req) }, open, presentedDevice(ctx, req))
 }
 
 function formErrors(ctx: AuthContext): ErrorRequestHandler {

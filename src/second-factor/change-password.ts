@@ -1,5 +1,5 @@
 import { announceChange } from '../accounts/undo/announce-change'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { UnauthorizedError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'
@@ -13,9 +13,9 @@ import type { SessionRecord } from '../store/auth-store'
 import { emitFactor } from './accept-code'
 import { forgetWrongCodes } from './code-limits'
 import { findEnrolled } from './disable'
-import { type ShownFactor, withFactor } from './presented-factor'
+import { type PresentedFactor, withFactor } from './presented-factor'
 
-export interface PasswordChangeWithMfa extends ShownFactor {
+export interface PasswordChangeWithMfa extends PresentedFactor {
   userId: string
   newPassword: string
   /** The session that stays. The change revokes every other session of the account. */
@@ -36,15 +36,15 @@ export interface PasswordChangeWithMfa extends ShownFactor {
  */
 export async function changePasswordWithMfa(
   ctx: AuthContext,
-  { userId, newPassword, keep, session, cookie, locale, ...shown }: PasswordChangeWithMfa,
+  { userId, newPassword, keep, session, cookie, locale, ...presented }: PasswordChangeWithMfa,
 ): Promise<StayingSession> {
-  const isByCode = shown.credential === undefined
+  const isByCode = presented.credential === undefined
   const user = await (isByCode ? findEnrolled(ctx, userId) : findActiveUser(ctx, userId))
   await checkPassword(ctx, newPassword, user)
   const { factor, ...staying } = await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
-    withFactor(ctx, { userId, session, locale }, shown, async (accept) => {
+    withFactor(ctx, { userId, session, locale }, presented, async (accept) => {
       const hashedPassword = await hashPassword(ctx, newPassword) // before the transaction, because hashing is slow
-      return unitOfWork(ctx, async (ctx) => {
+      return transaction(ctx, async (ctx) => {
         const now = ctx.now()
         const user = await ctx.store.users.lock(userId)
         if (!user?.isActive) throw new UnauthorizedError()

@@ -42,7 +42,7 @@ const memorySeconds = 30 * 86_400
  * @throws MfaThrottledError
  */
 export async function takeCode(ctx: AuthContext, typed: TypedCode): Promise<TakenCode> {
-  if (ctx.budgets.mfa === false) return { succeed: async () => undefined, fail: async () => 0, giveBack: async () => undefined }
+  if (ctx.rateLimits.mfa === false) return { succeed: async () => undefined, fail: async () => 0, giveBack: async () => undefined }
   return (await takeOfDevice(ctx, typed)) ?? (isRecoveryCode(typed.code) ? takeRecovery(ctx, typed) : takeTotp(ctx, typed))
 }
 
@@ -54,7 +54,7 @@ export async function forgetWrongCodes(ctx: Pick<AuthContext, 'counters'>, userI
 const [wrong, stopped, totp, recovery] = ['mfa:wrong', 'mfa:stopped', 'mfa:account', 'mfa:recovery'] as const
 
 async function takeTotp(ctx: AuthContext, { userId }: TypedCode): Promise<TakenCode> {
-  const unit = await takeUnit(ctx, ctx.budgets.mfa, [totp, userId], MfaThrottledError)
+  const unit = await takeUnit(ctx, ctx.rateLimits.mfa, [totp, userId], MfaThrottledError)
   const { count, stopSecondsLeft } = await countCode(ctx, userId)
   if (stopSecondsLeft > 0) {
     await unit.giveBack()
@@ -73,7 +73,7 @@ function stoppedError(ctx: AuthContext, userId: string, retryAfterSeconds: numbe
 }
 
 async function takeRecovery(ctx: AuthContext, { userId }: TypedCode): Promise<TakenCode> {
-  const unit = await takeUnit(ctx, ctx.budgets.mfa, [recovery, userId], MfaThrottledError)
+  const unit = await takeUnit(ctx, ctx.rateLimits.mfa, [recovery, userId], MfaThrottledError)
   return {
     succeed: () => forgetWrongCodes(ctx, userId),
     fail: async () => noteWrong(ctx, userId, (await countCode(ctx, userId)).count),
@@ -83,12 +83,12 @@ async function takeRecovery(ctx: AuthContext, { userId }: TypedCode): Promise<Ta
 
 /** Counts an attempt of a known device. Returns null if there is no device, or if the device has used its limit. */
 async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCode): Promise<TakenCode | null> {
-  const budget = ctx.budgets.device.codes
-  if (!device || budget === false) return null
+  const rateLimit = ctx.rateLimits.device.codes
+  if (!device || rateLimit === false) return null
   const isRecovery = isRecoveryCode(code)
   const key = counterKey(isRecovery ? 'mfa:device_recovery' : 'mfa:device', `${device.id} ${userId}`)
   try {
-    await attempt(ctx.counters, budget, key, MfaThrottledError)
+    await attempt(ctx.counters, rateLimit, key, MfaThrottledError)
   } catch (error) {
     if (error instanceof TooManyRequestsError) return null
     throw error

@@ -1,5 +1,5 @@
 import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { AuthMethod } from '../core/amr'
 import type { Locale } from '../http/locale'
 import { type AccessTokenClaims, instantOfAuthTime } from '../sessions/access-token'
@@ -79,14 +79,14 @@ export async function confirmInSession(
   const confirming = confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { pending, activate, claims: hostClaims }) => {
     refuseSupersededToken(ctx, { claims, session: asked }, pending.user)
     const session = await holdSession(ctx, asked)
-    const shown = session ? null : trustedStateless(ctx, pending.user, refreshToken) // before the change, which invalidates the token
+    const presented = session ? null : trustedStateless(ctx, pending.user, refreshToken) // before the change, which invalidates the token
     if (!(await finishEnrolment(ctx, userId, pending.secret, session))) throw new BegunElsewhere(pending.user)
     const user = await activate()
     await endOtherSessions(ctx, userId, { sessionId: session?.id })
     const amr = addMethods(session, claims.amr, ['otp'])
     const at = claims.auth_time === undefined ? (session?.authenticatedAt ?? null) : instantOfAuthTime(claims.auth_time)
     const renewal = { amr, tokenAuthenticatedAt: at, refreshToken, claims: hostClaims }
-    if (!session) return keepStateless(ctx, user, renewal, shown)
+    if (!session) return keepStateless(ctx, user, renewal, presented)
     return session.kind === 'session' ? keepServerSession(ctx, session, { amr }) : keepTokens(ctx, user, session, renewal)
   })
   return confirming.catch((error) => askToBeginAgain(ctx, error))
@@ -127,12 +127,12 @@ async function confirm<T>(
 ): Promise<T> {
   const inUnit = async (leaveUndoPoint: LeaveUndoPoint) => {
     const claims = await claimsOf()
-    return unitOfWork(ctx, async (ctx) => {
+    return transaction(ctx, async (ctx) => {
       const pending = await lockPendingFactor(ctx, userId)
       const activate = async () => {
         const after = await activateFactor(ctx, pending, code)
-        const { user, replacement, isFinal } = pending
-        await leaveUndoPoint(ctx, { user, isFinal, ...(replacement && { topic: 'mfa_replaced' }) })
+        const { user, replacement, isIrreversible } = pending
+        await leaveUndoPoint(ctx, { user, isIrreversible, ...(replacement && { topic: 'mfa_replaced' }) })
         return after
       }
       return end(ctx, { pending, activate, claims })

@@ -1,5 +1,5 @@
 import { announceChange } from '../accounts/undo/announce-change'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { hasPasswords } from '../core/config/has-passwords'
 import { InvalidCredentialsError, MfaNotEnrolledError, UnauthorizedError } from '../core/errors'
 import type { Locale } from '../http/locale'
@@ -11,10 +11,10 @@ import { holdSession } from '../sessions/reauthentication/fresh-session'
 import { withPassword } from '../sessions/reauthentication/with-password'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { emitFactor, recoveryCodesOf } from './accept-code'
-import { type ShownFactor, withFactor } from './presented-factor'
+import { type PresentedFactor, withFactor } from './presented-factor'
 import { hashRecoveryCode, newRecoveryCodes } from './recovery-codes'
 
-export interface Disabling extends ShownFactor {
+export interface Disabling extends PresentedFactor {
   userId: string
   /**
    * The account's password. Required if passwords are on. Exception: an account with a generated password, because nobody knows that
@@ -35,17 +35,17 @@ export interface Disabling extends ShownFactor {
  * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError,
  *   PasskeyRejectedError, MfaFactorTooNewError (the passkey was added less than 24 hours ago)
  */
-export async function disableTotp(ctx: AuthContext, { userId, password, session, keep, locale, ...shown }: Disabling): Promise<void> {
+export async function disableTotp(ctx: AuthContext, { userId, password, session, keep, locale, ...presented }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
-  if (hasPasswords(ctx.settings) && hasPassword(user)) await provePassword(ctx, user, password, session)
+  if (hasPasswords(ctx.settings) && hasPassword(user)) await verifyOwnPassword(ctx, user, password, session)
   // The account must still have the password that was verified. A password reset in between cancels this request.
   const requireSamePassword = (locked: UserRecord) => {
     if (locked.hashedPassword !== user.hashedPassword) throw new InvalidCredentialsError()
     return locked
   }
   const factor = await announceChange(ctx, userId, { topic: 'mfa_disabled', locale }, (leaveUndoPoint) =>
-    withFactor(ctx, { userId, session, locale }, shown, (accept) =>
-      unitOfWork(ctx, async (ctx) => {
+    withFactor(ctx, { userId, session, locale }, presented, (accept) =>
+      transaction(ctx, async (ctx) => {
         const user = requireSamePassword(await lockEnrolled(ctx, userId))
         await holdSession(ctx, session)
         const { factor, ...confirmed } = await accept(ctx, user)
@@ -66,7 +66,7 @@ async function forgetFactor(ctx: AuthContext, sessionId: string | null): Promise
   if (kept) await forgetMethod(ctx, kept.session, 'otp')
 }
 
-export interface Regeneration extends ShownFactor {
+export interface Regeneration extends PresentedFactor {
   userId: string
   /** The session of the request. The session must still be live. */
   session?: SessionRecord | null | undefined
@@ -79,13 +79,16 @@ export interface Regeneration extends ShownFactor {
  * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError (the passkey was added
  *   less than 24 hours ago)
  */
-export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, session, locale, ...shown }: Regeneration): Promise<string[]> {
+export async function regenerateRecoveryCodes(
+  ctx: AuthContext,
+  { userId, session, locale, ...presented }: Regeneration,
+): Promise<string[]> {
   await findEnrolled(ctx, userId)
   const codes = newRecoveryCodes(ctx.settings.mfaRecoveryCodesCount)
   const hashes = codes.map((code) => hashRecoveryCode(userId, code))
   const factor = await announceChange(ctx, userId, { topic: 'recovery_codes_regenerated', locale }, (leaveUndoPoint) =>
-    withFactor(ctx, { userId, session, locale }, shown, (accept) =>
-      unitOfWork(ctx, async (ctx) => {
+    withFactor(ctx, { userId, session, locale }, presented, (accept) =>
+      transaction(ctx, async (ctx) => {
         const user = await lockEnrolled(ctx, userId)
         await holdSession(ctx, session)
         const { factor, ...confirmed } = await accept(ctx, user)
@@ -99,7 +102,7 @@ export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, sessio
   return codes
 }
 
-async function provePassword(
+async function verifyOwnPassword(
   ctx: AuthContext,
   user: UserRecord,
   password: string | undefined,

@@ -1,13 +1,13 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { MfaAlreadyEnrolledError, UnauthorizedError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import { refuseYoungFactor } from '../sessions/reauthentication/credential-age'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
-import type { Finality } from '../sessions/reauthentication/irreversible-change'
+import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { announceFactor, recoveryCodesOf } from './accept-code'
 import { beginEnrolment } from './enrolment'
-import { type ShownFactor, withFactor } from './presented-factor'
+import { type PresentedFactor, withFactor } from './presented-factor'
 import { qrCode } from './qr-code'
 import { hashRecoveryCode, newRecoveryCodes } from './recovery-codes'
 import { sealSecret } from './secret-box'
@@ -30,7 +30,7 @@ export type UserCheck = (ctx: AuthContext, user: UserRecord) => Promise<void> | 
  * If these options contain a code of the active factor, a recovery code or a passkey, the new factor replaces the active factor. If a
  * passkey confirms the enrolment of a first factor, an undo link cannot remove that factor.
  */
-export interface EnrolmentOptions extends ShownFactor {
+export interface EnrolmentOptions extends PresentedFactor {
   /** The only session that may confirm the factor. Null: any session of the account may confirm the factor. */
   session?: SessionRecord | null
   check?: UserCheck
@@ -49,14 +49,14 @@ export interface EnrolmentOptions extends ShownFactor {
 export async function enrollTotp(
   ctx: AuthContext,
   userId: string,
-  { session = null, check = () => undefined, locale, ...shown }: EnrolmentOptions = {},
+  { session = null, check = () => undefined, locale, ...presented }: EnrolmentOptions = {},
 ): Promise<Enrolment> {
   const secret = newTotpSecret()
   const recoveryCodes = newRecoveryCodes(ctx.settings.mfaRecoveryCodesCount)
   const hashes = recoveryCodes.map((code) => hashRecoveryCode(userId, code))
   const begun = { session, check, sealed: sealSecret(ctx.mfaSecretKeys, userId, secret), hashes }
-  const isShown = shown.code !== undefined || shown.credential !== undefined
-  const user = isShown ? await beginConfirmed(ctx, userId, begun, { ...shown, locale }) : await beginFirst(ctx, userId, begun)
+  const isShown = presented.code !== undefined || presented.credential !== undefined
+  const user = isShown ? await beginConfirmed(ctx, userId, begun, { ...presented, locale }) : await beginFirst(ctx, userId, begun)
   return { secret, ...forAuthenticatorApp(ctx, user.email, secret), recoveryCodes }
 }
 
@@ -78,7 +78,7 @@ interface Begun {
 }
 
 function beginFirst(ctx: AuthContext, userId: string, begun: Begun): Promise<UserRecord> {
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await lockAsking(ctx, userId, begun)
     if (user.totpEnabledAt) throw new MfaAlreadyEnrolledError()
     await storePending(ctx, userId, begun, false)
@@ -94,16 +94,16 @@ async function beginConfirmed(
   ctx: AuthContext,
   userId: string,
   begun: Begun,
-  { locale, ...shown }: ShownFactor & { locale: Locale | undefined },
+  { locale, ...presented }: PresentedFactor & { locale: Locale | undefined },
 ): Promise<UserRecord> {
-  const { user, factor } = await withFactor(ctx, { userId, session: begun.session, locale }, shown, (accept) =>
-    unitOfWork(ctx, async (ctx) => {
+  const { user, factor } = await withFactor(ctx, { userId, session: begun.session, locale }, presented, (accept) =>
+    transaction(ctx, async (ctx) => {
       const user = await lockAsking(ctx, userId, begun)
-      if (shown.credential === undefined) refuseYoungFactor(ctx, user)
-      const { factor, isFinal } = await accept(ctx, user)
+      if (presented.credential === undefined) refuseYoungFactor(ctx, user)
+      const { factor, isIrreversible } = await accept(ctx, user)
       if (user.totpEnabledAt)
-        await beginEnrolment(ctx, userId, { secret: begun.sealed, recoveryCodes: begun.hashes, isFinal }, begun.session)
-      else await storePending(ctx, userId, begun, isFinal)
+        await beginEnrolment(ctx, userId, { secret: begun.sealed, recoveryCodes: begun.hashes, isIrreversible }, begun.session)
+      else await storePending(ctx, userId, begun, isIrreversible)
       return { user, factor }
     }),
   )
@@ -119,8 +119,13 @@ async function lockAsking(ctx: AuthContext, userId: string, { session, check }: 
   return user
 }
 
-async function storePending(ctx: AuthContext, userId: string, { sealed, hashes, session }: Begun, isFinal: Finality): Promise<void> {
+async function storePending(
+  ctx: AuthContext,
+  userId: string,
+  { sealed, hashes, session }: Begun,
+  isIrreversible: Irreversibility,
+): Promise<void> {
   await ctx.store.users.update(userId, { totpSecret: sealed, totpLastStep: null })
-  await beginEnrolment(ctx, userId, { secret: sealed, recoveryCodes: null, isFinal }, session)
+  await beginEnrolment(ctx, userId, { secret: sealed, recoveryCodes: null, isIrreversible }, session)
   await recoveryCodesOf(ctx).replaceForUser(userId, hashes)
 }

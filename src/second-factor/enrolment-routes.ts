@@ -4,44 +4,51 @@ import { hasPasswords } from '../core/config/has-passwords'
 import { MfaAlreadyEnrolledError, ReauthenticationRequiredError } from '../core/errors'
 import { done, shape, string } from '../http/description'
 import { localeOf } from '../http/locale'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText } from '../http/validate'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { getAuth } from '../sessions/current-auth'
 import { loginAnswer, readRefreshCookie } from '../sessions/delivery'
 import { clearEndedCookies } from '../sessions/ended-cookies'
 import { codeDevice } from '../sessions/reauthentication/code-device'
 import { aliveSession, freshSession, sessionOf } from '../sessions/reauthentication/fresh-session'
-import { provenAddress } from '../sessions/reauthentication/require-proven-address'
+import { verifiedAddress } from '../sessions/reauthentication/require-proven-address'
 import { isLiveToken } from '../sessions/reissue-tokens'
 import type { RouteGuards } from '../sessions/route-guards'
-import { type DeliveryLine, perDelivery } from '../sessions/routes-by-delivery'
+import { type RouteSet, routesByDelivery } from '../sessions/routes-by-delivery'
 import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
-import { sendKept } from '../sessions/send-reissued-tokens'
+import { sendReissuedTokens } from '../sessions/send-reissued-tokens'
 import { refuseSupersededToken } from '../sessions/superseded-token'
 import { codeBeforeFreshness } from './code-before-freshness'
 import { confirmInSession } from './confirm'
 import { disableTotp, regenerateRecoveryCodes } from './disable'
 import { enrollTotp } from './enroll'
 import { codeRefusals, factorCode, keptRefreshToken, unauthorized } from './factor-code'
-import { codeOrPasskey, type FinalFields, factorRefusals, finalBody, finalRefusals, shownFactor } from './irreversible-code'
+import {
+  codeOrPasskey,
+  factorRefusals,
+  type IrreversibleFields,
+  irreversibleBody,
+  irreversibleRefusals,
+  presentedFactor,
+} from './irreversible-code'
 
 const recoveryCodes = { type: 'array', items: string }
 const recoveryCodesSchema = shape('RecoveryCodes', { recovery_codes: recoveryCodes })
 const enrolmentSchema = shape('Enrolment', { secret: string, provisioning_uri: string, qr_svg: string, recovery_codes: recoveryCodes })
 
-interface ConfirmedBody extends FinalFields {
+interface ConfirmedBody extends IrreversibleFields {
   /** The refresh token that identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
 /** Routes that add, replace and remove a second factor. */
 export function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
-  const before = [routeBudget(ctx, 'mfa'), guards.requireAuth(), sameSiteWhenByCookie(ctx)]
+  const before = [routeRateLimit(ctx, 'mfa'), guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   return [
-    ...perDelivery(ctx, (line) => [confirmRoute(ctx, guards, line)]),
+    ...routesByDelivery(ctx, (line) => [confirmRoute(ctx, guards, line)]),
     withBody({
       method: 'POST',
       path: '/mfa/enroll',
@@ -54,20 +61,20 @@ export function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] 
             schema: enrolmentSchema,
           },
         ],
-        refuses: [...unauthorized, MfaAlreadyEnrolledError, ...finalRefusals(ctx)],
+        refuses: [...unauthorized, MfaAlreadyEnrolledError, ...irreversibleRefusals(ctx)],
       },
-      before: [...before, aliveSession(ctx), provenAddress(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
-      body: finalBody<ConfirmedBody>(ctx, { refresh_token: keptRefreshToken }),
+      before: [...before, aliveSession(ctx), verifiedAddress(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
+      body: irreversibleBody<ConfirmedBody>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [claims, session] = [getAuth(req), sessionOf(req)]
         const { secret, provisioningUri, qrSvg, recoveryCodes } = await enrollTotp(ctx, claims.sub, {
           session,
           check: (ctx, user) => refuseSupersededToken(ctx, { claims, session }, user),
-          ...shownFactor(body),
+          ...presentedFactor(body),
           device: await codeDevice(ctx, req, body),
           locale: localeOf(ctx, req),
         })
-        noteOutcome(res, { secret, provisioningUri, qrSvg, recoveryCodes })
+        setResult(res, { secret, provisioningUri, qrSvg, recoveryCodes })
         sendJson(res, 200, { secret, provisioning_uri: provisioningUri, qr_svg: qrSvg, recovery_codes: recoveryCodes })
       },
     }),
@@ -86,11 +93,11 @@ export function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] 
         const codes = await regenerateRecoveryCodes(ctx, {
           userId: getAuth(req).sub,
           session: sessionOf(req),
-          ...shownFactor(body),
+          ...presentedFactor(body),
           device: await codeDevice(ctx, req, body),
           locale,
         })
-        noteOutcome(res, codes)
+        setResult(res, codes)
         sendJson(res, 200, { recovery_codes: codes })
       },
     }),
@@ -107,7 +114,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] 
         await disableTotp(ctx, {
           userId: getAuth(req).sub,
           password: body.password,
-          ...shownFactor(body),
+          ...presentedFactor(body),
           device: await codeDevice(ctx, req, body),
           session: sessionOf(req),
           locale: localeOf(ctx, req),
@@ -123,7 +130,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] 
  * Returns the route that confirms a new factor with its first code. The route revokes every other session. If the request shows the current
  * refresh token, the session of the request gets a new refresh token.
  */
-function confirmRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
+function confirmRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/mfa/confirm`,
@@ -133,7 +140,7 @@ function confirmRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, b
       refuses: [...unauthorized, ...codeRefusals, MfaAlreadyEnrolledError, ReauthenticationRequiredError],
     },
     loginShaped: true,
-    before: [...before, routeBudget(ctx, 'mfa_confirm'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    before: [...before, routeRateLimit(ctx, 'mfa_confirm'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
     body: Joi.object<{ code: string; refresh_token?: string }>({ code: factorCode, refresh_token: keptRefreshToken }),
     handle: async (req, res, body) => {
       const session = sessionOf(req)
@@ -144,7 +151,7 @@ function confirmRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, b
       const locale = localeOf(ctx, req)
       const kept = await confirmInSession(ctx, { code: body.code, locale }, asking)
       await clearEndedCookies(ctx, req, res)
-      sendKept(ctx, req, res, kept, delivery)
+      sendReissuedTokens(ctx, req, res, kept, delivery)
     },
   })
 }

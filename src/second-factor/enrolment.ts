@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AuthContext } from '../context'
-import type { Finality } from '../sessions/reauthentication/irreversible-change'
+import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
 import type { SessionRecord } from '../store/auth-store'
 
 const lifeSeconds = 900
@@ -15,10 +15,10 @@ export interface BegunFactor {
    */
   readonly recoveryCodes: readonly string[] | null
   /**
-   * If not false, an undo link cannot remove the factor (`Finality`). The factor that the person showed at the start of the enrolment
+   * If not false, an undo link cannot remove the factor (`Irreversibility`). The factor that the person showed at the start of the enrolment
    * decides this value.
    */
-  readonly isFinal: Finality
+  readonly isIrreversible: Irreversibility
 }
 
 /**
@@ -58,12 +58,12 @@ export async function findReplacement(ctx: AuthContext, userId: string): Promise
 }
 
 /**
- * Returns whether an undo link can remove a first factor (`Finality`). Returns false if the enrolment began more than 15 minutes ago, or if
+ * Returns whether an undo link can remove a first factor (`Irreversibility`). Returns false if the enrolment began more than 15 minutes ago, or if
  * another enrolment began later. The stored secret identifies the enrolment.
  */
-export async function finalityOfFirst(ctx: AuthContext, userId: string, secret: string): Promise<Finality> {
+export async function irreversibilityOfFirst(ctx: AuthContext, userId: string, secret: string): Promise<Irreversibility> {
   const begun = await findBegun(ctx, userId)
-  return begun?.secret === secret && begun.isFinal
+  return begun?.secret === secret && begun.isIrreversible
 }
 
 /**
@@ -97,15 +97,15 @@ function enrolmentHash(userId: string, secret: string): string {
  * Returns the payload of an enrolment's row. If only the session's id must be stored, the payload is the id alone. The hashes of the
  * recovery codes are base64url, because 50 of them must fit in the column (`payloadLength` in router/findings/readiness/table-needs.ts).
  */
-function writePayload(sessionId: string | null, { secret, recoveryCodes, isFinal }: BegunFactor): string | null {
-  if (recoveryCodes === null && isFinal === false) return sessionId
+function writePayload(sessionId: string | null, { secret, recoveryCodes, isIrreversible }: BegunFactor): string | null {
+  if (recoveryCodes === null && isIrreversible === false) return sessionId
   const codes = recoveryCodes?.map((hash) => Buffer.from(hash, 'hex').toString('base64url')) ?? null
-  return JSON.stringify([sessionId, secret, isFinal, codes])
+  return JSON.stringify([sessionId, secret, isIrreversible, codes])
 }
 
 function readPayload(payload: string | null): { sessionId: string | null; factor: BegunFactor | null } {
   if (!payload?.startsWith('[')) return { sessionId: payload, factor: null }
-  const [sessionId, secret, isFinal, codes] = JSON.parse(payload) as [string | null, string, Finality, string[] | null] // as `writePayload` wrote it
+  const [sessionId, secret, isIrreversible, codes] = JSON.parse(payload) as [string | null, string, Irreversibility, string[] | null] // as `writePayload` wrote it
   const recoveryCodes = codes?.map((code) => Buffer.from(code, 'base64url').toString('hex')) ?? null
-  return { sessionId, factor: { secret, isFinal, recoveryCodes } }
+  return { sessionId, factor: { secret, isIrreversible, recoveryCodes } }
 }

@@ -47,7 +47,7 @@ async function announceWrongCode(
 
 /** Runs an attempt at a factor that is not active yet. This attempt has a separate rate limit. */
 export async function guardedConfirmation<T>(ctx: AuthContext, userId: string, attempt: () => Promise<T>): Promise<T> {
-  const taken = await takeUnit(ctx, ctx.budgets.mfa, ['mfa_confirm:account', userId], MfaThrottledError)
+  const taken = await takeUnit(ctx, ctx.rateLimits.mfa, ['mfa_confirm:account', userId], MfaThrottledError)
   try {
     const result = await attempt()
     await taken.clear()

@@ -1,5 +1,5 @@
 import Joi from 'joi'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import {
   AccountInactiveError,
   MfaCodeInvalidError,
@@ -10,15 +10,15 @@ import {
   UnauthorizedError,
 } from '../core/errors'
 import type { Refusal } from '../http/description'
-import { acceptPasskey, provePasskey, refusingReplay, type ShownPasskey } from '../passkeys/verify-passkey'
+import { acceptPasskey, type PresentedPasskey, refusingReplay, verifyPasskey } from '../passkeys/verify-passkey'
 import { type KnownDevice, previousToken } from '../sessions/devices/known-device'
 import { refuseYoungFactor, refuseYoungPasskey } from '../sessions/reauthentication/credential-age'
-import { type Finality, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
+import { type Irreversibility, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
 import type { SessionRecord } from '../store/auth-store'
 import { acceptTotpCode } from './accept-code'
 import { codeRefusals, factorCode } from './factor-code'
 import { guardedAttempt } from './guarded-attempt'
-import type { ShownFactor } from './presented-factor'
+import type { PresentedFactor } from './presented-factor'
 
 /** The body fields of a passkey. Every fault in these fields gives the same error. */
 export const passkeyFields = { credential: Joi.object().unknown(), challenge_token: Joi.string().allow('') }
@@ -30,7 +30,7 @@ export interface PasskeyFields {
 }
 
 /** Returns the passkey of a body. Returns null if the body has no passkey. */
-export function shownPasskey({ credential, challenge_token: challenge = '' }: PasskeyFields): ShownPasskey | null {
+export function presentedPasskey({ credential, challenge_token: challenge = '' }: PasskeyFields): PresentedPasskey | null {
   return credential === undefined ? null : { credential, challenge }
 }
 
@@ -51,20 +51,23 @@ export function codeOrPasskey<Body>(ctx: AuthContext, others: Joi.PartialSchemaM
  * The body fields of an optional factor: a code of the authenticator app or a passkey. With such a factor, an undo link cannot revert the
  * change.
  */
-export interface FinalFields extends PasskeyFields {
+export interface IrreversibleFields extends PasskeyFields {
   code?: string
   /** A refresh token of the account. The client that has it counts as a known device. */
   previous_token?: string
 }
 
 /** Returns the schema of a body with an optional code of the authenticator app. If passkeys are on, a passkey may replace the code. */
-export function finalBody<Body extends FinalFields>(ctx: AuthContext, others: Joi.PartialSchemaMap<Body>): Joi.ObjectSchema<Body> {
+export function irreversibleBody<Body extends IrreversibleFields>(
+  ctx: AuthContext,
+  others: Joi.PartialSchemaMap<Body>,
+): Joi.ObjectSchema<Body> {
   const body = Joi.object<Body>({ ...others, ...previousToken, code: factorCode.optional(), ...optionalPasskey(ctx) })
   return ctx.settings.passkeysEnabled ? body.oxor('code', 'credential') : body
 }
 
 /** Returns the errors of a route with an optional code or passkey. */
-export function finalRefusals({ settings }: AuthContext): readonly Refusal[] {
+export function irreversibleRefusals({ settings }: AuthContext): readonly Refusal[] {
   const refusals = [MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError]
   return settings.passkeysEnabled ? [...refusals, PasskeyRejectedError] : refusals
 }
@@ -75,12 +78,12 @@ export function factorRefusals({ settings }: AuthContext): readonly Refusal[] {
 }
 
 /** Reads the code or the passkey of a request body, for the routes that change the second factor. */
-export function shownFactor({ code, credential, challenge_token: challenge }: FinalFields): ShownFactor {
+export function presentedFactor({ code, credential, challenge_token: challenge }: IrreversibleFields): PresentedFactor {
   return { code, credential, challenge }
 }
 
 /** The account and session of the request. */
-export interface FinalAsker {
+export interface IrreversibleAsker {
   readonly userId: string
   /** The session that requested the passkey's options. Null if the store keeps no sessions. */
   readonly session: Pick<SessionRecord, 'id'> | null
@@ -94,22 +97,30 @@ export interface FinalAsker {
  * challenge of the passkey, is used up even if the change fails later.
  * @throws MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError, PasskeyRejectedError
  */
-export async function acceptFinal(ctx: AuthContext, asker: FinalAsker, { code, ...fields }: FinalFields): Promise<Finality> {
-  if (code !== undefined) return acceptFinalCode(ctx, asker, code)
-  const shown = shownPasskey(fields)
-  return shown !== null && acceptFinalPasskey(ctx, asker, shown)
+export async function confirmIrreversible(
+  ctx: AuthContext,
+  asker: IrreversibleAsker,
+  { code, ...fields }: IrreversibleFields,
+): Promise<Irreversibility> {
+  if (code !== undefined) return confirmIrreversibleByCode(ctx, asker, code)
+  const presented = presentedPasskey(fields)
+  return presented !== null && confirmIrreversibleByPasskey(ctx, asker, presented)
 }
 
-async function acceptFinalPasskey(ctx: AuthContext, { userId, session }: FinalAsker, shown: ShownPasskey): Promise<string> {
-  const proven = await provePasskey(ctx, 'reauthenticate', { userId, boundTo: session?.id ?? null }, shown)
+async function confirmIrreversibleByPasskey(
+  ctx: AuthContext,
+  { userId, session }: IrreversibleAsker,
+  presented: PresentedPasskey,
+): Promise<string> {
+  const proven = await verifyPasskey(ctx, 'reauthenticate', { userId, boundTo: session?.id ?? null }, presented)
   refuseYoungPasskey(ctx, proven.passkey)
-  await refusingReplay(() => unitOfWork(ctx, async (ctx) => acceptPasskey(ctx, await lockActive(ctx, userId), proven)))
+  await refusingReplay(() => transaction(ctx, async (ctx) => acceptPasskey(ctx, await lockActive(ctx, userId), proven)))
   return passkeyDigest(proven.passkey)
 }
 
-async function acceptFinalCode(ctx: AuthContext, { userId, device = null }: FinalAsker, code: string): Promise<true> {
+async function confirmIrreversibleByCode(ctx: AuthContext, { userId, device = null }: IrreversibleAsker, code: string): Promise<true> {
   const accept = () =>
-    unitOfWork(ctx, async (ctx) => {
+    transaction(ctx, async (ctx) => {
       const user = await lockActive(ctx, userId)
       if (!ctx.settings.mfaEnabled || user.totpEnabledAt === null) throw new MfaNotEnrolledError()
       refuseYoungFactor(ctx, user)

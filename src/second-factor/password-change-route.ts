@@ -7,7 +7,7 @@ import { localeOf } from '../http/locale'
 import { type Route, step, withBody } from '../http/routes'
 import { sendEmpty } from '../http/send'
 import { passwordText } from '../http/validate'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { getAuth } from '../sessions/current-auth'
 import { cookieOf, keepBrowser } from '../sessions/devices/keep-browser'
 import { clearEndedCookies } from '../sessions/ended-cookies'
@@ -15,21 +15,21 @@ import { codeDevice } from '../sessions/reauthentication/code-device'
 import { hasYoungFactor, refuseYoungFactor } from '../sessions/reauthentication/credential-age'
 import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
 import type { RouteGuards } from '../sessions/route-guards'
-import type { DeliveryLine } from '../sessions/routes-by-delivery'
+import type { RouteSet } from '../sessions/routes-by-delivery'
 import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
 import { changePasswordWithMfa } from './change-password'
 import { codeBeforeFreshness } from './code-before-freshness'
 import { keptRefreshToken, unauthorized } from './factor-code'
-import { codeOrPasskey, type FinalFields, factorRefusals, shownFactor } from './irreversible-code'
+import { codeOrPasskey, factorRefusals, type IrreversibleFields, presentedFactor } from './irreversible-code'
 
-interface PasswordBody extends FinalFields {
+interface PasswordBody extends IrreversibleFields {
   new_password: string
   /** The refresh token that identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
 /** Returns the route that changes the password with a code or a passkey. */
-export function passwordChangeRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
+export function passwordChangeRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/password-change/mfa`,
@@ -40,7 +40,7 @@ export function passwordChangeRoute(ctx: AuthContext, guards: RouteGuards, { bas
     },
     before: [
       ...before,
-      routeBudget(ctx, 'password_change'),
+      routeRateLimit(ctx, 'password_change'),
       guards.requireAuth(),
       sameSiteWhenByCookie(ctx),
       aliveSession(ctx),
@@ -53,7 +53,7 @@ export function passwordChangeRoute(ctx: AuthContext, guards: RouteGuards, { bas
       const locale = localeOf(ctx, req)
       const staying = await changePasswordWithMfa(ctx, {
         userId: getAuth(req).sub,
-        ...shownFactor(body),
+        ...presentedFactor(body),
         device: await codeDevice(ctx, req, body),
         newPassword: body.new_password,
         session: sessionOf(req),

@@ -1,9 +1,9 @@
 import type { AuthContext } from '../context'
 import { MfaCodeInvalidError, MfaNotEnrolledError, UnauthorizedError } from '../core/errors'
-import type { Finality } from '../sessions/reauthentication/irreversible-change'
+import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
 import type { UserRecord } from '../store/auth-store'
 import { acceptTotpCode, recoveryCodesOf, stepOfCode } from './accept-code'
-import { finalityOfFirst, findReplacement, type Replacement } from './enrolment'
+import { findReplacement, irreversibilityOfFirst, type Replacement } from './enrolment'
 import { openSecret, sealPlain } from './secret-box'
 
 /** A factor that was begun and waits for its first code. */
@@ -14,8 +14,8 @@ export interface PendingFactor {
   readonly secret: string
   /** The factor that replaces the active factor. Null if the account has no active factor. */
   readonly replacement: Replacement | null
-  /** If not false, an undo link cannot remove the factor (`Finality`). */
-  readonly isFinal: Finality
+  /** If not false, an undo link cannot remove the factor (`Irreversibility`). */
+  readonly isIrreversible: Irreversibility
 }
 
 /**
@@ -28,8 +28,8 @@ export async function lockPendingFactor(ctx: AuthContext, userId: string): Promi
   const replacement = user.totpEnabledAt ? await findReplacement(ctx, userId) : null
   const secret = user.totpEnabledAt ? replacement?.secret : user.totpSecret
   if (!secret) throw new MfaNotEnrolledError()
-  const isFinal = replacement ? replacement.isFinal : await finalityOfFirst(ctx, userId, secret)
-  return { user, secret, replacement, isFinal }
+  const isIrreversible = replacement ? replacement.isIrreversible : await irreversibilityOfFirst(ctx, userId, secret)
+  return { user, secret, replacement, isIrreversible }
 }
 
 /** Returns true if the secret belongs to the pending factor. A later enrolment replaces the secret. */

@@ -1,16 +1,16 @@
 import type { AuthContext } from '../context'
 import { MfaNotEnrolledError } from '../core/errors'
 import type { Locale } from '../http/locale'
-import { acceptPasskey, provePasskey, refusingReplay } from '../passkeys/verify-passkey'
+import { acceptPasskey, refusingReplay, verifyPasskey } from '../passkeys/verify-passkey'
 import type { KnownDevice } from '../sessions/devices/known-device'
 import { refuseYoungPasskey } from '../sessions/reauthentication/credential-age'
-import { type Finality, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
+import { type Irreversibility, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { acceptSecondFactor, type Factor, isOldFactor } from './accept-code'
 import { guardedAttempt } from './guarded-attempt'
 
 /** The second factor that a logged-in person shows: a code or a passkey. */
-export interface ShownFactor {
+export interface PresentedFactor {
   /** A code of the authenticator app, or a recovery code. */
   code?: string | undefined
   /** The JSON of the credential that `navigator.credentials.get()` returned for the options of a reauthentication. */
@@ -34,7 +34,7 @@ export interface FactorOwner {
 /** The accepted factor, and the facts for the notice of the change. */
 export interface AcceptedFactor {
   readonly factor: Factor
-  readonly isFinal: Finality
+  readonly isIrreversible: Irreversibility
   readonly usedRecoveryCode: boolean
 }
 
@@ -54,16 +54,16 @@ export type AcceptFactor = (ctx: AuthContext, user: UserRecord) => Promise<Accep
 export async function withFactor<T>(
   ctx: AuthContext,
   { userId, session, locale }: FactorOwner,
-  { code = '', credential, challenge = '', sessionId = session?.id, device = null }: ShownFactor,
+  { code = '', credential, challenge = '', sessionId = session?.id, device = null }: PresentedFactor,
   change: (accept: AcceptFactor) => Promise<T>,
 ): Promise<T> {
   if (credential === undefined) return guardedAttempt(ctx, { userId, code, locale, device }, () => change(acceptCode(code)))
-  const proven = await provePasskey(ctx, 'reauthenticate', { userId, boundTo: sessionId ?? null }, { credential, challenge })
+  const proven = await verifyPasskey(ctx, 'reauthenticate', { userId, boundTo: sessionId ?? null }, { credential, challenge })
   refuseYoungPasskey(ctx, proven.passkey)
   return refusingReplay(() =>
     change(async (ctx, user) => {
       await acceptPasskey(ctx, user, proven)
-      return { factor: 'passkey', isFinal: passkeyDigest(proven.passkey), usedRecoveryCode: false }
+      return { factor: 'passkey', isIrreversible: passkeyDigest(proven.passkey), usedRecoveryCode: false }
     }),
   )
 }
@@ -72,6 +72,6 @@ function acceptCode(code: string): AcceptFactor {
   return async (ctx, user) => {
     if (!user.totpEnabledAt) throw new MfaNotEnrolledError()
     const factor = await acceptSecondFactor(ctx, user, code)
-    return { factor, isFinal: isOldFactor(ctx, user, factor), usedRecoveryCode: factor === 'recovery_code' }
+    return { factor, isIrreversible: isOldFactor(ctx, user, factor), usedRecoveryCode: factor === 'recovery_code' }
   }
 }

@@ -1,13 +1,13 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { AuthMethod } from '../core/amr'
 import { MfaThrottledError, MfaTokenInvalidError, PasskeyRejectedError } from '../core/errors'
 import type { Locale } from '../http/locale'
-import { acceptPasskey, type ProvenPasskey, provePasskey } from '../passkeys/verify-passkey'
+import { acceptPasskey, type VerifiedPasskey, verifyPasskey } from '../passkeys/verify-passkey'
 import { takeUnit } from '../rate-limits/take-unit'
 import { announceLogin } from '../sessions/announce-login'
-import { type Challenge, isStillMeant, readChallenge, spendChallenge } from '../sessions/challenge'
+import { type Challenge, consumeChallenge, isStillMeant, readChallenge } from '../sessions/challenge'
 import { withClaims } from '../sessions/claims-of-login'
-import { findKnownDevice, type ShownDevice, tokenShown } from '../sessions/devices/known-device'
+import { findKnownDevice, type PresentedDevice, tokenPresented } from '../sessions/devices/known-device'
 import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../sessions/finish-login'
 import type { Login } from '../sessions/login'
 import { hasYoungFactor, usableAt } from '../sessions/reauthentication/credential-age'
@@ -42,7 +42,7 @@ export async function verifyMfa<Session extends OpenedSession>(
   ctx: AuthContext,
   { mfaToken, code = '', credential, challenge: token = '', locale, previousToken }: Verification,
   open: OpenSession<Session>,
-  shown?: ShownDevice,
+  presented?: PresentedDevice,
 ): Promise<Session | LoginChallenge> {
   const challenge = readChallenge(ctx, mfaToken)
   const { userId, idHash } = challenge
@@ -52,14 +52,14 @@ export async function verifyMfa<Session extends OpenedSession>(
   if (!isStillMeant(ctx, challenge, seen)) throw isRejected ? new PasskeyRejectedError() : new MfaTokenInvalidError()
   if (credential !== undefined) {
     const result = await countedPasskey(ctx, idHash, async () => {
-      const proven = await provePasskey(ctx, 'step', { userId, boundTo: idHash }, { credential, challenge: token })
+      const proven = await verifyPasskey(ctx, 'step', { userId, boundTo: idHash }, { credential, challenge: token })
       const login = withPasskey(ctx, challenge, proven)
       return (await redeem(ctx, { challenge, seen, login }, open, (ctx, user) => acceptPasskey(ctx, user, proven))).result
     })
     announceLogin(ctx, result)
     return result
   }
-  const device = await findKnownDevice(ctx, seen.email, shown ?? tokenShown({ previousToken }))
+  const device = await findKnownDevice(ctx, seen.email, presented ?? tokenPresented({ previousToken }))
   const { factor, result } = await guardedAttempt(ctx, { userId, code, device, locale }, () =>
     redeem(ctx, { challenge, seen, login: withCode(ctx, challenge, seen) }, open, (ctx, user) => acceptSecondFactor(ctx, user, code)),
   )
@@ -73,7 +73,7 @@ export async function verifyMfa<Session extends OpenedSession>(
  * knows the password must not lock the owner out. This is safe, because an attacker cannot guess a signature.
  */
 async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () => Promise<T>): Promise<T> {
-  const taken = await takeUnit(ctx, ctx.budgets.mfa, ['mfa_passkey:challenge', idHash], MfaThrottledError)
+  const taken = await takeUnit(ctx, ctx.rateLimits.mfa, ['mfa_passkey:challenge', idHash], MfaThrottledError)
   try {
     return await attempt()
   } catch (error) {
@@ -93,20 +93,20 @@ interface Redeemed<Session, Accepted> {
  */
 async function redeem<Session extends OpenedSession, Accepted>(
   ctx: AuthContext,
-  { challenge, seen, login: shown }: { challenge: Challenge; seen: UserRecord; login: Login },
+  { challenge, seen, login: presented }: { challenge: Challenge; seen: UserRecord; login: Login },
   open: OpenSession<Session>,
   accept: (ctx: AuthContext, user: UserRecord) => Promise<Accepted>,
 ): Promise<Redeemed<Session, Accepted>> {
-  const login = await withClaims(ctx, seen, shown, open)
+  const login = await withClaims(ctx, seen, presented, open)
   try {
-    return await unitOfWork(ctx, async (ctx) => {
+    return await transaction(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(challenge.userId)
       if (!isStillMeant(ctx, challenge, user) || !(await isStillLinked(ctx, challenge))) throw new MfaTokenInvalidError()
       // The challenge is checked before the code is accepted. So a used challenge uses up no code, even if the host's transaction commits
       // despite the error.
       if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
       const factor = await accept(ctx, user)
-      await spendChallenge(ctx, challenge)
+      await consumeChallenge(ctx, challenge)
       return { factor, result: withReturnTo(challenge, await finishLogin(ctx, user, login, open)) }
     })
   } catch (error) {
@@ -132,7 +132,7 @@ function withCode(ctx: AuthContext, first: Login, user: UserRecord): Login {
   return afterStep(first, 'otp', hasYoungFactor(ctx, user))
 }
 
-function withPasskey(ctx: AuthContext, first: Login, { passkey }: ProvenPasskey): Login {
+function withPasskey(ctx: AuthContext, first: Login, { passkey }: VerifiedPasskey): Login {
   return afterStep(first, 'passkey', usableAt(ctx, passkey.createdAt) !== null)
 }
 

@@ -2,23 +2,23 @@ import type { Request } from 'express'
 import type Joi from 'joi'
 import type { AuthContext } from '../context'
 import { MfaCodeInvalidError, MfaThrottledError, MfaTokenInvalidError, PasskeyRejectedError } from '../core/errors'
-import { bodyOnGrid } from '../http/fixed-response-time'
+import { bodyWithFixedResponseTime } from '../http/fixed-response-time'
 import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { text } from '../http/validate'
 import { loginAnswer, sessionLoginAnswer } from '../sessions/delivery'
-import { previousToken, shownDevice } from '../sessions/devices/known-device'
+import { presentedDevice, previousToken } from '../sessions/devices/known-device'
 import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../sessions/devices/send-login'
 import type { LoginChallenge, OpenSession } from '../sessions/finish-login'
 import { type AnySession, openServerSession } from '../sessions/open-session'
-import type { DeliveryLine } from '../sessions/routes-by-delivery'
+import type { RouteSet } from '../sessions/routes-by-delivery'
 import { originOf } from '../sessions/session-cookie'
 import { challengeForm } from './challenge-form'
-import { codeOrPasskey, type FinalFields, type PasskeyFields } from './irreversible-code'
+import { codeOrPasskey, type IrreversibleFields, type PasskeyFields } from './irreversible-code'
 import { verifyMfa } from './verify-challenge'
 
-interface VerificationBody extends FinalFields, PasskeyFields {
+interface VerificationBody extends IrreversibleFields, PasskeyFields {
   mfa_token: string
   previous_token?: string
 }
@@ -38,11 +38,11 @@ function describesVerify({ settings }: AuthContext) {
 }
 
 /** Returns the routes that finish a login with a second factor. One route is for JSON, and one route is for our page's form. */
-export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
+export function verifyRoutes(ctx: AuthContext, line: RouteSet): Route[] {
   const { base, delivery, before } = line
   return [
     ...challengeForm(ctx, line),
-    bodyOnGrid(ctx, {
+    bodyWithFixedResponseTime(ctx, {
       method: 'POST',
       path: `${base}/mfa/verify`,
       describes: { ...describesVerify(ctx), answers: [loginAnswer(ctx, delivery)] },
@@ -58,7 +58,7 @@ export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
 export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [
-    bodyOnGrid(ctx, {
+    bodyWithFixedResponseTime(ctx, {
       method: 'POST',
       path: '/session/mfa/verify',
       describes: { ...describesVerify(ctx), answers: [sessionLoginAnswer(ctx)] },
@@ -78,5 +78,5 @@ function verifyBy<Session extends AnySession>(
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
   const locale = localeOf(ctx, req)
-  return verifyMfa(ctx, { mfaToken, code, credential, challenge, locale }, open, shownDevice(ctx, req, body))
+  return verifyMfa(ctx, { mfaToken, code, credential, challenge, locale }, open, presentedDevice(ctx, req, body))
 }

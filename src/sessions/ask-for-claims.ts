@@ -2,7 +2,7 @@ import type { AuthMethod } from '../core/amr'
 import { ServiceUnavailableError } from '../core/errors'
 import { describeError, type Logger, withOwnMessage } from '../core/logger'
 import { seeTroubleshooting } from '../core/troubleshooting'
-import { inTime } from '../core/with-timeout'
+import { withTimeout } from '../core/with-timeout'
 import type { HostTypes, WithFields } from '../store/host-types'
 import type { PublicUser } from '../store/public-user'
 import { ClaimRefusedError, type ClaimsOf, type HostClaims, noClaims, readHostClaims } from './host-claims'
@@ -46,7 +46,7 @@ export async function askForClaims(
   try {
     // Uses an async arrow function, so that a synchronous throw becomes a rejection.
     const answer = (async (): Promise<unknown> => hook(user, { amr: Object.freeze([...amr]) }))()
-    return readHostClaims(await inTime(answer, deadlineMs, late))
+    return readHostClaims(await withTimeout(answer, deadlineMs, late))
   } catch (error) {
     logger.error(
       reasonOf(error),

@@ -86,7 +86,7 @@ const longAgo = new Date(1_000)
  * parallel requests succeeds.
  * @throws DuplicateRecordError when the challenge was used before
  */
-export async function spendChallenge(
+export async function consumeChallenge(
   ctx: AuthContext,
   { userId, idHash, expiresAt }: Pick<Challenge, 'userId' | 'idHash' | 'expiresAt'>,
 ): Promise<void> {

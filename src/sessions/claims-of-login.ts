@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { AuthMethod } from '../core/amr'
 import { ServiceUnavailableError, UnauthorizedError } from '../core/errors'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
@@ -93,7 +93,7 @@ export async function openPostponed<Session extends OpenedSession>(
   const { user: seen, login } = ended
   const claims = await askForClaims(ctx, toPublicUser(seen), login.amr)
   const digest = accountDigest(ctx.keys.state[0], seen)
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(seen.id)
     if (!user?.isActive || !isAccountDigest(ctx.keys.state, user, digest)) throw new UnauthorizedError()
     return finishLogin(ctx, user, { ...login, claims }, open)

@@ -8,7 +8,7 @@ import type { Route } from '../http/routes'
 import { refuseEmbedding, refusingCrossSite } from '../http/same-site'
 import { sendRedirect } from '../http/send'
 import { continuePath, signInLocation } from '../http/sign-in-page'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { markPage, wasSentBack } from './continue-marker'
 import { continueTokens } from './continue-tokens'
 import { readAccessCookie, readRefreshCookie, setTokenCookies } from './delivery'
@@ -33,7 +33,7 @@ export function continueRoutes(ctx: AuthContext): Route[] {
         ],
         credential: 'refresh_cookie',
       },
-      before: [noForeignImages(ctx), routeBudget(ctx, 'continue')],
+      before: [noForeignImages(ctx), routeRateLimit(ctx, 'continue')],
       handle: async (req, res) => sendRedirect(res, await nextStop(ctx, req, res, loginUrl)),
     },
   ]

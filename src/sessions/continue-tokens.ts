@@ -9,7 +9,7 @@ import { findLiveTokens, slideTokens } from './find-session'
 import { lasting } from './finish-login'
 import { readQuietly } from './read-quietly'
 import { refresh } from './refresh'
-import type { KeptTokens } from './reissue-tokens'
+import type { ReissuedTokens } from './reissue-tokens'
 import { isSuperseded } from './superseded-token'
 
 /**
@@ -22,7 +22,7 @@ import { isSuperseded } from './superseded-token'
  * @returns null when the token names no live session of an active account
  * @throws ServiceUnavailableError when the host's claims are not available
  */
-export async function continueTokens(ctx: AuthContext, presented: string, accessCookie: string | null): Promise<KeptTokens | null> {
+export async function continueTokens(ctx: AuthContext, presented: string, accessCookie: string | null): Promise<ReissuedTokens | null> {
   const { sessions } = ctx.store
   if (!sessions) return refreshStateless(ctx, presented, accessCookie)
   const at = ctx.now()
@@ -65,7 +65,7 @@ function fresherAccess(
 }
 
 /** Refreshes a session that the store does not keep. The old refresh token stays valid. */
-async function refreshStateless(ctx: AuthContext, presented: string, accessCookie: string | null): Promise<KeptTokens | null> {
+async function refreshStateless(ctx: AuthContext, presented: string, accessCookie: string | null): Promise<ReissuedTokens | null> {
   try {
     const tokens = await refresh(ctx, presented)
     const user = accessCookie === null ? null : await ctx.store.users.find(tokens.userId)

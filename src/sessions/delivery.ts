@@ -4,13 +4,13 @@ import type { Settings } from '../core/config/every-setting'
 import { hasPasswords } from '../core/config/has-passwords'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { type Answer, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { locationOf } from '../http/return-to'
 import { sendJson } from '../http/send'
 import { forgetCsrfBinding } from './csrf-binding'
 import type { TokenPair } from './finish-login'
 import type { AnyLoginResult, SessionLoginResult } from './open-session'
-import type { KeptTokens, RenewedTokens } from './reissue-tokens'
+import type { ReissuedTokens, RenewedTokens } from './reissue-tokens'
 import { setSessionCookie } from './session-cookie'
 
 const loginFields = shape('Login', {
@@ -80,7 +80,7 @@ export function setsTokenCookies(delivery: Delivery): boolean {
 /** Sends the result of a login. A challenge is always in the body, and sets no cookie. */
 export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
   if (delivery !== 'bearer') setLoginCookies(ctx, res, result)
-  noteOutcome(res, result)
+  setResult(res, result)
   sendJson(res, 200, loginBody(result, delivery))
 }
 
@@ -105,7 +105,7 @@ export function sendSessionLogin(ctx: AuthContext, res: Response, result: Sessio
 }
 
 /** Sends the new tokens of a session that continues. If the refresh token did not change, `refresh_token` is null and its cookie stays. */
-export function sendRefreshed(ctx: AuthContext, res: Response, pair: TokenPair | KeptTokens, delivery: Delivery): void {
+export function sendRefreshed(ctx: AuthContext, res: Response, pair: TokenPair | ReissuedTokens, delivery: Delivery): void {
   if (delivery !== 'bearer') setTokenCookies(ctx, res, pair)
   sendJson(res, 200, loginBody(pair, delivery))
 }
@@ -118,7 +118,7 @@ export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLogi
 }
 
 /** Sets the cookies of tokens. If `result` has no new refresh token, the refresh cookie stays unchanged. */
-export function setTokenCookies(ctx: AuthContext, res: Response, result: TokenPair | KeptTokens): void {
+export function setTokenCookies(ctx: AuthContext, res: Response, result: TokenPair | ReissuedTokens): void {
   const { settings } = ctx
   const { accessToken, refreshToken, refreshTokenExpiresAt, isPersistent = true } = result
   setCookie(ctx, res, settings.accessCookieName, accessToken, {
@@ -152,7 +152,7 @@ export function readRefreshCookie(ctx: AuthContext, req: Request): string | null
 }
 
 /** Returns the body of a login's response. The token of a server-side session is only in the cookie, never in the body. */
-export function loginBody(result: AnyLoginResult | KeptTokens, delivery: Delivery): object {
+export function loginBody(result: AnyLoginResult | ReissuedTokens, delivery: Delivery): object {
   const { userId: user_id } = result
   if (result.kind === 'challenge') {
     const { mfaMethods: mfa_methods } = result

@@ -3,11 +3,11 @@ import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { NotFoundError, TooManyRequestsError } from '../core/errors'
 import { type Answer, done, flag, instant, shape, string, stringOrNull } from '../http/description'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { text } from '../http/validate'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import type { SessionRecord } from '../store/auth-store'
 import { cookieOf, setRenewedCookie } from './devices/keep-browser'
 import { clearEndedCookies } from './ended-cookies'
@@ -16,14 +16,14 @@ import { listSessions, revokeSession } from './list-sessions'
 import { aliveSession, sessionOf } from './reauthentication/fresh-session'
 import { revokeOtherSessions } from './revoke-other-sessions'
 import type { RouteGuards } from './route-guards'
-import { type DeliveryLine, perDelivery } from './routes-by-delivery'
+import { type RouteSet, routesByDelivery } from './routes-by-delivery'
 import { sameSiteWhenByCookie } from './same-site-by-cookie'
 
 /** Returns the routes for a person's list of sessions, for every `tokenDelivery`. Returns no routes if the store keeps no sessions. */
 export function sessionListRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   if (!ctx.store.sessions) return []
   // `endOthers` comes before `endOne`, because `/sessions/:id` also matches `/sessions/revoke-others` and would answer 405.
-  return [list(ctx, guards), ...perDelivery(ctx, (line) => [endOthers(ctx, guards, line)]), endOne(ctx, guards)]
+  return [list(ctx, guards), ...routesByDelivery(ctx, (line) => [endOthers(ctx, guards, line)]), endOne(ctx, guards)]
 }
 
 function list(ctx: AuthContext, guards: RouteGuards): Route {
@@ -35,11 +35,11 @@ function list(ctx: AuthContext, guards: RouteGuards): Route {
       answers: [listedSessions],
       refuses: [TooManyRequestsError],
     },
-    before: [routeBudget(ctx, 'sessions'), guards.requireAuth(), aliveSession(ctx)],
+    before: [routeRateLimit(ctx, 'sessions'), guards.requireAuth(), aliveSession(ctx)],
     handle: async (req, res) => {
       const current = ownSession(req)
       const sessions = await listSessions(ctx, current.userId)
-      noteOutcome(res, sessions)
+      setResult(res, sessions)
       sendJson(
         res,
         200,
@@ -63,7 +63,7 @@ function endOne(ctx: AuthContext, guards: RouteGuards): Route {
   }
 }
 
-function endOthers(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
+function endOthers(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/sessions/revoke-others`,
@@ -81,7 +81,7 @@ function endOthers(ctx: AuthContext, guards: RouteGuards, { base, delivery, befo
 }
 
 function changing(ctx: AuthContext, guards: RouteGuards) {
-  return [routeBudget(ctx, 'sessions'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
+  return [routeRateLimit(ctx, 'sessions'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { type Answer, done, shape, stringOrNull } from '../http/description'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { sendEmpty, sendJson } from '../http/send'
 import { clearLoginCookies, readAccessCookie, readRefreshCookie, setsTokenCookies } from './delivery'
 import { readDevices } from './device-cookie'
@@ -17,7 +17,7 @@ export const logoutLimit = 'logout'
 /** Functions that a logout needs from modules of a higher layer. */
 export interface LogoutRules {
   /** Counts the request. False: the client exceeded the rate limit of the route. */
-  isWithinBudget(req: Request): Promise<boolean>
+  isWithinRateLimit(req: Request): Promise<boolean>
   /**
    * Ends the unfinished provider logins of this browser. Removes the sessions that the logout revoked one by one from the device cookie,
    * and the browser stays a known device.
@@ -56,10 +56,10 @@ export async function logOutRequest(
   tokens: LogoutTokens,
   { all_sessions: allSessions }: LogoutBody,
 ): Promise<LoggedOut> {
-  const isWithinBudget = await rules.isWithinBudget(req)
-  const ended = isWithinBudget ? await endNamed(ctx, tokens, { allSessions }) : await endNamedAtOnce(ctx, tokens)
+  const isWithinRateLimit = await rules.isWithinRateLimit(req)
+  const ended = isWithinRateLimit ? await endNamed(ctx, tokens, { allSessions }) : await endNamedAtOnce(ctx, tokens)
   rules.endOthers(req, res, ended.endedIds)
-  if (isWithinBudget) await clearEndedCookies(ctx, req, res)
+  if (isWithinRateLimit) await clearEndedCookies(ctx, req, res)
   return ended
 }
 
@@ -85,6 +85,6 @@ export function clearSessionCookies(ctx: AuthContext, req: Request, res: Respons
 export function sendLoggedOut(ctx: AuthContext, res: Response, { provider }: LoggedOut, { provider_logout: isAsked }: LogoutBody): void {
   if (!isAsked) return void sendEmpty(res)
   const logoutUrl = logoutUrlOf(ctx, provider)
-  noteOutcome(res, { logoutUrl })
+  setResult(res, { logoutUrl })
   sendJson(res, 200, { logout_url: logoutUrl })
 }

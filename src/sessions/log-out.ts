@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { InvalidTokenError } from '../core/errors'
 import { hashOpaqueToken } from '../core/opaque-token'
 import type { SessionKind, SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
@@ -66,7 +66,7 @@ export async function endNamed(ctx: AuthContext, tokens: LogoutTokens, { allSess
   if (!first) return nothing
   const endsAll = allSessions && first.mayEndAll
   if (endsAll) {
-    await unitOfWork(ctx, (ctx) => endSessions(ctx, first.session.userId))
+    await transaction(ctx, (ctx) => endSessions(ctx, first.session.userId))
     ctx.events.emit('logout', { userId: first.session.userId, allSessions })
   }
   const endedIds: string[] = []

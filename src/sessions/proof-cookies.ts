@@ -1,7 +1,7 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { sameText } from '../core/constant-time-equal'
+import { constantTimeEqual } from '../core/constant-time-equal'
 import { findKey, type Keys } from '../core/keys'
 import { type CookieScope, clearCookie, readCookie, setCookie } from '../http/cookies'
 
@@ -53,7 +53,7 @@ export function readProofCookie(ctx: ProofReadContext, req: Request, name: strin
 function isOwnProof({ keys }: ProofReadContext, fullName: string, value: string): boolean {
   const [encoded, end, mac, ...rest] = value.split('.')
   if (encoded === undefined || end === undefined || mac === undefined || rest.length > 0) return false
-  return findKey(keys['proof-cookie'], (key) => sameText(macOf(key, fullName, encoded, end), mac)) !== -1
+  return findKey(keys['proof-cookie'], (key) => constantTimeEqual(macOf(key, fullName, encoded, end), mac)) !== -1
 }
 
 export function clearProofCookie(ctx: ProofCookieContext, res: Response, name: string): void {

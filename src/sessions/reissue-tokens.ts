@@ -15,7 +15,7 @@ import { isStillTrusted, readStatelessToken, type StatelessSession, signStateles
  * A session that continues with a new access token. If the request showed the valid refresh token, the session also gets a new refresh
  * token.
  */
-export interface KeptTokens extends OpenedSession {
+export interface ReissuedTokens extends OpenedSession {
   accessToken: string
   refreshToken: string | null
   refreshTokenExpiresAt: Date | null
@@ -60,7 +60,7 @@ export async function keepTokens(
   user: UserRecord,
   session: SessionRecord,
   { amr, authenticatedAt, tokenAuthenticatedAt, refreshToken, claims }: Renewal,
-): Promise<KeptTokens> {
+): Promise<ReissuedTokens> {
   const renewed = isLiveToken(session, refreshToken) ? newToken(ctx, session) : null
   const isConfirmed = authenticatedAt !== undefined
   await updateRow(ctx, session, {
@@ -167,7 +167,7 @@ export function keepStateless(
   user: UserRecord,
   { amr, tokenAuthenticatedAt, claims }: Pick<Renewal, 'amr' | 'tokenAuthenticatedAt' | 'claims'>,
   shown: StatelessSession | null,
-): KeptTokens {
+): ReissuedTokens {
   const at = ctx.now()
   const refresh = shown && signStatelessToken(ctx, user, { ...shown, amr }, at)
   return {

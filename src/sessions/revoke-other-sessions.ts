@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { sessionsOf } from './find-session'
 import { endOtherSessions } from './log-out'
 import { type AskingSession, holdSession } from './reauthentication/fresh-session'
@@ -17,7 +17,7 @@ export async function revokeOtherSessions(
   cookie: CookieOfRequest | null = null,
 ): Promise<{ count: number; cookie: RenewedCookie | null }> {
   const { userId } = session
-  const revoked = await unitOfWork(ctx, async (ctx) => {
+  const revoked = await transaction(ctx, async (ctx) => {
     await ctx.store.users.lock(userId)
     const held = await holdSession(ctx, session)
     const living = await sessionsOf(ctx.store).listForUser(userId, ctx.now())

@@ -5,7 +5,7 @@ import { sameSite } from '../http/same-site'
 import type { Delivery } from './delivery'
 
 /** How a set of routes sends its tokens, and the path of the set. */
-export interface DeliveryLine {
+export interface RouteSet {
   /** `bearer`: tokens in the body. `cookie`: tokens in cookies, with null in the body. `session`: no tokens, only the session cookie. */
   readonly delivery: Exclude<Delivery, 'both'>
   /** The prefix of each path. */
@@ -18,8 +18,8 @@ export interface DeliveryLine {
  * Makes the routes of the configured delivery. `both` has two sets of routes: one set with tokens in the body, and one set with cookies
  * below `/cookie`. Every other delivery has one set.
  */
-export function perDelivery(ctx: AuthContext, lines: (line: DeliveryLine) => Route[]): Route[] {
-  const inBody: DeliveryLine = { delivery: 'bearer', base: '', before: [] }
+export function routesByDelivery(ctx: AuthContext, lines: (line: RouteSet) => Route[]): Route[] {
+  const inBody: RouteSet = { delivery: 'bearer', base: '', before: [] }
   const ownSite = [sameSite(ctx)]
   const { tokenDelivery } = ctx.settings
   if (tokenDelivery === 'bearer') return lines(inBody)

@@ -17,7 +17,7 @@ import {
 } from './log-out-request'
 import { logoutByCookies } from './logout-by-cookie'
 import { refresh } from './refresh'
-import { type DeliveryLine, perDelivery } from './routes-by-delivery'
+import { type RouteSet, routesByDelivery } from './routes-by-delivery'
 
 const token = text(4096)
 
@@ -36,14 +36,14 @@ function describesRefresh(ctx: AuthContext, delivery: 'bearer' | 'cookie'): Desc
 }
 
 export function sessionRoutes(ctx: AuthContext, rules: LogoutRules): Route[] {
-  return perDelivery(ctx, (line) => {
+  return routesByDelivery(ctx, (line) => {
     if (line.delivery === 'bearer') return bodyRoutes(ctx, line, rules)
     const logout = logoutByCookies(ctx, `${line.base}/logout`, rules)
     return line.delivery === 'session' ? [logout] : [cookieRefresh(ctx, line), logout]
   })
 }
 
-function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: LogoutRules): Route[] {
+function bodyRoutes(ctx: AuthContext, { base, before }: RouteSet, rules: LogoutRules): Route[] {
   return [
     withBody({
       method: 'POST',
@@ -68,7 +68,7 @@ function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: Log
   ]
 }
 
-function cookieRefresh(ctx: AuthContext, { base, before }: DeliveryLine): Route {
+function cookieRefresh(ctx: AuthContext, { base, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/refresh`,

@@ -1,27 +1,27 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { sendJson } from '../http/send'
 import { type Delivery, loginBody, setTokenCookies } from './delivery'
 import { confirmDevice } from './device-cookie'
 import type { OpenedServerSession } from './open-session'
-import type { KeptTokens } from './reissue-tokens'
+import type { ReissuedTokens } from './reissue-tokens'
 import { setSessionCookie } from './session-cookie'
 import { readSessionToken } from './session-token'
 
 /** A session of either kind that continues. */
-export type ContinuedSession = KeptTokens | OpenedServerSession
+export type ContinuedSession = ReissuedTokens | OpenedServerSession
 
 /** Sends the new tokens of a session. The token of a server-side session is only in its cookie. */
-export function sendKept(ctx: AuthContext, req: Request, res: Response, kept: ContinuedSession, delivery: Delivery): void {
-  if (delivery !== 'bearer' || 'sessionToken' in kept) setKeptCookies(ctx, req, res, kept)
+export function sendReissuedTokens(ctx: AuthContext, req: Request, res: Response, kept: ContinuedSession, delivery: Delivery): void {
+  if (delivery !== 'bearer' || 'sessionToken' in kept) setReissuedCookies(ctx, req, res, kept)
   else keepDevice(ctx, req, res, kept)
-  noteOutcome(res, kept)
+  setResult(res, kept)
   sendJson(res, 200, loginBody(kept, delivery))
 }
 
 /** Sets only the cookies, for a response that is a redirect. */
-export function setKeptCookies(ctx: AuthContext, req: Request, res: Response, kept: ContinuedSession): void {
+export function setReissuedCookies(ctx: AuthContext, req: Request, res: Response, kept: ContinuedSession): void {
   keepDevice(ctx, req, res, kept)
   if ('sessionToken' in kept) setSessionCookie(ctx, res, kept)
   else setTokenCookies(ctx, res, kept)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { sameText } from '../core/constant-time-equal'
+import { constantTimeEqual } from '../core/constant-time-equal'
 import { OAuthStateMismatchError, UnauthorizedError } from '../core/errors'
 import { askedLocale } from '../http/locale'
 import { verifyAccessToken } from '../sessions/access-token'
@@ -74,7 +74,7 @@ function matching(ctx: AuthContext, req: Request, provider: string, attempts: re
   const answer = callbackAnswer(ctx, req, provider)
   const state = answer.value('state', longestState)
   if (answer.mustBePosted && !isPostState(ctx, req, provider, state)) return null
-  return attempts.find((attempt) => attempt.provider === provider && sameText(attempt.random, state)) ?? null
+  return attempts.find((attempt) => attempt.provider === provider && constantTimeEqual(attempt.random, state)) ?? null
 }
 
 /**

@@ -5,7 +5,7 @@ import { accountDigest } from '../sessions/account-digest'
 import { readCredential } from '../sessions/credentials'
 import { readProofCookie, setProofCookie } from '../sessions/proof-cookies'
 import { requestSessionOf } from '../sessions/reauthentication/fresh-session'
-import type { Finality } from '../sessions/reauthentication/irreversible-change'
+import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
 import { findRequestSession } from '../sessions/reauthentication/request-session'
 import { type TicketOwner, ticketSeconds } from '../sessions/tickets'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
@@ -17,7 +17,7 @@ const cookieName = 'oauth_binding'
 interface BoundIntent extends Pick<BoundAttempt, 'provider' | 'purpose' | 'destination'> {
   readonly user: UserRecord
   readonly session: SessionRecord | null
-  readonly isFinal?: Finality
+  readonly isIrreversible?: Irreversibility
 }
 
 /**
@@ -29,7 +29,7 @@ export function beginBoundAttempt(
   ctx: AuthContext,
   req: Request,
   res: Response,
-  { provider, purpose, user, session, isFinal = false, destination }: BoundIntent,
+  { provider, purpose, user, session, isIrreversible = false, destination }: BoundIntent,
 ): Attempt {
   const { tokenDelivery, cookieSecure, oauthStateTtlSeconds } = ctx.settings
   const sessionId = session?.id ?? null
@@ -42,7 +42,7 @@ export function beginBoundAttempt(
     sessionId,
     digest: accountDigest(ctx.keys.state[0], user),
     startedAt,
-    isFinal,
+    isIrreversible,
     destination,
   })
 }

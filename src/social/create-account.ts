@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { Locale } from '../http/locale'
 import { unusablePassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
@@ -17,7 +17,7 @@ export async function createAccount<Session extends OpenedSession>(
   locale: Locale,
 ): Promise<SocialLogin<Session>> {
   const now = ctx.now()
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const account = newUser(now, {
       email,
       hashedPassword: unusablePassword(),

@@ -4,7 +4,7 @@ import { clientOf } from '../core/client-key'
 import { OAuthCodeInvalidError } from '../core/errors'
 import { type Route, withBody } from '../http/routes'
 import { text } from '../http/validate'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { newLoginAttempt } from '../sessions/announce-failed-login'
 import { loginAnswer } from '../sessions/delivery'
 import { openOnDevice, sendLogin } from '../sessions/devices/send-login'
@@ -33,7 +33,7 @@ export function exchangeRoutes(ctx: AuthContext): Route[] {
         refuses: [OAuthCodeInvalidError],
       },
       loginShaped: true,
-      before: [routeBudget(ctx, 'oauth_exchange')],
+      before: [routeRateLimit(ctx, 'oauth_exchange')],
       body: Joi.object<ExchangeBody>({ code: text(512), code_verifier: text(512) }),
       handle: async (req, res, { code, code_verifier: codeVerifier }) => {
         const open = openOnDevice(req, openTokens(originOf(ctx, req)))

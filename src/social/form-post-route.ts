@@ -7,7 +7,7 @@ import type { Route } from '../http/routes'
 import { sendSeeOther } from '../http/send'
 import { withParameter } from '../http/with-parameter'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { longestAnswer, sealedQuery } from './callback-answer'
 import { redirectErrors } from './error-redirect'
 import { answersByForm, isPostState } from './post-states'
@@ -46,7 +46,7 @@ export function formPostRoutes(ctx: AuthContext, navigationOnly: RequestHandler)
         refuses: [OAuthProviderNotConfiguredError, MethodNotAllowedError, OAuthStateMismatchError],
         ...(oauthErrorRedirect !== null && { refusals: 'redirect' }),
       },
-      before: [navigationOnly, routeBudget(ctx, 'oauth_form_post')],
+      before: [navigationOnly, routeRateLimit(ctx, 'oauth_form_post')],
       handle: (req, res) => passOn(ctx, req, res),
       onError: redirectErrors(ctx),
     },

@@ -1,6 +1,6 @@
 import type { AuthContext } from '../context'
 import { describeError, withOwnMessage } from '../core/logger'
-import { inTime } from '../core/with-timeout'
+import { withTimeout } from '../core/with-timeout'
 import type { OAuthTokens } from '../providers/provider-client'
 import { toPublicUser } from '../store/public-user'
 
@@ -17,7 +17,7 @@ export async function handOverTokens(ctx: AuthContext, userId: string, provider:
   try {
     const user = await ctx.store.users.find(userId)
     // Uses an async arrow, so that a function that throws counts like a function that rejects.
-    if (user) await inTime((async () => hook(toPublicUser(user), provider, tokens))(), deadlineMs, late)
+    if (user) await withTimeout((async () => hook(toPublicUser(user), provider, tokens))(), deadlineMs, late)
   } catch (error) {
     ctx.logger.error({ provider, error: describeError(error) }, 'doorward: onProviderTokens failed. The person stays logged in.')
   }

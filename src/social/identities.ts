@@ -1,5 +1,5 @@
 import { announceChange } from '../accounts/undo/announce-change'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import {
   AccountInactiveError,
   ConfigurationError,
@@ -11,7 +11,7 @@ import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
 import { announceEnded, endSessionsOpenedBy } from '../sessions/end-opened-by'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
-import type { Finality } from '../sessions/reauthentication/irreversible-change'
+import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
 import { hasOtherLoginMethod } from '../sessions/reauthentication/login-methods'
 import type { IdentityRecord, IdentityStore, NewIdentity, SessionRecord, UserRecord } from '../store/auth-store'
 
@@ -30,15 +30,19 @@ export async function unlinkIdentity(
   ctx: AuthContext,
   userId: string,
   provider: string,
-  { locale, session, isFinal }: { locale?: Locale | undefined; session?: SessionRecord | null; isFinal?: Finality } = {},
+  {
+    locale,
+    session,
+    isIrreversible,
+  }: { locale?: Locale | undefined; session?: SessionRecord | null; isIrreversible?: Irreversibility } = {},
 ): Promise<void> {
   const ended = await announceChange(ctx, userId, { topic: 'identity_unlinked', locale, provider }, (leaveUndoPoint) =>
-    unitOfWork(ctx, async (ctx) => {
+    transaction(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(userId)
       if (!user) throw new UnauthorizedError()
       if (!user.isActive) throw new AccountInactiveError()
       const held = await holdSession(ctx, session)
-      await leaveUndoPoint(ctx, { user, isFinal })
+      await leaveUndoPoint(ctx, { user, isIrreversible })
       if ((await remove(ctx, user, provider)) === 0) throw new OAuthAccountNotLinkedError({ details: { provider } })
       return endSessionsOpenedBy(ctx, userId, { provider }, held)
     }),

@@ -1,11 +1,11 @@
 import { mailNotice } from '../accounts/email-links/send-mail'
 import { activating, lockForProof, signupOf } from '../accounts/email-verification/activate-by-verification'
 import { retryingWithoutFields } from '../accounts/email-verification/retrying-without-fields'
-import { type Evidence, type WeighedEvidence, weighEvidence } from '../accounts/email-verification/signup-ownership'
-import { isFirstProof, proveAddress } from '../accounts/email-verification/verify-address'
+import { type SignupOwnership, type VerifiedSignupOwnership, verifySignupOwnership } from '../accounts/email-verification/signup-ownership'
+import { isFirstVerification, verifyAddress } from '../accounts/email-verification/verify-address'
 import { type Clearing, isToldOwner } from '../accounts/take-over'
 import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { OAuthProviderAlreadyLinkedError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
@@ -21,7 +21,7 @@ import type { SocialLogin } from './log-in-linked'
 /**
  * Links an identity with a verified address to the account of that address. If the account never verified its address, an attacker may have
  * registered the account before the owner came (pre-hijacking). In that case, the same transaction first takes the account over: it removes
- * the earlier credentials. If the request identifies the owner (`Evidence`), no take-over happens.
+ * the earlier credentials. If the request identifies the owner (`SignupOwnership`), no take-over happens.
  *
  * If the account waits for its activation, this link also activates the account. In that case, the rule about the take-over applies too.
  *
@@ -34,21 +34,21 @@ export async function linkByVerifiedEmail<Session extends OpenedSession>(
   seen: UserRecord,
   profile: OAuthUser,
   open: OpenSession<Session>,
-  { locale, evidence, destination }: { locale: Locale; evidence: () => Promise<Evidence>; destination: Destination | null },
+  { locale, ownership, destination }: { locale: Locale; ownership: () => Promise<SignupOwnership>; destination: Destination | null },
 ): Promise<SocialLogin<Session> | null> {
   const { provider, sid: providerSid } = profile
-  if (!isFirstProof(ctx, seen, !seen.isActive)) {
+  if (!isFirstVerification(ctx, seen, !seen.isActive)) {
     const isYoung = usableAt(ctx, ctx.now()) !== null
     const login = await withClaims(ctx, seen, { amr: ['ext'], provider, providerSid, isYoung, destination }, open)
     return announceChange(ctx, seen.id, { topic: 'identity_linked', locale, provider }, (leaveUndoPoint) =>
-      unitOfWork(ctx, async (ctx) => {
+      transaction(ctx, async (ctx) => {
         const user = await lockForProof(ctx, seen, profile.email)
         return user && link(ctx, user, profile, { open, login, leaveUndoPoint })
       }),
     )
   }
-  const weighed = await weighEvidence(ctx, seen, await evidence(), await signupOf(ctx, seen))
-  const login = await retryingWithoutFields(ctx, (clearing) => proveAndLink(ctx, seen, profile, open, { weighed, clearing, destination }))
+  const weighed = await verifySignupOwnership(ctx, seen, await ownership(), await signupOf(ctx, seen))
+  const login = await retryingWithoutFields(ctx, (clearing) => verifyAndLink(ctx, seen, profile, open, { weighed, clearing, destination }))
   // Sends only one mail, because the notice of a take-over also mentions the link.
   if (login && !(login.takenOver && isToldOwner(login.takenOver.what))) mailNotice(ctx, seen, 'identity_linked', locale, { provider })
   return login
@@ -58,19 +58,19 @@ export async function linkByVerifiedEmail<Session extends OpenedSession>(
  * Links the identity. The link is the first verification of the address. If the account waited for its activation, the link activates the
  * account.
  */
-function proveAndLink<Session extends OpenedSession>(
+function verifyAndLink<Session extends OpenedSession>(
   ctx: AuthContext,
   seen: UserRecord,
   profile: OAuthUser,
   open: OpenSession<Session>,
-  { weighed, clearing, destination }: { weighed: WeighedEvidence; clearing: Clearing; destination: Destination | null },
+  { weighed, clearing, destination }: { weighed: VerifiedSignupOwnership; clearing: Clearing; destination: Destination | null },
 ): Promise<SocialLogin<Session> | null> {
   const isActivation = !seen.isActive
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await lockForProof(ctx, seen, profile.email)
     if (!user) return null
     const activation = isActivation ? await activating(ctx, user, clearing) : {}
-    const { user: proven, takenOver } = await proveAddress(ctx, user, weighed, { isActivation, ...activation })
+    const { user: proven, takenOver } = await verifyAddress(ctx, user, weighed, { isActivation, ...activation })
     // After a take-over, this identity is the only credential of the account, so it does not count as new.
     const isYoung = !takenOver && usableAt(ctx, ctx.now()) !== null
     const login: Login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid, isYoung, destination }

@@ -1,5 +1,5 @@
 import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import {
   AccountInactiveError,
   OAuthIdentityTakenError,
@@ -9,7 +9,7 @@ import {
 } from '../core/errors'
 import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
-import type { Finality } from '../sessions/reauthentication/irreversible-change'
+import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
 import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
 import { acceptProfile } from './accept-profile'
 import { identitiesOf, identityRecord } from './identities'
@@ -27,8 +27,8 @@ export type LinkCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<v
 
 export interface LinkOptions {
   check?: LinkCheck
-  /** Whether an older factor confirmed the change (`Finality`). If it did, the owner cannot undo the change with the mailed notice. */
-  isFinal?: Finality | undefined
+  /** Whether an older factor confirmed the change (`Irreversibility`). If it did, the owner cannot undo the change with the mailed notice. */
+  isIrreversible?: Irreversibility | undefined
   /** The language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -50,13 +50,13 @@ export async function linkIdentity(
   ctx: AuthContext,
   userId: string,
   given: OAuthUser,
-  { check = (_ctx, user) => requireActive(user), isFinal, locale }: LinkOptions = {},
+  { check = (_ctx, user) => requireActive(user), isIrreversible, locale }: LinkOptions = {},
 ): Promise<LinkedIdentity> {
   const profile = acceptProfile(given)
   const { provider } = profile
   const linked = await announceChange(ctx, userId, { topic: 'identity_linked', locale, provider }, async (leaveUndoPoint) => {
     for (let round = 1; round <= rounds; round += 1) {
-      const leave: LeaveUndoPoint = (ctx, { user }) => leaveUndoPoint(ctx, { user, isFinal })
+      const leave: LeaveUndoPoint = (ctx, { user }) => leaveUndoPoint(ctx, { user, isIrreversible })
       const linked = await tryOnce(ctx, userId, profile, check, leave)
       if (linked) return linked
     }
@@ -80,7 +80,7 @@ async function tryOnce(
   leaveUndoPoint: LeaveUndoPoint,
 ): Promise<LinkedIdentity | null> {
   try {
-    return await unitOfWork(ctx, async (ctx) => {
+    return await transaction(ctx, async (ctx) => {
       const owner = await ctx.store.users.lock(userId)
       await check(ctx, owner)
       if (!owner) throw new UnauthorizedError()

@@ -11,22 +11,22 @@ import {
 } from '../core/errors'
 import { type Description, shape, string } from '../http/description'
 import { localeOf } from '../http/locale'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendJson } from '../http/send'
 import { text } from '../http/validate'
 import type { OAuthTokens, OAuthUser } from '../providers/provider-client'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { codeBeforeFreshness } from '../second-factor/code-before-freshness'
-import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../second-factor/irreversible-code'
+import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../second-factor/irreversible-code'
 import { isAccountDigest } from '../sessions/account-digest'
 import { getAuth } from '../sessions/current-auth'
 import { isApp, successTarget } from '../sessions/destination'
 import { codeDevice } from '../sessions/reauthentication/code-device'
 import { aliveSession, freshSession, holdSession, sessionOf } from '../sessions/reauthentication/fresh-session'
-import { provenAddress } from '../sessions/reauthentication/require-proven-address'
+import { verifiedAddress } from '../sessions/reauthentication/require-proven-address'
 import type { RouteGuards } from '../sessions/route-guards'
-import { type DeliveryLine, perDelivery } from '../sessions/routes-by-delivery'
+import { type RouteSet, routesByDelivery } from '../sessions/routes-by-delivery'
 import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
 import { refuseSupersededToken } from '../sessions/superseded-token'
 import { beginBoundAttempt, isInSameSession, ticketOwner } from './bound-attempt'
@@ -45,7 +45,7 @@ import type { BoundAttempt } from './state-cookie'
 import { linkWithToken } from './token-in-hand'
 import { accessTokenText } from './token-routes'
 
-interface LinkBody extends DestinationBody, FinalFields {
+interface LinkBody extends DestinationBody, IrreversibleFields {
   access_token?: string
   /** Identifies the session of the request, if the access token identifies no session. */
   refresh_token?: string
@@ -72,18 +72,18 @@ export function linkRoutes(ctx: AuthContext, guards: RouteGuards, flow: Redirect
       describes: {
         ...describesLink,
         answers: [...describesLink.answers, ...throttledAnswers(ctx)],
-        refuses: [...(describesLink.refuses ?? []), ...finalRefusals(ctx)],
+        refuses: [...(describesLink.refuses ?? []), ...irreversibleRefusals(ctx)],
       },
       before: [
-        routeBudget(ctx, 'oauth_link'),
+        routeRateLimit(ctx, 'oauth_link'),
         guards.requireAuth(),
         sameSiteWhenByCookie(ctx),
         aliveSession(ctx),
-        provenAddress(ctx),
+        verifiedAddress(ctx),
         codeBeforeFreshness(ctx),
         freshSession(ctx),
       ],
-      body: finalBody<LinkBody>(ctx, {
+      body: irreversibleBody<LinkBody>(ctx, {
         access_token: accessTokenText.optional(),
         refresh_token: text(4096).optional(),
         ...destinationFields,
@@ -91,7 +91,7 @@ export function linkRoutes(ctx: AuthContext, guards: RouteGuards, flow: Redirect
       handle: (req, res, body) => (body.access_token === undefined ? startLink(ctx, flow, req, res, body) : linkToken(ctx, req, res, body)),
       onError: redirectThrottled(ctx),
     }),
-    ...perDelivery(ctx, (line) => [redeemRoute(ctx, guards, line)]),
+    ...routesByDelivery(ctx, (line) => [redeemRoute(ctx, guards, line)]),
   ]
 }
 
@@ -103,11 +103,11 @@ async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res
   const user = await ctx.store.users.find(claims.sub)
   requireActive(user)
   refuseSupersededToken(ctx, { claims, session }, user)
-  const isFinal = await acceptFinal(ctx, { userId: user.id, session, device: await codeDevice(ctx, req, body) }, body)
-  const intent = { provider: key, purpose: 'link', user, session, isFinal, destination } as const
+  const isIrreversible = await confirmIrreversible(ctx, { userId: user.id, session, device: await codeDevice(ctx, req, body) }, body)
+  const intent = { provider: key, purpose: 'link', user, session, isIrreversible, destination } as const
   const attempt = beginBoundAttempt(ctx, req, res, intent)
   const authorizeUrl = await flow.authorizeUrl(attempt)
-  noteOutcome(res, { authorizeUrl })
+  setResult(res, { authorizeUrl })
   sendJson(res, 200, { authorize_url: authorizeUrl })
 }
 
@@ -116,10 +116,10 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
   const claims = getAuth(req)
   const session = sessionOf(req)
   const given = { provider: key, accessToken: token }
-  const isFinal = await acceptFinal(ctx, { userId: claims.sub, session, device: await codeDevice(ctx, req, body) }, body)
+  const isIrreversible = await confirmIrreversible(ctx, { userId: claims.sub, session, device: await codeDevice(ctx, req, body) }, body)
   const { identity, isNew } = await linkWithToken(ctx, claims.sub, given, {
     locale: localeOf(ctx, req),
-    isFinal,
+    isIrreversible,
     async check(ctx, user) {
       requireActive(user)
       refuseSupersededToken(ctx, { claims, session }, user)
@@ -145,7 +145,7 @@ export async function finishLink(
     return sendTicket(ctx, res, 'link_ticket', await issueLinkTicket(ctx, attempt, profile), attempt)
   const { identity } = await linkIdentity(ctx, attempt.userId, profile, {
     locale: localeOf(ctx, req),
-    isFinal: attempt.isFinal,
+    isIrreversible: attempt.isIrreversible,
     async check(ctx, user) {
       if (!user || !isAccountDigest(ctx.keys.state, user, attempt.digest)) throw new OAuthStateMismatchError()
       await requireSession(ctx, attempt)
@@ -166,7 +166,7 @@ interface RedeemBody {
  * Links the identity of a ticket. The callback sends a ticket if its browser was not signed in to the session that began the link, or if an
  * app began the link.
  */
-function redeemRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: DeliveryLine): Route {
+function redeemRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/oauth/link/redeem`,
@@ -175,12 +175,12 @@ function redeemRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: De
       answers: [{ status: 200, description: 'The linked identity.', schema: identitySchema }],
       refuses: [OAuthStateMismatchError, OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError],
     },
-    before: [...before, routeBudget(ctx, 'oauth_link_redeem'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    before: [...before, routeRateLimit(ctx, 'oauth_link_redeem'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
     body: Joi.object<RedeemBody>({ ticket: text(8192), refresh_token: text(4096).optional() }),
     handle: async (req, res, { ticket }) => {
       const locale = localeOf(ctx, req)
       const { identity } = await redeemLinkTicket(ctx, { owner: ticketOwner(ctx, req), ticket, locale })
-      noteOutcome(res, identity)
+      setResult(res, identity)
       sendJson(res, 200, identityBody(identity))
     },
   })

@@ -1,9 +1,9 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { OAuthStateMismatchError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
 import { isAccountDigest } from '../sessions/account-digest'
-import type { Finality } from '../sessions/reauthentication/irreversible-change'
+import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
 import { issueTicket, type TicketOwner, takeTicket } from '../sessions/tickets'
 import type { SessionRecord } from '../store/auth-store'
 import { acceptProfile } from './accept-profile'
@@ -15,12 +15,16 @@ import type { BoundAttempt } from './state-cookie'
  * the ticket. Redeeming the ticket links the identity.
  * @throws OAuthStateMismatchError if the account has changed since the start
  */
-export function issueLinkTicket(ctx: AuthContext, { userId, sessionId, digest, isFinal }: BoundAttempt, given: OAuthUser): Promise<string> {
+export function issueLinkTicket(
+  ctx: AuthContext,
+  { userId, sessionId, digest, isIrreversible }: BoundAttempt,
+  given: OAuthUser,
+): Promise<string> {
   const { provider, subject, email, emailVerified, name, picture } = acceptProfile(given)
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     if (!user || !isAccountDigest(ctx.keys.state, user, digest)) throw new OAuthStateMismatchError()
-    const identity = JSON.stringify({ provider, subject, email, emailVerified, name, picture, isFinal })
+    const identity = JSON.stringify({ provider, subject, email, emailVerified, name, picture, isIrreversible })
     return issueTicket(ctx, 'LINK_TICKET', { user, sessionId }, identity)
   })
 }
@@ -40,14 +44,14 @@ export interface LinkRedemption {
 export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner }: LinkRedemption): Promise<LinkedIdentity> {
   const taken = await takeTicket(ctx, 'LINK_TICKET', ticket, owner)
   if (!owner) throw new OAuthStateMismatchError()
-  const { isFinal, ...identity } = JSON.parse(taken.carries ?? '{}') as Omit<OAuthUser, 'raw'> & { isFinal: Finality } // as it was issued
+  const { isIrreversible, ...identity } = JSON.parse(taken.carries ?? '{}') as Omit<OAuthUser, 'raw'> & { isIrreversible: Irreversibility } // as it was issued
   return linkIdentity(
     ctx,
     owner.userId,
     { ...identity, raw: {} },
     {
       locale,
-      isFinal,
+      isIrreversible,
       async check(ctx, user) {
         requireActive(user)
         taken.requireSameAccount(user)

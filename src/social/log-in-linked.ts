@@ -1,5 +1,5 @@
 import type { TakenOver } from '../accounts/take-over'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { OAuthUser } from '../providers/provider-client'
 import { type PostponedLogin, withClaims } from '../sessions/claims-of-login'
 import type { Destination } from '../sessions/destination'
@@ -29,7 +29,7 @@ export async function logInLinked<Session extends OpenedSession>(
   { open, linkedAt, destination }: { open: OpenSession<Session>; linkedAt: Date; destination: Destination | null },
 ): Promise<SocialLogin<Session> | null> {
   const login = await withClaims(ctx, seen, { amr: ['ext'], provider, providerSid, destination }, open)
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await identitiesOf(ctx).recordLogin({ userId: seen.id, provider, subject }, ctx.now())
     if (user?.id !== seen.id) return null // an adapter can return another user's row by mistake
     // The address was verified meanwhile. If that was a take-over, the identity is young now, so the caller reads it again.

@@ -1,5 +1,5 @@
 import { mayActivate } from '../accounts/email-verification/activate-by-verification'
-import type { Evidence } from '../accounts/email-verification/signup-ownership'
+import type { SignupOwnership } from '../accounts/email-verification/signup-ownership'
 import { announceTakeOver } from '../accounts/take-over'
 import type { AuthContext } from '../context'
 import { hasPasswords } from '../core/config/has-passwords'
@@ -24,10 +24,10 @@ export interface IdentityLoginOptions {
   /** The language of mails. Default: `defaultLocale`. */
   locale?: Locale
   /**
-   * Returns what the request shows about the account's owner (`Evidence`). The login calls this function only if it is the first
+   * Returns what the request shows about the account's owner (`SignupOwnership`). The login calls this function only if it is the first
    * verification of the account's address.
    */
-  evidence?: () => Promise<Evidence>
+  ownership?: () => Promise<SignupOwnership>
   /** The page or app that the browser opens at the end, also after a second factor. */
   destination?: Destination | null
   /** The login writes its account into this object as soon as it has found the account. */
@@ -57,7 +57,7 @@ export async function logInWithIdentity<Session extends OpenedSession>(
     const login = await tryOnce(ctx, profile, open, {
       locale,
       destination: options.destination ?? null,
-      evidence: options.evidence ?? (async () => ({})),
+      ownership: options.ownership ?? (async () => ({})),
       attempt: options.attempt ?? newLoginAttempt(null),
     })
     if (!login) continue

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { sameText } from '../core/constant-time-equal'
+import { constantTimeEqual } from '../core/constant-time-equal'
 import { cookieNames } from '../http/cookies'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
 import { clearProofCookie, placeOf, readProofCookie, setProofCookie } from '../sessions/proof-cookies'
@@ -39,5 +39,5 @@ export function isPostState(ctx: AuthContext, req: Request, provider: string, st
   const value = readProofCookie(ctx, req, cookieName)
   const states = value === null ? [] : (JSON.parse(value) as PostState[]) // as `writePostStates` wrote it
   const now = Math.floor(ctx.now().getTime() / 1000)
-  return states.some(([key, random, expiresAt]) => key === provider && expiresAt > now && sameText(random, state))
+  return states.some(([key, random, expiresAt]) => key === provider && expiresAt > now && constantTimeEqual(random, state))
 }

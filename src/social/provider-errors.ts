@@ -4,7 +4,7 @@ import { AppError, OAuthError, OAuthProviderUnavailableError } from '../core/err
 import type { CallPurpose } from '../core/http-client'
 import { describeError } from '../core/logger'
 import { clientRefused } from '../core/setup-warnings/login-notices'
-import { inTime } from '../core/with-timeout'
+import { withTimeout } from '../core/with-timeout'
 import { type CallLimits, limitInFlight } from '../providers/in-flight'
 import { OAuth2Client } from '../providers/oauth2-client'
 import { OidcClient } from '../providers/oidc-client'
@@ -21,7 +21,7 @@ type ProviderCall = readonly [provider: string, purpose: CallPurpose]
  */
 export async function withProviderErrors<T>(ctx: AuthContext, [provider, purpose]: ProviderCall, call: () => Promise<T>): Promise<T> {
   try {
-    return await limitsOf(ctx.providers.get(provider)).run(purpose, () => inTime(call(), deadlineMs, late))
+    return await limitsOf(ctx.providers.get(provider)).run(purpose, () => withTimeout(call(), deadlineMs, late))
   } catch (thrown) {
     throw refusal(ctx, provider, thrown)
   }

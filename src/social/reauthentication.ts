@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import {
   AccountInactiveError,
   MfaFactorTooNewError,
@@ -12,12 +12,12 @@ import {
   UnauthorizedError,
 } from '../core/errors'
 import { shape, string } from '../http/description'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendJson } from '../http/send'
 import { text } from '../http/validate'
-import { canProveSignIn } from '../providers/new-sign-in'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { canVerifySignIn } from '../providers/new-sign-in'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { isAccountDigest } from '../sessions/account-digest'
 import { claimsToGoOn } from '../sessions/claims-of-login'
 import { readRefreshCookie } from '../sessions/delivery'
@@ -25,11 +25,11 @@ import { isApp, successTarget } from '../sessions/destination'
 import { identityUsableAt } from '../sessions/reauthentication/credential-age'
 import { aliveSession, reauthenticationRequired, requestSessionOf, requireNewToken } from '../sessions/reauthentication/fresh-session'
 import { needsFactor } from '../sessions/reauthentication/methods'
-import { issueConfirmationTicket, type ProvenIdentity, requireConfirming } from '../sessions/reauthentication/provider-proof'
+import { issueConfirmationTicket, requireConfirming, type VerifiedIdentity } from '../sessions/reauthentication/provider-proof'
 import { addMethods, keepServerSession, keepStateless, keepTokens } from '../sessions/reissue-tokens'
 import type { RouteGuards } from '../sessions/route-guards'
 import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
-import { type ContinuedSession, sendKept, setKeptCookies } from '../sessions/send-reissued-tokens'
+import { type ContinuedSession, sendReissuedTokens, setReissuedCookies } from '../sessions/send-reissued-tokens'
 import type { SessionWithUser, UserRecord } from '../store/auth-store'
 import { beginBoundAttempt, isInSameSession } from './bound-attempt'
 import { goOn } from './go-on'
@@ -59,7 +59,7 @@ export function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, flo
         OAuthProviderNotConfiguredError,
       ],
     },
-    before: [routeBudget(ctx, 'oauth_reauthenticate'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    before: [routeRateLimit(ctx, 'oauth_reauthenticate'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
     body: Joi.object<DestinationBody & { refresh_token?: string }>({ refresh_token: text(4096).optional(), ...destinationFields }),
     handle: async (req, res, body) => {
       const { key } = registeredProvider(ctx, req)
@@ -68,7 +68,7 @@ export function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, flo
       await requireMethod(ctx, user, key)
       const attempt = beginBoundAttempt(ctx, req, res, { provider: key, purpose: 'reauthenticate', user, session, destination })
       const authorizeUrl = await flow.authorizeUrl(attempt)
-      noteOutcome(res, { authorizeUrl })
+      setResult(res, { authorizeUrl })
       sendJson(res, 200, { authorize_url: authorizeUrl })
     },
   })
@@ -82,7 +82,7 @@ async function requireMethod(ctx: AuthContext, user: UserRecord, provider: strin
   const usable = identityUsableAt(ctx, user, identity.createdAt)
   if (usable) throw new MfaFactorTooNewError({ details: { usable_at: usable.toISOString() } })
   const client = ctx.providers.get(provider)
-  if (!client || !canProveSignIn(client)) throw await reauthenticationRequired(ctx, user)
+  if (!client || !canVerifySignIn(client)) throw await reauthenticationRequired(ctx, user)
 }
 
 /**
@@ -98,15 +98,15 @@ export async function finishReauthentication(
   req: Request,
   res: Response,
   attempt: BoundAttempt,
-  { identity, isProven }: { identity: ProvenIdentity; isProven: boolean },
+  { identity, isProven }: { identity: VerifiedIdentity; isProven: boolean },
 ): Promise<void> {
   if (!isProven) throw await refusal(ctx, attempt)
   if (isApp(attempt.destination) || !(await isInSameSession(ctx, req, attempt)))
     return sendTicket(ctx, res, 'reauthentication_ticket', await issueConfirmationTicket(ctx, attempt, identity), attempt)
   const kept = await makeFresh(ctx, attempt, identity, readRefreshCookie(ctx, req))
   const target = successTarget(ctx.settings, attempt.destination)
-  if (target === null) return sendKept(ctx, req, res, kept, ctx.settings.tokenDelivery)
-  setKeptCookies(ctx, req, res, kept)
+  if (target === null) return sendReissuedTokens(ctx, req, res, kept, ctx.settings.tokenDelivery)
+  setReissuedCookies(ctx, req, res, kept)
   goOn(ctx, req, res, target, attempt.destination)
 }
 
@@ -118,14 +118,14 @@ async function refusal(ctx: AuthContext, { userId }: BoundAttempt): Promise<Erro
 async function makeFresh(
   ctx: AuthContext,
   attempt: BoundAttempt,
-  identity: ProvenIdentity,
+  identity: VerifiedIdentity,
   refreshToken: string | null,
 ): Promise<ContinuedSession> {
   const asking = await findAsking(ctx, attempt)
   if (asking) await requireNewToken(ctx, { ...asking, refreshToken })
   const session = asking?.session ?? null
   const claims = await claimsToGoOn(ctx, { userId: attempt.userId, session, amr: addMethods(session, [], ['ext']) })
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(attempt.userId)
     if (!user || !isAccountDigest(ctx.keys.state, user, attempt.digest)) throw new OAuthStateMismatchError()
     if (needsFactor(ctx, user)) throw new MfaRequiredError()

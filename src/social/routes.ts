@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { evidenceOf } from '../accounts/email-verification/signup-ownership'
+import { signupOwnershipOf } from '../accounts/email-verification/signup-ownership'
 import type { AuthContext } from '../context'
 import { clientOf } from '../core/client-key'
 import {
@@ -17,18 +17,18 @@ import {
 import { loginByScript, otherHost } from '../core/setup-warnings/login-notices'
 import { done } from '../http/description'
 import { askedLocale, localeOf } from '../http/locale'
-import { noteOutcome } from '../http/outcome'
+import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { refuseEmbedding, refusingCrossSite } from '../http/same-site'
 import { sendEmpty, sendJson, sendRedirect } from '../http/send'
 import { text } from '../http/validate'
 import { wantsPage } from '../http/wants-page'
-import { provesSignIn } from '../providers/new-sign-in'
+import { verifiesSignIn } from '../providers/new-sign-in'
 import { normalizeProfile } from '../providers/normalize-profile'
 import { isPassportProvider } from '../providers/passport-provider'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { codeBeforeFreshness } from '../second-factor/code-before-freshness'
-import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../second-factor/irreversible-code'
+import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../second-factor/irreversible-code'
 import { type LoginAttempt, newLoginAttempt } from '../sessions/announce-failed-login'
 import { getAuth } from '../sessions/current-auth'
 import { isApp, successTarget } from '../sessions/destination'
@@ -99,7 +99,7 @@ function loginRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare): R
       refuses: [OAuthProviderNotConfiguredError, ValidationError, OAuthError, OAuthProviderUnavailableError],
     },
     refusesHead: true,
-    before: [navigationOnly(ctx), routeBudget(ctx, 'oauth_login')],
+    before: [navigationOnly(ctx), routeRateLimit(ctx, 'oauth_login')],
     handle: async (req, res) => {
       const { key, client } = registeredProvider(ctx, req)
       const notice = otherHost(req, redirectUriOf(ctx, key, client))
@@ -123,7 +123,7 @@ function callbackRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare)
     describes: describesCallback(ctx.settings),
     loginShaped: true,
     refusesHead: true,
-    before: [routeBudget(ctx, 'oauth_callback')],
+    before: [routeRateLimit(ctx, 'oauth_callback')],
     handle: (req, res) => {
       const [provider, client] = [String(req.params['provider']), clientOf(req)]
       const attempt = newLoginAttempt(client)
@@ -144,7 +144,7 @@ function identitiesRoute(ctx: AuthContext, guards: RouteGuards): Route {
     before: [guards.requireAuth()],
     handle: async (req, res) => {
       const identities = await listIdentities(ctx, getAuth(req).sub)
-      noteOutcome(res, identities)
+      setResult(res, identities)
       sendJson(res, 200, identities.map(identityBody))
     },
   }
@@ -157,25 +157,25 @@ function unlinkRoute(ctx: AuthContext, guards: RouteGuards): Route {
     describes: {
       summary: 'Unlink a provider from the account, and revoke the other sessions that it opened',
       answers: [done],
-      refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError, ...finalRefusals(ctx)],
+      refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError, ...irreversibleRefusals(ctx)],
     },
     before: [
-      routeBudget(ctx, 'oauth_unlink'),
+      routeRateLimit(ctx, 'oauth_unlink'),
       guards.requireAuth(),
       sameSiteWhenByCookie(ctx),
       aliveSession(ctx),
       codeBeforeFreshness(ctx),
       freshSession(ctx),
     ],
-    body: finalBody<FinalFields & { provider: string; refresh_token?: string }>(ctx, {
+    body: irreversibleBody<IrreversibleFields & { provider: string; refresh_token?: string }>(ctx, {
       provider: text(64),
       refresh_token: text(4096).optional(),
     }),
     handle: async (req, res, body) => {
       const locale = localeOf(ctx, req)
       const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
-      const isFinal = await acceptFinal(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
-      await unlinkIdentity(ctx, userId, body.provider, { locale, session, isFinal })
+      const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+      await unlinkIdentity(ctx, userId, body.provider, { locale, session, isIrreversible })
       await clearEndedCookies(ctx, req, res)
       sendEmpty(res)
     },
@@ -218,12 +218,12 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   })
   if (attempt.purpose === 'link') return finishLink(ctx, req, res, attempt, { profile, tokens })
   if (attempt.purpose === 'reauthenticate') {
-    const isProven = await withProviderErrors(ctx, [key, 'callback'], async () => provesSignIn(client, tokens, attempt.startedAt))
+    const isProven = await withProviderErrors(ctx, [key, 'callback'], async () => verifiesSignIn(client, tokens, attempt.startedAt))
     return finishReauthentication(ctx, req, res, attempt, { identity: profile, isProven })
   }
   const locale = askedLocale(ctx, req) ?? attempt.locale ?? localeOf(ctx, req)
   const { destination } = attempt
-  const options = { locale, evidence: () => evidenceOf(ctx, req), attempt: login, destination }
+  const options = { locale, ownership: () => signupOwnershipOf(ctx, req), attempt: login, destination }
   if (isApp(destination)) {
     const result = await logInWithIdentity(ctx, profile, openByCode(destination), options)
     await handOverTokens(ctx, result.userId, key, tokens)

@@ -1,13 +1,13 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { sameText } from '../core/constant-time-equal'
+import { constantTimeEqual } from '../core/constant-time-equal'
 import { findKey, type KeyList } from '../core/keys'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { setCookieLines } from '../http/doubled-cookies'
 import type { Locale } from '../http/locale'
 import type { Destination } from '../sessions/destination'
-import { type Finality, readFinality, writeFinality } from '../sessions/reauthentication/irreversible-change'
+import { type Irreversibility, readIrreversibility, writeIrreversibility } from '../sessions/reauthentication/irreversible-change'
 import { writePostStates } from './post-states'
 
 /** One browser tab that went to a provider and has not come back yet. */
@@ -46,9 +46,9 @@ export interface BoundAttempt extends AttemptCore {
   /** The start, in seconds since 1970. */
   readonly startedAt: number
   /**
-   * Whether an older factor confirmed the start of a link (`Finality`). If it did, the owner cannot undo the change with the mailed notice.
+   * Whether an older factor confirmed the start of a link (`Irreversibility`). If it did, the owner cannot undo the change with the mailed notice.
    */
-  readonly isFinal: Finality
+  readonly isIrreversible: Irreversibility
 }
 
 /** The purpose of an attempt, with the data that the callback needs. */
@@ -102,7 +102,7 @@ function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
 
 /** Returns the position of the secret that signed the fields, the last of which is the MAC. -1: none did. */
 function secretOf(ctx: Pick<AuthContext, 'settings' | 'keys'>, fields: readonly string[]): number {
-  return findKey(ctx.keys.state, (key) => sameText(mac(ctx, key, fields.slice(0, -1)), fields.at(-1) ?? null))
+  return findKey(ctx.keys.state, (key) => constantTimeEqual(mac(ctx, key, fields.slice(0, -1)), fields.at(-1) ?? null))
 }
 
 /**
@@ -124,7 +124,7 @@ function attemptOf({ texts }: AuthContext, [purpose, provider, random, expiry, l
     digest: digest ?? '',
     sessionId: sessionId || null,
     startedAt: Number(startedAt),
-    isFinal: readFinality(final),
+    isIrreversible: readIrreversibility(final),
     destination: destinationOf(destination),
   }
 }
@@ -139,8 +139,8 @@ function fieldsOf(attempt: Attempt): string[] {
   const core = [purpose, provider, random, String(expiresAt), locale ?? '']
   const last = destination ? [encoded(JSON.stringify(destination))] : []
   if (attempt.purpose === 'login') return [...core, attempt.browser ?? '', ...last]
-  const { userId, digest, sessionId, startedAt, isFinal } = attempt
-  return [...core, encoded(userId), digest, sessionId ?? '', String(startedAt), writeFinality(isFinal), ...last]
+  const { userId, digest, sessionId, startedAt, isIrreversible } = attempt
+  return [...core, encoded(userId), digest, sessionId ?? '', String(startedAt), writeIrreversibility(isIrreversible), ...last]
 }
 
 function encoded(text: string): string {

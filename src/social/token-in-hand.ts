@@ -70,7 +70,7 @@ function fetchUserInHand(ctx: AuthContext, given: TokenInHand): Promise<OAuthUse
 async function fetchUserOfAccessToken(ctx: AuthContext, { provider, accessToken }: AccessTokenInHand): Promise<OAuthUser> {
   const { key, client } = findProvider(ctx, provider)
   requireAccessToken(accessToken)
-  const proof = await proveAudience(ctx, key, client, accessToken)
+  const proof = await verifyAudience(ctx, key, client, accessToken)
   const tokens = { accessToken, tokenType: 'bearer', refreshToken: null, idToken: null, expiresIn: null, scope: null, raw: {}, proof }
   const profile = await withProviderErrors(ctx, [key, 'token'], async () => normalizeProfile(key, await client.fetchUser(tokens)))
   const subject = Number.isSafeInteger(proof.subject) ? String(proof.subject) : proof.subject // the profile's subject is a string
@@ -84,7 +84,7 @@ function requireAccessToken(accessToken: unknown): void {
   throw new ValidationError({ details: { errors: [{ path: 'access_token', rule: 'string.pattern.base' }] } })
 }
 
-async function proveAudience(ctx: AuthContext, key: string, client: Provider, accessToken: string): Promise<TokenProof> {
+async function verifyAudience(ctx: AuthContext, key: string, client: Provider, accessToken: string): Promise<TokenProof> {
   if (isPassportProvider(client) || client.clientId === '' || typeof client.verifyTokenAudience !== 'function') {
     throw new OAuthAudienceUnverifiableError({ details: { provider: key } })
   }

@@ -1,12 +1,12 @@
 import Joi from 'joi'
-import { evidenceOf } from '../accounts/email-verification/signup-ownership'
+import { signupOwnershipOf } from '../accounts/email-verification/signup-ownership'
 import type { AuthContext } from '../context'
 import { clientOf } from '../core/client-key'
 import { OAuthProviderNotConfiguredError } from '../core/errors'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
-import { routeBudget } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { newLoginAttempt } from '../sessions/announce-failed-login'
 import { loginAnswer } from '../sessions/delivery'
 import { openFor, sendLogin } from '../sessions/devices/send-login'
@@ -42,7 +42,7 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
         refuses: [...accountRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
       },
       loginShaped: true,
-      before: [...(setsCookies ? [sameSite(ctx)] : []), routeBudget(ctx, 'oauth_token')],
+      before: [...(setsCookies ? [sameSite(ctx)] : []), routeRateLimit(ctx, 'oauth_token')],
       body: Joi.object<TokenBody>({
         access_token: accessTokenText.optional(),
         id_token: Joi.string().pattern(idTokenPattern).optional(),
@@ -56,7 +56,7 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
         const given = idToken === undefined ? { provider, accessToken } : { provider, idToken, nonce }
         const client = clientOf(req)
         const attempt = newLoginAttempt(client)
-        const options = { locale, evidence: () => evidenceOf(ctx, req), attempt }
+        const options = { locale, ownership: () => signupOwnershipOf(ctx, req), attempt }
         const result = await share.run(provider, client, () => logInWithToken(ctx, given, openFor(ctx, req), options))
         await clearEndedCookies(ctx, req, res)
         sendLogin(ctx, res, result, tokenDelivery)

@@ -446,12 +446,12 @@ export interface PasskeyStore {
    */
   recordUse(use: PasskeyUse): Promise<boolean>
   /**
-   * Records a login with the passkey. Does what `recordUse` does, sets the user's `lastLoginAt`, and inserts the token `spent`. The row
-   * `spent` marks the challenge of this login as used. Locks the user's row until the transaction ends. If the passkey was changed, or
+   * Records a login with the passkey. Does what `recordUse` does, sets the user's `lastLoginAt`, and inserts the token `used`. The row
+   * `used` marks the challenge of this login as used. Locks the user's row until the transaction ends. If the passkey was changed, or
    * the user is not active, the method changes nothing and returns null.
-   * @throws DuplicateRecordError when the hash of `spent` exists already
+   * @throws DuplicateRecordError when the hash of `used` exists already
    */
-  recordLogin(use: PasskeyUse, spent: Omit<UserTokenRecord, 'id'>): Promise<UserRecord | null>
+  recordLogin(use: PasskeyUse, used: Omit<UserTokenRecord, 'id'>): Promise<UserRecord | null>
   /** Returns true if this account has the passkey. */
   rename(id: string, userId: string, name: string): Promise<boolean>
   /** Removes one passkey. Without `id`, removes all passkeys of the account. Returns how many. */

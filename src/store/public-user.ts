@@ -22,6 +22,6 @@ export interface PublicUser {
 export function toPublicUser(user: UserRecord): PublicUser {
   const { id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt, fields } = user
   const mfaEnabled = user.totpEnabledAt !== null
-  const shown = { id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt, mfaEnabled }
-  return Object.freeze(fields ? { ...shown, fields: Object.freeze({ ...fields }) } : shown)
+  const presented = { id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt, mfaEnabled }
+  return Object.freeze(fields ? { ...presented, fields: Object.freeze({ ...fields }) } : presented)
 }

@@ -141,8 +141,8 @@ function passkeysOf(passkeys: PasskeyStore, { only, inserted }: Recheck): Passke
         (row) => row.userId === passkey.userId && row.credentialId === passkey.credentialId && row.publicKey === passkey.publicKey,
       ),
     recordUse: (use) => passkeys.recordUse(use),
-    recordLogin: async (use, spent) =>
-      only('passkeys.recordLogin', await passkeys.recordLogin(use, spent), (user) => user.id === use.userId && user.isActive),
+    recordLogin: async (use, used) =>
+      only('passkeys.recordLogin', await passkeys.recordLogin(use, used), (user) => user.id === use.userId && user.isActive),
     rename: (id, userId, name) => passkeys.rename(id, userId, name),
     deleteForUser: (userId, id) => passkeys.deleteForUser(userId, id),
     isPresent: async () => (await passkeys.isPresent?.()) ?? true,

@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthContext, transaction } from '../context'
 import type { AuthMethod } from '../core/amr'
 import { ConfigurationError } from '../core/errors'
 import { type AuthRouter, testedContext } from '../router/create-auth-router'
@@ -78,7 +78,7 @@ function contextOf(auth: AuthRouter): AuthContext {
 
 /** Runs `open` in a transaction that locks the user's row, as every login does. So a parallel revocation runs before or after `open`. */
 function inUnit<T>(ctx: AuthContext, { id }: UserRecord, open: (ctx: AuthContext, user: UserRecord) => Promise<T>): Promise<T> {
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(id)
     if (!user) throw noSuchAccount()
     if (!user.isActive) throw new Error('loginAs(): the account is not active; activate it first.')

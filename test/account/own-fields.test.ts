@@ -30,7 +30,7 @@ describe.each(await databases())('fields of the host, on $name', (database) => {
   const me = async (host: Host, bearer: Record<string, string>) => host.browser().get(`${host.prefix}/me`).set(bearer)
   const change = (host: Host, bearer: Record<string, string>, body: object) =>
     host.browser().patch(`${host.prefix}/me`).set(bearer).send(body)
-  const shown = { firstName: 'Ana', phone: null, wantsNews: true, plan: 'free' }
+  const presented = { firstName: 'Ana', phone: null, wantsNews: true, plan: 'free' }
 
   test('the check of the tables finds no error in a role column, in fields, or in what insertDefaults fills', async () => {
     await expect((await startMembers()).auth.ready()).resolves.toBeUndefined()
@@ -44,8 +44,8 @@ describe.each(await databases())('fields of the host, on $name', (database) => {
     expect(queries.stop().filter((sql) => /^insert into .members/i.test(sql))).toHaveLength(1)
     expect([row.first_name, row.plan, row.stripe_id, row.role]).toEqual(['Ana', 'free', 'cus_secret', 'member'])
     const { body } = await me(host, bearer)
-    expect([body.fields, body.is_admin]).toEqual([shown, false])
-    expect((await host.auth.service.findUser(id))?.fields).toEqual({ ...shown, stripeId: 'cus_secret' })
+    expect([body.fields, body.is_admin]).toEqual([presented, false])
+    expect((await host.auth.service.findUser(id))?.fields).toEqual({ ...presented, stripeId: 'cus_secret' })
   })
 
   test('a value that no column can hold is refused alike for a new and for a taken address', async () => {
@@ -97,12 +97,16 @@ describe.each(await databases())('fields of the host, on $name', (database) => {
 
     const answer = await change(host, bearer, { name: 'Ana Lima', fields: { firstName: 'Anna', phone: '+351' } })
 
-    expect([answer.status, answer.body.name, answer.body.fields]).toEqual([200, 'Ana Lima', { ...shown, firstName: 'Anna', phone: '+351' }])
+    expect([answer.status, answer.body.name, answer.body.fields]).toEqual([
+      200,
+      'Ana Lima',
+      { ...presented, firstName: 'Anna', phone: '+351' },
+    ])
     expect(answer.body).toEqual((await me(host, bearer)).body)
     expect(answer.body.updated_at).not.toBe(row.updated_at)
     expect((await change(host, bearer, { name: '' })).body.name).toBeNull()
     expect((await change(host, bearer, { fields: { phone: null } })).body.fields.phone).toBeNull()
-    expect((await change(host, bearer, {})).body.fields).toEqual({ ...shown, firstName: 'Anna' })
+    expect((await change(host, bearer, {})).body.fields).toEqual({ ...presented, firstName: 'Anna' })
   })
 
   test('PATCH /me refuses fields that are read-only, private or unknown, and what the schema refuses of the sent ones', async () => {
@@ -187,7 +191,7 @@ describe.each(await databases())('fields of the host, on $name', (database) => {
       expect(status, text).toBe(200)
       expect(text).not.toMatch(/cus_secret|stripe/i)
     }
-    expect(answers[4]?.body.fields).toEqual(shown)
+    expect(answers[4]?.body.fields).toEqual(presented)
     await read('/who')
     expect(seen).toEqual(['cus_secret', 'free'])
     expect(JSON.stringify(heard)).not.toContain('cus_secret')
@@ -233,7 +237,7 @@ describe.each(await databases())('fields of the host, on $name', (database) => {
     await host.knex.transaction(async (trx) => {
       const service = host.auth.service.using(createKnexStore({ knex: host.knex, users: members }).using(trx))
       const [user] = await service.signUp({ email: newAddress(), password, fields: { firstName: 'Ana', plan: 'pro' } })
-      expect(user.fields).toEqual({ ...shown, wantsNews: null, plan: 'pro', stripeId: 'cus_secret' })
+      expect(user.fields).toEqual({ ...presented, wantsNews: null, plan: 'pro', stripeId: 'cus_secret' })
       expect(seen).toEqual([trx])
     })
   })

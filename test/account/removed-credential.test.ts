@@ -70,8 +70,8 @@ describe.each(await databases())('removing a credential revokes the sessions tha
     expect((await currentOf(host, current)).amr).toEqual(['passkey'])
     expect(outcome(await removePasskey(host, current, owner.passkeyId))).toBe(204)
     expect((await currentOf(host, current)).amr).toEqual([])
-    const shown = { password, refresh_token: current.refreshToken }
-    const again = await post(host, '/reauthenticate', shown, bearerOf(current))
+    const presented = { password, refresh_token: current.refreshToken }
+    const again = await post(host, '/reauthenticate', presented, bearerOf(current))
     expect([again.status, (await currentOf(host, current)).amr]).toEqual([200, ['pwd']])
     expect(await isAlive(host, again.body.refresh_token)).toBe(true)
   })

@@ -84,15 +84,15 @@ describe.each(schemas)('signup.schema of %s', (_vendor, schema) => {
 })
 
 test('a Standard Schema is not shown the password', async () => {
-  const shown: unknown[] = []
+  const presented: unknown[] = []
   const schema = standard((body) => {
-    shown.push(body)
+    presented.push(body)
     return { value: { firstName: 'Ana' } }
   })
   const host = await startWith({ schema })
   const email = newAddress()
   await post(host, '/signup', { email, password, firstName: 'Ana', other: 1 })
-  expect(shown).toEqual([{ email, firstName: 'Ana', other: 1 }])
+  expect(presented).toEqual([{ email, firstName: 'Ana', other: 1 }])
 })
 
 test('where a Standard Schema lets everything through, PATCH /me stores its output', async () => {

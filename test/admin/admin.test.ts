@@ -148,7 +148,7 @@ for (const database of await databases()) {
       expect((await post(host, '/login', { email: member.email, password })).status).toBe(401)
       for (const _twice of [1, 2]) expect((await act(host, admin, userId, 'activate')).status).toBe(204)
       expect(await isAlive(host, member.refreshToken)).toBe(false)
-      expect((await tokenRows(host, userId)).every(({ isSpent }) => isSpent)).toBe(true)
+      expect((await tokenRows(host, userId)).every(({ isUsed }) => isUsed)).toBe(true)
       expect((await post(host, '/login', { email: member.email, password })).status).toBe(200)
 
       // The host cleared the flag alone: what it left open does not come back with the flag.
@@ -189,8 +189,8 @@ for (const database of await databases()) {
       const withFactor = { ...admin, token: confirmed.body.access_token }
       expect(outcome(await patch(host, withFactor, mate.userId, { is_admin: true }))).toBe('REAUTHENTICATION_REQUIRED')
 
-      const shown = await post(host, '/reauthenticate', { password }, bearerOf(withFactor))
-      const owner = { ...admin, token: shown.body.access_token }
+      const presented = await post(host, '/reauthenticate', { password }, bearerOf(withFactor))
+      const owner = { ...admin, token: presented.body.access_token }
       expect((await patch(host, owner, mate.userId, { is_admin: true })).status).toBe(200)
     })
 

@@ -226,7 +226,7 @@ async function main(): Promise<number> {
     name: 'attacks',
     columns: ['Attack', 'minutes', 'requests', 'honest tries', 'let in', 'slowest ms', 'heap MiB', 'after gc', 'RSS', 'audit rows', 'held'],
     rows: played.map(cellsOf),
-    goals: played.flatMap(goalsOf).filter((goal) => goal.shown > goal.wanted),
+    goals: played.flatMap(goalsOf).filter((goal) => goal.presented > goal.wanted),
     packages: ['express', 'knex', 'better-sqlite3'],
     options: { rounds: 1, quick: false, write, only },
     command: `npm run bench -- attacks --minutes ${minutes}${together === '1' ? '' : ` --together ${together}`}`,
@@ -236,13 +236,18 @@ async function main(): Promise<number> {
 function cellsOf(played: Played): string[] {
   const { name, requests, tally, heap, rss, rows } = played
   const megabytes = [heap.peak, heap.after, rss].map((bytes) => (bytes / mebibyte).toFixed(0))
-  const held = goalsOf(played).every(({ shown, wanted }) => shown <= wanted)
+  const held = goalsOf(played).every(({ presented, wanted }) => presented <= wanted)
   const figures = [minutes, requests, tally.tries, tally.successes, Math.ceil(tally.slowestMs), ...megabytes, rows].map(String)
   return [name, ...figures, held ? 'yes' : '**no**']
 }
 
 function goalsOf({ name, broken, tally, heap, rows }: Played): Goal[] {
-  const goal = (what: string, shown: number, wanted: number): Goal => ({ text: `${name}: ${what}`, shown, bound: 'at most', wanted })
+  const goal = (what: string, presented: number, wanted: number): Goal => ({
+    text: `${name}: ${what}`,
+    presented,
+    bound: 'at most',
+    wanted,
+  })
   const { mostRows } = attacks[name] ?? {}
   return [
     goal('honest tries that failed', tally.tries - tally.successes, 0),

@@ -160,8 +160,8 @@ async function measureDatabase(name: string): Promise<Cell[]> {
       for (const kind of kinds) times[kind].push(...more[kind])
     }
     cells.push({ name: `${title}, ${name}`, times })
-    const shown = parts.map((part) => `${part} ${chancesOf(times, part).one.toFixed(3)}`).join(', ')
-    console.log(`${cells.at(-1)?.name}: ${shown}; ${times.known.length} of each; load ${loadavg()[0]?.toFixed(1)}`)
+    const presented = parts.map((part) => `${part} ${chancesOf(times, part).one.toFixed(3)}`).join(', ')
+    console.log(`${cells.at(-1)?.name}: ${presented}; ${times.known.length} of each; load ${loadavg()[0]?.toFixed(1)}`)
   }
   child.disconnect()
   await once(child, 'exit')
@@ -181,7 +181,7 @@ async function main(): Promise<number> {
     const answers = kinds.map((kind) => times[kind].map(({ answer }) => answer)) as [number[], number[]]
     const chances = parts.map((part) => chancesOf(times, part))
     return {
-      shown: [
+      presented: [
         name,
         String(known.length),
         ...chances.map(({ one, five }) => `${one.toFixed(2)} / ${five.toFixed(2)}`),
@@ -196,10 +196,10 @@ async function main(): Promise<number> {
     name: 'login-timing',
     command: `npm run bench -- login-timing --samples ${samples}`,
     columns: ['Known or unknown, one probe / five', 'probes', 'answer', 'pipelined', 'next', 'error'],
-    rows: rows.map(({ shown }) => shown),
+    rows: rows.map(({ presented }) => presented),
     goals: [
-      { text: 'the best chance of one probe', shown: Math.max(...rows.map(({ one }) => one)), bound: 'at most', wanted: mostOfOne },
-      { text: 'the best chance of five', shown: Math.max(...rows.map(({ five }) => five)), bound: 'at most', wanted: mostOfFive },
+      { text: 'the best chance of one probe', presented: Math.max(...rows.map(({ one }) => one)), bound: 'at most', wanted: mostOfOne },
+      { text: 'the best chance of five', presented: Math.max(...rows.map(({ five }) => five)), bound: 'at most', wanted: mostOfFive },
     ],
     packages: ['express', 'argon2', 'bcrypt', 'knex', 'better-sqlite3', 'pg', 'mysql2'],
     options: { rounds: 1, quick: false, write: given.write ?? false, only: null },

@@ -66,7 +66,9 @@ async function measureIdle(): Promise<Part> {
       measured.median(name, 'rss'),
       ratio(name),
     ]),
-    goals: [{ text: 'RSS of an idle host, of its dependencies', shown: ratio('doorward'), bound: 'at most', wanted: mostOfDependencies }],
+    goals: [
+      { text: 'RSS of an idle host, of its dependencies', presented: ratio('doorward'), bound: 'at most', wanted: mostOfDependencies },
+    ],
   }
 }
 
@@ -104,7 +106,7 @@ async function measureRequests(): Promise<Part> {
   for (const connection of open) connection.close()
   await server.stop()
   const goals = Object.entries(kept).map(
-    ([name, shown]): Goal => ({ text: `Bytes of heap kept per request, ${name}`, shown, bound: 'at most', wanted: mostPerRequest }),
+    ([name, presented]): Goal => ({ text: `Bytes of heap kept per request, ${name}`, presented, bound: 'at most', wanted: mostPerRequest }),
   )
   return { rows, goals }
 }
@@ -154,9 +156,9 @@ async function measureFloods(): Promise<Part> {
     // As far into a generation both times: the older half is dropped whole, so how many are held goes up and down.
     const [some, more] = [1.1 * bound, 2.1 * bound].map(Math.round) as [number, number] // as many
     const [empty, full, after] = await flood(what, [some, more])
-    const shown = after / full
-    rows.push([`${what}: heap before, after ${some} keys, ${more} beside those`, empty / mebibyte, full / mebibyte, shown])
-    goals.push({ text: `Heap after ${more} keys beside ${some}, ${what}`, shown, bound: 'at most', wanted: mostGrowth })
+    const presented = after / full
+    rows.push([`${what}: heap before, after ${some} keys, ${more} beside those`, empty / mebibyte, full / mebibyte, presented])
+    goals.push({ text: `Heap after ${more} keys beside ${some}, ${what}`, presented, bound: 'at most', wanted: mostGrowth })
   }
   return { rows, goals }
 }

@@ -11,7 +11,7 @@ import { readerOf } from '../../src/http/html/reader'
 import { type Page, showPage } from '../../src/http/html/show-page'
 import { devicesPage } from '../../src/pages/account/devices-page'
 import { addressLogin, loginPage, providerLogin } from '../../src/pages/login-page'
-import { shownProvider } from '../../src/pages/provider-marks'
+import { listedProvider } from '../../src/pages/provider-marks'
 import { createContext } from '../../src/router/create-context'
 import { readOptions } from './lib/options.mjs'
 import { report } from './lib/report.mjs'
@@ -52,7 +52,7 @@ function signInPage(): Page {
       mails: 'code',
       signsUp: false,
     }),
-    links: ['google', 'github', 'apple', 'corp'].map((key) => providerLogin(reader, shownProvider(new Map(), key), '/orders')),
+    links: ['google', 'github', 'apple', 'corp'].map((key) => providerLogin(reader, listedProvider(new Map(), key), '/orders')),
     signUp: reader.href('/signup'),
     current: null,
   })
@@ -108,7 +108,7 @@ async function main(): Promise<number> {
     rows: names.map((name) => [name, measured.median(name, 'cpuMicros'), measured.median(name, 'bytes')]),
     goals: names.map((name) => ({
       text: `CPU of ${name}, µs`,
-      shown: measured.median(name, 'cpuMicros'),
+      presented: measured.median(name, 'cpuMicros'),
       bound: 'at most',
       wanted: mostMicros,
     })),

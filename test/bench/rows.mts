@@ -71,13 +71,13 @@ async function main(): Promise<number> {
     goals: databases.flatMap((database) => [
       {
         text: `${database}: time of a refresh, of few rows`,
-        shown: cost(database, 'milliseconds'),
+        presented: cost(database, 'milliseconds'),
         bound: 'at most',
         wanted: mostCost,
       } as const,
       {
         text: `${database}: CPU of a refresh, of few rows`,
-        shown: cost(database, 'cpuMicros'),
+        presented: cost(database, 'cpuMicros'),
         bound: 'at most',
         wanted: mostCost,
       } as const,

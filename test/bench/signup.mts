@@ -48,7 +48,7 @@ async function main(): Promise<number> {
     goals: [
       {
         text: 'signups, of by hand',
-        shown: measured.ratio(doorward.name, byHand.name, 'perSecond'),
+        presented: measured.ratio(doorward.name, byHand.name, 'perSecond'),
         bound: 'at least',
         wanted: leastOfByHand,
       },

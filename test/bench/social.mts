@@ -43,7 +43,7 @@ async function main(): Promise<number> {
   for (const { stop } of running) await stop()
   await provider.stop()
   const goal = (other: string, wanted: number) =>
-    ({ text: `logins, of ${other}`, shown: ratio(doorward.name, other), bound: 'at least', wanted }) as const
+    ({ text: `logins, of ${other}`, presented: ratio(doorward.name, other), bound: 'at least', wanted }) as const
   const ratio = (name: string, baseline: string) => measured.ratio(name, baseline, 'perSecond')
   return report({
     name: 'social',

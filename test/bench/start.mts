@@ -32,11 +32,16 @@ async function main(): Promise<number> {
     goals: [
       {
         text: 'Import of its dependencies',
-        shown: measured.ratio(ours, baseline, 'importMilliseconds'),
+        presented: measured.ratio(ours, baseline, 'importMilliseconds'),
         bound: 'at most',
         wanted: mostImport,
       },
-      { text: 'Boot of its dependencies', shown: measured.ratio(ours, baseline, 'bootMilliseconds'), bound: 'at most', wanted: mostBoot },
+      {
+        text: 'Boot of its dependencies',
+        presented: measured.ratio(ours, baseline, 'bootMilliseconds'),
+        bound: 'at most',
+        wanted: mostBoot,
+      },
     ],
     packages: ['express', 'knex', 'better-sqlite3', 'better-auth', '@auth/express'],
     options,

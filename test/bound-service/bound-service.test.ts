@@ -185,8 +185,8 @@ describe('auth.with(req, res)', () => {
     const { email } = await member(host)
     const signUp = (address: string) => submit(host, (bound) => bound.signUp({ email: address, password }))
     const [free, taken] = [await signUp('free@example.test'), await signUp(email)]
-    const shown = { userId: expect.any(String), activationRequired: true, activationUrl: null }
-    expect([free.body.outcome, taken.body.outcome]).toEqual([shown, shown])
+    const presented = { userId: expect.any(String), activationRequired: true, activationUrl: null }
+    expect([free.body.outcome, taken.body.outcome]).toEqual([presented, presented])
     expect(setCookies(free).map((line) => line.split('=')[0])).toEqual(setCookies(taken).map((line) => line.split('=')[0]))
     const refused = await submit(host, (bound) => bound.signUp({ email: 'no address', password: 'x' }))
     expect([refused.status, refused.body.code]).toEqual([422, 'VALIDATION_ERROR'])

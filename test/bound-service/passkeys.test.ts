@@ -57,13 +57,13 @@ describe.each(['both', 'session'] as const)('auth.with(req, res) and passkeys, i
     await age(host, id)
 
     const options = (await submit(host, (bound) => bound.passkeyLoginOptions())).body.outcome
-    const shown = { credential: authenticator.get(options.options), challenge: options.challenge }
-    const login = await submit(host, (bound) => bound.logInWithPasskey({ ...shown, remember: false }))
+    const presented = { credential: authenticator.get(options.options), challenge: options.challenge }
+    const login = await submit(host, (bound) => bound.logInWithPasskey({ ...presented, remember: false }))
     expect(login.body.outcome).toMatchObject({ kind: 'session', userId, amr: ['passkey'] })
     expect(JSON.stringify(login.body)).not.toMatch(/(access|refresh|session)Token"/)
 
-    const proof = async (shown = cookiesOf(login)): Promise<PasskeyProof> => {
-      const { body } = await submit(host, (bound) => bound.passkeyStepOptions(), shown)
+    const proof = async (presented = cookiesOf(login)): Promise<PasskeyProof> => {
+      const { body } = await submit(host, (bound) => bound.passkeyStepOptions(), presented)
       return { credential: authenticator.get(body.outcome.options), challenge: body.outcome.challenge }
     }
     const change = { currentPassword: password, newPassword: otherPassword, ...(await proof()) }
@@ -94,8 +94,8 @@ describe.each(['both', 'session'] as const)('auth.with(req, res) and passkeys, i
 
     const { mfaToken } = (await submit(host, (bound) => bound.logIn({ email, password }))).body.outcome
     const step = (await submit(host, (bound) => bound.passkeyStepOptions({ mfaToken }))).body.outcome
-    const shown = { credential: authenticator.get(step.options), challenge: step.challenge }
-    const login = await submit(host, (bound) => bound.verifyMfa({ mfaToken, ...shown }))
+    const presented = { credential: authenticator.get(step.options), challenge: step.challenge }
+    const login = await submit(host, (bound) => bound.verifyMfa({ mfaToken, ...presented }))
     expect(login.body.outcome).toMatchObject({ kind: 'session', userId, amr: ['pwd', 'passkey'] })
 
     const options = (await submit(host, (bound) => bound.passkeyStepOptions(), cookiesOf(login))).body.outcome

@@ -50,7 +50,7 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     const { out, exitCode } = await doorward(`users import ${file} --json ${flags}`, { folder, ...options })
     return { exitCode, body: JSON.parse(out) }
   }
-  const shown = async (who: string) => JSON.parse((await doorward(`users show ${who} --json`, { folder })).out)
+  const presented = async (who: string) => JSON.parse((await doorward(`users show ${who} --json`, { folder })).out)
   const rules = ({ body }: { body: { refused: { line: number; rule: string }[] } }) => body.refused.map(({ line, rule }) => [line, rule])
 
   test('JSON lines become accounts that sign in with the password they had, and whose hash is replaced then', async () => {
@@ -62,14 +62,14 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     const answer = await imported('people.jsonl', `\uFEFF${lines.map((line) => JSON.stringify(line)).join('\n')}\n\n`)
 
     expect(answer).toEqual({ exitCode: 0, body: { imported: 2, skipped: 0, refused: [] } })
-    expect(await shown('ada@example.com')).toMatchObject({
+    expect(await presented('ada@example.com')).toMatchObject({
       name: 'Ada',
       is_active: true,
       is_admin: false,
       created_at: '2019-05-04T03:02:01.000Z',
       email_verified_at: '2019-05-04T03:02:01.000Z',
     })
-    expect(await shown('grace@example.com')).toMatchObject({
+    expect(await presented('grace@example.com')).toMatchObject({
       is_active: false,
       created_at: '2017-07-14T02:40:00.000Z',
       email_verified_at: null,
@@ -85,8 +85,8 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
       '{"email":"ADA@example.com","name":"Other"}\n{"email":"twice@example.com","name":"First"}\n{"email":"Twice@example.com","name":"Second"}\n'
 
     expect((await imported('again.ndjson', text)).body).toEqual({ imported: 1, skipped: 2, refused: [] })
-    expect(await shown('ada@example.com')).toMatchObject({ name: 'Ada' })
-    expect(await shown('twice@example.com')).toMatchObject({ name: 'First' })
+    expect(await presented('ada@example.com')).toMatchObject({ name: 'Ada' })
+    expect(await presented('twice@example.com')).toMatchObject({ name: 'First' })
     expect((await imported('again.ndjson', text)).body).toEqual({ imported: 0, skipped: 3, refused: [] })
   })
 
@@ -141,9 +141,9 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     const answer = await imported('theirs.csv', text, '--map email=Mail --map password_hash=encrypted_password --ignore-unknown')
     expect(answer.body).toMatchObject({ imported: 3, skipped: 0 })
     expect(rules(answer)).toEqual([[5, 'syntax']])
-    expect(await shown('csv@example.com')).toMatchObject({ name: 'Ada "the first", \r\nCountess' })
-    expect(await shown('empty@example.com')).toMatchObject({ name: null, is_active: true })
-    expect(await shown('=sum@example.com')).toMatchObject({ name: '=1+1' })
+    expect(await presented('csv@example.com')).toMatchObject({ name: 'Ada "the first", \r\nCountess' })
+    expect(await presented('empty@example.com')).toMatchObject({ name: null, is_active: true })
+    expect(await presented('=sum@example.com')).toMatchObject({ name: '=1+1' })
   })
 
   test('a creation up to a day ahead counts as now, so that nothing of the account is dated in the future', async () => {
@@ -154,7 +154,7 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     const answer = await imported('ahead.jsonl', rows.map((row) => JSON.stringify(row)).join('\n'))
     expect(rules(answer)).toEqual([[3, 'created_at']])
     for (const who of ['ahead0.5@example.com', 'ahead23.9@example.com'])
-      expect(await shown(who)).toMatchObject({ created_at: now.toISOString(), email_verified_at: now.toISOString() })
+      expect(await presented(who)).toMatchObject({ created_at: now.toISOString(), email_verified_at: now.toISOString() })
   })
 
   test('the names of columns are printed without their control characters', async () => {
@@ -178,7 +178,7 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
       exitCode: 1,
       body: { error: { code: 'BROKEN_CSV', message: expect.stringMatching(/line 3 .*1 were imported/) } },
     })
-    expect(await shown('q1@example.com')).toMatchObject({ name: 'fine' })
+    expect(await presented('q1@example.com')).toMatchObject({ name: 'fine' })
     expect((await imported('open.csv', 'email\n"open@example.com\n')).body.error.code).toBe('BROKEN_CSV')
   })
 
@@ -207,7 +207,7 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
       [2, 'duplicate'],
       [3, 'id'],
     ])
-    expect(await shown('chief@example.com')).toMatchObject({ id, is_admin: true })
+    expect(await presented('chief@example.com')).toMatchObject({ id, is_admin: true })
     expect(events.map(([name]) => name)).not.toContain('admin.granted')
     expect(events.map(([name]) => name)).not.toContain('signup')
   })
@@ -243,7 +243,7 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
       skipped: 2,
       refused: [],
     })
-    for (const who of ['far0@example.com', 'far900@example.com']) expect(await shown(who)).toMatchObject({ name: 'First' })
+    for (const who of ['far0@example.com', 'far900@example.com']) expect(await presented(who)).toMatchObject({ name: 'First' })
   })
 
   test('without --json each refused row is told as it comes, and the counts at the end', async () => {

@@ -20,8 +20,8 @@ describe.each(await databases())('a known device on $name', (database) => {
   const open = (settings: object = {}, options: LocalOptions['options'] = {}) =>
     start({ settings: { tokenDelivery: 'both', ...settings }, options: { throttle, ...options } })
 
-  const logIn = (host: LocalHost, email: string, given: string, shown: { cookie?: string; previous_token?: string } = {}) => {
-    const { cookie, ...body } = shown
+  const logIn = (host: LocalHost, email: string, given: string, presented: { cookie?: string; previous_token?: string } = {}) => {
+    const { cookie, ...body } = presented
     return post(host, '/cookie/login', { email, password: given, ...body }, cookie === undefined ? {} : { Cookie: cookie })
   }
   const device = (response: HttpResponse) => cookiePair(response, 'auth_device') ?? ''
@@ -42,8 +42,8 @@ describe.each(await databases())('a known device on $name', (database) => {
   }
 
   /** Whether the device gets in where a stranger does not. */
-  async function isKnown(host: LocalHost, email: string, shown: { cookie?: string; previous_token?: string }, given = password) {
-    const { status } = await logIn(host, email, given, shown)
+  async function isKnown(host: LocalHost, email: string, presented: { cookie?: string; previous_token?: string }, given = password) {
+    const { status } = await logIn(host, email, given, presented)
     if (status !== 200 && status !== 429) throw new Error(`login answered ${status}`)
     return status === 200
   }
@@ -246,8 +246,8 @@ describe.each(await databases())('a known device on $name', (database) => {
     await createKnexStore({ knex: host.knex }).users.update(person.userId, changes)
     host.clock.advance(901)
     await logIn(host, email, wrong)
-    for (const shown of [{ cookie: person.cookie }, { previous_token: first }])
-      expect(await isKnown(host, email, shown, otherPassword)).toBe(false)
+    for (const presented of [{ cookie: person.cookie }, { previous_token: first }])
+      expect(await isKnown(host, email, presented, otherPassword)).toBe(false)
   })
 })
 

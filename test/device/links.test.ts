@@ -16,8 +16,8 @@ describe.each(await databases())('X14: requests for links on $name', (database) 
   }
 
   type Person = Awaited<ReturnType<typeof atHome>>
-  const askReset = (host: LocalHost, { email }: Person, shown: { Cookie?: string; previous_token?: string } = {}) => {
-    const { Cookie, ...body } = shown
+  const askReset = (host: LocalHost, { email }: Person, presented: { Cookie?: string; previous_token?: string } = {}) => {
+    const { Cookie, ...body } = presented
     return post(host, '/password-reset/request', { email, ...body }, Cookie === undefined ? {} : { Cookie })
   }
   const resets = (host: LocalHost, { email }: Person) =>
@@ -44,17 +44,17 @@ describe.each(await databases())('X14: requests for links on $name', (database) 
     await attack(host, person)
     await settledMails(host, person)
     const before = resets(host, person)
-    const shown = by === 'the cookie' ? { Cookie: person.cookie } : { previous_token: person.refreshToken }
+    const presented = by === 'the cookie' ? { Cookie: person.cookie } : { previous_token: person.refreshToken }
 
     const answers: number[] = []
-    for (let count = 0; count < 6; count++) answers.push((await askReset(host, person, shown)).status)
+    for (let count = 0; count < 6; count++) answers.push((await askReset(host, person, presented)).status)
 
     expect(answers).toEqual([202, 202, 202, 202, 202, 429])
     await vi.waitFor(() => expect(resets(host, person) - before).toBe(5))
     const refusedMails = vi.fn()
     host.auth.events.on('throttled', refusedMails)
     host.clock.advance(900)
-    expect((await askReset(host, person, shown)).status).toBe(202) // the request is free again, its mail only after an hour
+    expect((await askReset(host, person, presented)).status).toBe(202) // the request is free again, its mail only after an hour
     await vi.waitFor(() => expect(refusedMails).toHaveBeenCalledWith(expect.objectContaining({ route: 'mail' })))
     expect(resets(host, person) - before).toBe(5)
   })

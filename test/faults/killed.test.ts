@@ -43,7 +43,7 @@ for (const database of await databases()) {
 
       const reset = await rig.kill(sending('/password-reset/confirm', confirm), { before: /^update .auth_users.* set .*hashed_password/ })
       expect(reset.answer).toBeNull()
-      expect(await tokenRows(host, userId)).toMatchObject([{ purpose: 'PASSWORD_RESET', isSpent: false }])
+      expect(await tokenRows(host, userId)).toMatchObject([{ purpose: 'PASSWORD_RESET', isUsed: false }])
       expect((await post(host, '/login', { email, password })).status).toBe(200)
 
       expect((await post(host, '/password-reset/confirm', confirm)).status).toBe(200)
@@ -55,11 +55,11 @@ for (const database of await databases()) {
       const { email, userId } = await signedIn(host)
       await rig.kill(sending('/password-reset/request', { email }), { at: 'mail' })
       const [lost, ...others] = await tokenRows(host, userId)
-      expect([lost?.isSpent, others, host.mails.mails.some(({ to }) => to === email)]).toEqual([false, [], false])
+      expect([lost?.isUsed, others, host.mails.mails.some(({ to }) => to === email)]).toEqual([false, [], false])
 
       await post(host, '/password-reset/request', { email })
       const token = tokenOf(await host.mails.next({ kind: 'password_reset', to: email }))
-      expect((await tokenRows(host, userId)).filter(({ isSpent }) => !isSpent)).toHaveLength(1)
+      expect((await tokenRows(host, userId)).filter(({ isUsed }) => !isUsed)).toHaveLength(1)
       expect((await post(host, '/password-reset/confirm', { token, new_password: otherPassword })).status).toBe(200)
     })
 

@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import { otherPassword, password } from '../local/people'
 
 /** What decides is shown as it is; of the rest, whether it is there. */
-const shown: Record<string, readonly string[]> = {
+const presented: Record<string, readonly string[]> = {
   auth_users: ['email', 'is_active', 'is_admin', 'name', 'hashed_password'],
   auth_identities: ['provider', 'subject', 'email'],
   auth_user_tokens: ['purpose', 'payload'],
@@ -14,7 +14,7 @@ const shown: Record<string, readonly string[]> = {
 /** Everything the tables hold, without what differs by chance: two runs of one story have one picture. */
 export async function pictureOf(knex: Knex): Promise<string> {
   const lines: string[] = []
-  for (const [table, columns] of Object.entries(shown)) {
+  for (const [table, columns] of Object.entries(presented)) {
     const rows: Record<string, unknown>[] = await knex(table)
     lines.push(...rows.map((row) => `${table} ${describeRow(row, columns)}`))
   }

@@ -30,7 +30,7 @@ const belongings = {
 }
 
 /** How the request tells that the owner is in. */
-const evidence: Record<string, (owner: Owner) => { body?: object; headers?: Record<string, string> }> = {
+const ownership: Record<string, (owner: Owner) => { body?: object; headers?: Record<string, string> }> = {
   'the access token': ({ token }) => ({ headers: bearerOf({ token }) }),
   'the refresh token': ({ refreshToken }) => ({ body: { refresh_token: refreshToken } }),
   'the password': () => ({ body: { password } }),
@@ -70,11 +70,11 @@ describe.each(await databases())('an owner who proves the own address, on $name'
   }
 
   describe.each(Object.entries(belongings))('with %s', (_has, having) => {
-    test.each(Object.entries(evidence))('by a verification with %s keeps all of it', async (_name, shown) => {
+    test.each(Object.entries(ownership))('by a verification with %s keeps all of it', async (_name, presented) => {
       const host = await open({ autoActivate: true })
       const person = await owner(host, having)
       const link = await host.auth.service.requestEmailVerification(person.userId)
-      const { body, headers } = shown(person)
+      const { body, headers } = presented(person)
 
       const answer = await post(host, '/email-verify/confirm', { token: link?.token, ...body }, headers)
 
@@ -82,17 +82,20 @@ describe.each(await databases())('an owner who proves the own address, on $name'
       await expectAllOfIt(host, person)
     })
 
-    test.each(Object.entries(evidence))('by a reset with %s keeps all of it but the password that it replaces', async (_name, shown) => {
-      const host = await open({ autoActivate: true })
-      const person = await owner(host, having)
-      const link = await host.auth.service.requestPasswordReset(person.email)
-      const { body, headers } = shown(person)
+    test.each(Object.entries(ownership))(
+      'by a reset with %s keeps all of it but the password that it replaces',
+      async (_name, presented) => {
+        const host = await open({ autoActivate: true })
+        const person = await owner(host, having)
+        const link = await host.auth.service.requestPasswordReset(person.email)
+        const { body, headers } = presented(person)
 
-      const answer = await post(host, '/password-reset/confirm', { token: link?.token, new_password: otherPassword, ...body }, headers)
+        const answer = await post(host, '/password-reset/confirm', { token: link?.token, new_password: otherPassword, ...body }, headers)
 
-      expect([answer.status, answer.body.password_required]).toEqual([200, undefined])
-      await expectAllOfIt(host, person, otherPassword)
-    })
+        expect([answer.status, answer.body.password_required]).toEqual([200, undefined])
+        await expectAllOfIt(host, person, otherPassword)
+      },
+    )
   })
 
   const doors: Record<

@@ -15,7 +15,7 @@ describe.each(await databases())('a repeated sign-up for an account that nobody 
     const link = tokenOf(await host.mails.next({ kind: 'activation', to: email }))
     return { answer, link, signupToken: String(answer.body.signup_token) }
   }
-  const isContested = async (host: LocalHost, email: string) =>
+  const hasDuplicateSignups = async (host: LocalHost, email: string) =>
     (await host.knex('auth_user_tokens').where({ user_id: (await userOf(host, email)).id, purpose: 'CONTESTED' })).length > 0
 
   test('with the same password changes nothing, runs onSignup no second time, emits no event, and mails one more link (25.4.6)', async () => {
@@ -32,7 +32,7 @@ describe.each(await databases())('a repeated sign-up for an account that nobody 
     expect(second.answer.body.user_id).not.toBe(first.answer.body.user_id)
     expect(await userOf(host, email)).toEqual(before)
     expect(seen).toEqual([before.id, before.id])
-    expect(await isContested(host, email)).toBe(false)
+    expect(await hasDuplicateSignups(host, email)).toBe(false)
     expect((await post(host, '/activate', { token: first.link })).body.password_required).toBeUndefined()
     expect((await post(host, '/login', { email, password })).status).toBe(200)
   })
@@ -67,7 +67,7 @@ describe.each(await databases())('a repeated sign-up for an account that nobody 
 
     await settled(host)
     expect([again.status, mailsTo(host, email)]).toEqual([201, ['activation']])
-    expect(await isContested(host, email)).toBe(false)
+    expect(await hasDuplicateSignups(host, email)).toBe(false)
     const { body } = await post(host, '/activate', { token: link, signup_token: again.body.signup_token })
     expect(body.password_required).toBeUndefined()
   })
@@ -127,8 +127,8 @@ describe.each(await databases())('a repeated sign-up for an account that nobody 
     await signUp(host, email)
     expect((await post(host, '/signup', { email, password })).status).toBe(409)
     await expect(host.auth.service.signUp({ email, password })).rejects.toBeInstanceOf(errors.EmailTakenError)
-    expect(await isContested(host, email)).toBe(false)
+    expect(await hasDuplicateSignups(host, email)).toBe(false)
     await expect(host.auth.service.signUp({ email, password: otherPassword })).rejects.toBeInstanceOf(errors.EmailTakenError)
-    expect(await isContested(host, email)).toBe(true)
+    expect(await hasDuplicateSignups(host, email)).toBe(true)
   })
 })

@@ -78,7 +78,7 @@ async function open(tokenDelivery: 'bearer' | 'cookie' | 'both' | 'session', set
 
 describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the limit of each route, in delivery %s', (tokenDelivery) => {
   const cookieName = tokenDelivery === 'session' ? 'auth_session' : 'access_token'
-  const shown = (token: string) =>
+  const presented = (token: string) =>
     tokenDelivery === 'bearer' ? { Authorization: `Bearer ${token}` } : { Cookie: `${cookieName}=${token}` }
 
   function ask(host: LocalHost, { method, path }: Route, headers: Record<string, string>) {
@@ -100,7 +100,7 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the limit of ea
     const admin = await enrolled(host, { isAdmin: true })
     for (const route of routes.filter(hasBudget)) {
       const { token } = await openAs(host, admin.userId)
-      const headers = { ...shown(token), ...newClient() }
+      const headers = { ...presented(token), ...newClient() }
       const first = await ask(host, route, headers)
       expect([route.path, first.status === 429]).toEqual([route.path, false])
 

@@ -62,7 +62,7 @@ describe.each(await databases())('account states, on $name', (database) => {
 
     expect([status, body]).toEqual([201, pendingShape])
     expect(await userOf(host, email)).toMatchObject({ id: body.user_id, isActive: false, activatedAt: null, emailVerifiedAt: null })
-    expect(await tokenRows(host, body.user_id)).toEqual([{ token_hash: sha256(token), purpose: 'ACTIVATION', isSpent: false }])
+    expect(await tokenRows(host, body.user_id)).toEqual([{ token_hash: sha256(token), purpose: 'ACTIVATION', isUsed: false }])
     expect(JSON.stringify(await host.knex('auth_user_tokens'))).not.toContain(token)
   })
 
@@ -102,7 +102,7 @@ describe.each(await databases())('account states, on $name', (database) => {
     expect(amrOf(body.access_token)).toEqual(['email'])
     const now = host.clock.now()
     expect(await userOf(host, email)).toMatchObject({ isActive: true, activatedAt: now, emailVerifiedAt: now, updatedAt: now })
-    expect(await tokenRows(host, userId)).toMatchObject([{ isSpent: true }])
+    expect(await tokenRows(host, userId)).toMatchObject([{ isUsed: true }])
     const refreshed = await post(host, '/refresh', { refresh_token: body.refresh_token })
     expect(amrOf(refreshed.body.access_token)).toEqual(['email'])
   })
@@ -122,8 +122,8 @@ describe.each(await databases())('account states, on $name', (database) => {
     ]
 
     expect(answers.map(({ status, body }) => [status, body.code])).toEqual(Array(2).fill([403, 'EMAIL_LINK_FORBIDDEN']))
-    const spent = [...(await tokenRows(host, userId)), ...(await tokenRows(host, activation.userId))]
-    expect(spent.map(({ isSpent }) => isSpent)).toEqual([true, true])
+    const used = [...(await tokenRows(host, userId)), ...(await tokenRows(host, activation.userId))]
+    expect(used.map(({ isUsed }) => isUsed)).toEqual([true, true])
   })
 
   test('(none), social callback, unknown identity: active with a generated password; AUTH_AUTO_ACTIVATE not consulted', async () => {
@@ -188,7 +188,7 @@ describe.each(await databases())('account states, on $name', (database) => {
     const { status, body } = await post(strict, '/password-reset/confirm', { token, new_password: otherPassword })
 
     expect([status, body.code]).toEqual([403, 'EMAIL_LINK_FORBIDDEN'])
-    expect(await tokenRows(host, userId)).toMatchObject([{ purpose: 'PASSWORD_RESET', isSpent: true }])
+    expect(await tokenRows(host, userId)).toMatchObject([{ purpose: 'PASSWORD_RESET', isUsed: true }])
     expect(await userOf(host, email)).toEqual(before)
     expect(await isAlive(host, refreshToken)).toBe(true)
     // Also where the host would not refuse any more.
@@ -204,7 +204,7 @@ describe.each(await databases())('account states, on $name', (database) => {
     const { status, body } = await post(strict, `/activate/${link}`)
 
     expect([status, body.code]).toEqual([403, 'EMAIL_LINK_FORBIDDEN'])
-    expect(await tokenRows(host, userId)).toMatchObject([{ isSpent: true }])
+    expect(await tokenRows(host, userId)).toMatchObject([{ isUsed: true }])
     expect(await userOf(host, email)).toEqual(before)
     expect((await post(host, `/activate/${link}`)).status).toBe(401)
   })

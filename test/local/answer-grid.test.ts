@@ -6,7 +6,7 @@ import type { PasswordHasher } from '../../src'
 import type { AuthContext } from '../../src/context'
 import { startDelayMs } from '../../src/core/background'
 import { InvalidCredentialsError, ServiceUnavailableError } from '../../src/core/errors'
-import { onGrid } from '../../src/http/fixed-response-time'
+import { withFixedResponseTime } from '../../src/http/fixed-response-time'
 import { mfaSettings } from '../mfa/people'
 import type { Mounted } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
@@ -62,8 +62,8 @@ describe('the grid of answers', () => {
     const routes = mountedRoutes.at(-1) ?? []
     const meant = routes.filter(({ method, path }) => method === 'POST' && /^(\/cookie|\/session)?\/(login|signup|mfa\/verify)$/.test(path))
     expect([...new Set(meant.map(({ path }) => path))].sort()).toEqual(Object.keys(failing).sort())
-    expect(meant.filter(({ isOnGrid }) => !isOnGrid)).toEqual([])
-    expect(routes.filter(({ isOnGrid }) => isOnGrid)).toEqual(meant)
+    expect(meant.filter(({ hidesAccount }) => !hidesAccount)).toEqual([])
+    expect(routes.filter(({ hidesAccount }) => hidesAccount)).toEqual(meant)
     expect(meant.filter(({ when }) => when)).toHaveLength(1)
 
     const answers = await Promise.all(Object.entries(failing).map(([path, body]) => timed(host, path, body)))
@@ -133,7 +133,7 @@ describe('the grid of answers', () => {
   })
 
   test('a client that hung up is waited for by nobody', async () => {
-    const held = onGrid({ gridMs: 60_000, hasher: {} } as AuthContext, {
+    const held = withFixedResponseTime({ gridMs: 60_000, hasher: {} } as AuthContext, {
       method: 'POST',
       path: '/login',
       describes: { summary: '', answers: [] },

@@ -105,7 +105,7 @@ describe.each(await databases())('a deactivated account, on $name', (database) =
       expect((await post(host, '/refresh', { refresh_token: token })).body.code).toBe('INVALID_TOKEN')
     expect((await store.sessions.find({ id }))?.session.revokedAt).toEqual(host.clock.now())
     expect(await store.sessions.listForUser(ana.userId, host.clock.now())).toEqual([])
-    expect((await tokenRows(host, ana.userId)).map(({ isSpent }) => isSpent)).toEqual([true])
+    expect((await tokenRows(host, ana.userId)).map(({ isUsed }) => isUsed)).toEqual([true])
     expect((await host.browser().get('/auth/me').set(bearerOf(ana))).body.code).toBe('ACCOUNT_INACTIVE')
     expect(told).toEqual([{ userId: ana.userId }])
     await expect(host.auth.service.deactivate(randomUUID())).rejects.toMatchObject({ code: 'NOT_FOUND' })
@@ -187,6 +187,6 @@ describe.each(await databases())('a deactivated account, on $name', (database) =
 
     expect([status, body.code]).toEqual([401, 'INVALID_TOKEN'])
     expect(await userOf(host, email)).toEqual(before)
-    expect(await tokenRows(host, userId)).toMatchObject([{ isSpent: false }])
+    expect(await tokenRows(host, userId)).toMatchObject([{ isUsed: false }])
   })
 })

@@ -56,8 +56,8 @@ test.each([
     const first = flood(1, 80)
     await expect.poll(() => asked.length, soon).toBe(80)
 
-    const shown = isKnown ? { previous_token: body.refresh_token } : {}
-    const login = host.post('/auth/login', { email: owner, password, ...shown }, client(201))
+    const presented = isKnown ? { previous_token: body.refresh_token } : {}
+    const login = host.post('/auth/login', { email: owner, password, ...presented }, client(201))
     await expect.poll(() => asked, soon).toContain(password)
     const second = flood(2, 40)
     await expect.poll(() => asked.length, soon).toBe(121)

@@ -240,9 +240,9 @@ describe.each(await databases())('inside the host’s own transaction, on $name'
       })
 
     await confirm(true).catch(() => undefined)
-    expect(await tokenRows(host, userId)).toMatchObject([{ isSpent: false }])
+    expect(await tokenRows(host, userId)).toMatchObject([{ isUsed: false }])
     await confirm(false)
-    expect(await tokenRows(host, userId)).toMatchObject([{ isSpent: true }])
+    expect(await tokenRows(host, userId)).toMatchObject([{ isUsed: true }])
   })
 
   test('ACTIVATION_WITHHELD comes out of it too, with the account and without a link', async () => {

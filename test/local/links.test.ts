@@ -78,7 +78,7 @@ describe.each(await databases())('one-shot tokens, on $name', (database) => {
       const short = await post(host, '/password-reset/confirm', { token, new_password: 'short' })
       for (const { status, body } of [short, await reset(host, token), await activate(host, token)])
         expect([status, body.code]).toEqual([401, 'INVALID_TOKEN'])
-      expect(await tokenRows(host, userId)).toMatchObject([{ isSpent: false }])
+      expect(await tokenRows(host, userId)).toMatchObject([{ isUsed: false }])
     },
   )
 
@@ -95,9 +95,9 @@ describe.each(await databases())('one-shot tokens, on $name', (database) => {
 
   test('R-080 an activation link lives 7 days and a reset link 3600 s by the clock of the app, and not a moment longer', async () => {
     const host = await start()
-    const [late, inTime] = [await pending(host), await pending(host)]
+    const [late, withTimeout] = [await pending(host), await pending(host)]
     host.clock.advance(7 * 86_400 - 1)
-    expect((await activate(host, inTime.link)).status).toBe(200)
+    expect((await activate(host, withTimeout.link)).status).toBe(200)
     host.clock.advance(1)
     expect((await activate(host, late.link)).body.code).toBe('INVALID_TOKEN')
 
@@ -130,17 +130,17 @@ describe.each(await databases())('one-shot tokens, on $name', (database) => {
       const { email, userId, link: first } = await pending(host)
       await post(host, '/activation/request', { email })
       const second = tokenOf(await host.mails.next({ kind: 'activation', to: email }))
-      expect((await tokenRows(host, userId)).filter(({ isSpent }) => !isSpent)).toHaveLength(singleActiveToken ? 1 : 2)
+      expect((await tokenRows(host, userId)).filter(({ isUsed }) => !isUsed)).toHaveLength(singleActiveToken ? 1 : 2)
       expect((await activate(host, singleActiveToken ? first : second)).status).toBe(singleActiveToken ? 401 : 200)
       if (singleActiveToken) expect((await activate(host, second)).status).toBe(200)
       else expect((await activate(host, first)).body.code).toBe('INVALID_TOKEN')
-      expect((await tokenRows(host, userId)).every(({ isSpent }) => isSpent)).toBe(true) // activation spends all siblings
+      expect((await tokenRows(host, userId)).every(({ isUsed }) => isUsed)).toBe(true) // activation spends all siblings
 
       const [one, two] = [await resetLink(host, email), await resetLink(host, email)]
       if (singleActiveToken) expect((await reset(host, one)).body.code).toBe('INVALID_TOKEN')
       expect((await reset(host, two)).status).toBe(200)
       expect((await reset(host, one)).body.code).toBe('INVALID_TOKEN')
-      expect((await tokenRows(host, userId)).every(({ isSpent }) => isSpent)).toBe(true)
+      expect((await tokenRows(host, userId)).every(({ isUsed }) => isUsed)).toBe(true)
     },
   )
 
@@ -159,7 +159,7 @@ describe.each(await databases())('one-shot tokens, on $name', (database) => {
 
     await resetLink(host, ana.email)
 
-    expect((await tokenRows(host, ana.userId)).map(({ purpose, isSpent }) => [purpose, isSpent])).toEqual([
+    expect((await tokenRows(host, ana.userId)).map(({ purpose, isUsed }) => [purpose, isUsed])).toEqual([
       ['EMAIL_VERIFICATION', false],
       ['PASSWORD_RESET', false],
     ])

@@ -66,13 +66,13 @@ describe.each(await databases())('password change, on $name', (database) => {
   test('without a session shown every one ends; so does with a token of another user, a spent or an unknown one', async () => {
     const host = await start()
     const bob = await signedIn(host)
-    const shown: ((token: string) => Promise<string | undefined>)[] = [
+    const presented: ((token: string) => Promise<string | undefined>)[] = [
       async () => undefined,
       async () => bob.refreshToken,
       async () => 'unknown',
       async (token) => ((await post(host, '/refresh', { refresh_token: token })).status === 200 ? token : undefined),
     ]
-    for (const show of shown) {
+    for (const show of presented) {
       const ana = await signedIn(host)
       const other = await post(host, '/login', { email: ana.email, password })
       const refresh_token = await show(ana.refreshToken)
@@ -102,7 +102,7 @@ describe.each(await databases())('password change, on $name', (database) => {
 
     await change(host, ana)
 
-    expect((await tokenRows(host, ana.userId)).map(({ purpose, isSpent }) => [purpose, isSpent])).toEqual([
+    expect((await tokenRows(host, ana.userId)).map(({ purpose, isUsed }) => [purpose, isUsed])).toEqual([
       ['EMAIL_CHANGE', true],
       ['EMAIL_VERIFICATION', false],
       ['PASSWORD_RESET', true],

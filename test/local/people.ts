@@ -27,7 +27,7 @@ export interface LocalHost extends Mounted {
 }
 
 export type LocalOptions = Omit<MountOptions, 'knex'> & {
-  /** `shown`: no mailer, so that links stand in the bodies. Default `mailed`. */
+  /** `presented`: no mailer, so that links stand in the bodies. Default `mailed`. */
   links?: 'mailed' | 'shown'
 }
 
@@ -115,13 +115,13 @@ export async function userOf({ knex }: Pick<Mounted, 'knex'>, email: string): Pr
 export interface TokenRow {
   token_hash: string
   purpose: UserTokenPurpose
-  isSpent: boolean
+  isUsed: boolean
 }
 
 /** Every one-shot token of a user, as the table has it. */
 export async function tokenRows({ knex }: Pick<Mounted, 'knex'>, userId: string): Promise<TokenRow[]> {
   const rows = await knex('auth_user_tokens').where({ user_id: userId }).orderBy('purpose').select('token_hash', 'purpose', 'used_at')
-  return rows.map(({ token_hash, purpose, used_at }) => ({ token_hash, purpose, isSpent: used_at !== null }))
+  return rows.map(({ token_hash, purpose, used_at }) => ({ token_hash, purpose, isUsed: used_at !== null }))
 }
 
 export function sha256(text: string): string {

@@ -3,7 +3,7 @@ import nodemailer from 'nodemailer'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Mailer, smtpMailer } from '../../src'
 import { createEvents } from '../../src/core/events'
-import { createPostman } from '../../src/mail/mail-queue'
+import { createMailQueue } from '../../src/mail/mail-queue'
 import { logTap } from '../support/log-tap'
 import { authMail, from } from './auth-mail'
 import { startSmtpSink } from './smtp-sink'
@@ -25,7 +25,7 @@ function watch(mailer: Mailer) {
   const events = createEvents(logs)
   const failed: object[] = []
   events.on('mail.failed', (payload) => failed.push(payload))
-  return { postman: createPostman({ mailer, events, logger: logs, concurrency: 5 }), failed, logs }
+  return { mailQueue: createMailQueue({ mailer, events, logger: logs, concurrency: 5 }), failed, logs }
 }
 
 async function until(happened: () => boolean): Promise<void> {
@@ -112,9 +112,9 @@ describe('nothing is sent twice, and nothing is lost silently', () => {
   test('refused for now (4yz), it is sent on the next attempt, once', async () => {
     const sink = await startSink()
     sink.verdict = (attempt) => (attempt === 1 ? 451 : null)
-    const { postman, failed } = watch(smtpMailer({ from, transport: sink.url }))
+    const { mailQueue, failed } = watch(smtpMailer({ from, transport: sink.url }))
 
-    postman.post(authMail(), 'user-1')
+    mailQueue.post(authMail(), 'user-1')
     await until(() => sink.deliveries.length === 1)
 
     expect(sink.attempts).toBe(2)
@@ -124,7 +124,7 @@ describe('nothing is sent twice, and nothing is lost silently', () => {
   test('two hundred mails to a server that takes ten connections at once, and 421 beyond, all arrive; so do those of two apps', async () => {
     const sink = await startCrowdedSink(10)
     const apps = [1, 2, 3].map(() => watch(smtpMailer({ from, transport: sink.url })))
-    for (const { postman } of apps) for (let number = 0; number < 67; number++) postman.post(authMail(), 'user-1')
+    for (const { mailQueue } of apps) for (let number = 0; number < 67; number++) mailQueue.post(authMail(), 'user-1')
     await until(() => sink.deliveries.length === 201)
 
     expect(apps.flatMap(({ failed }) => failed)).toEqual([])
@@ -146,9 +146,9 @@ describe('nothing is sent twice, and nothing is lost silently', () => {
     const sink = await startSink({
       onRcptTo: ({ address }, _session, done) => done(Object.assign(new Error(`no ${address} here`), { responseCode: 550 })),
     })
-    const { postman, failed, logs } = watch(smtpMailer({ from, transport: sink.url }))
+    const { mailQueue, failed, logs } = watch(smtpMailer({ from, transport: sink.url }))
 
-    postman.post(authMail(), 'user-1')
+    mailQueue.post(authMail(), 'user-1')
     await until(() => failed.length === 1)
 
     expect(failed).toEqual([{ userId: 'user-1', kind: 'activation', reason: 'refused' }])
@@ -163,8 +163,8 @@ describe('nothing is sent twice, and nothing is lost silently', () => {
     const watched = [false, true].map(async (pool) => {
       const sink = await startSink()
       sink.verdict = () => 'cut'
-      const { postman, failed } = watch(smtpMailer({ from, transport: { host: '127.0.0.1', port: sink.port, pool } }))
-      postman.post(authMail(), 'user-1')
+      const { mailQueue, failed } = watch(smtpMailer({ from, transport: { host: '127.0.0.1', port: sink.port, pool } }))
+      mailQueue.post(authMail(), 'user-1')
       return { sink, failed }
     })
     const both = await Promise.all(watched)
@@ -228,13 +228,13 @@ describe('nothing is sent twice, and nothing is lost silently', () => {
     const reasons = []
     for (const facts of [{ retryable: false }, { outcome: 'unknown' }, { outcome: 'unknown', retryable: true }]) {
       let calls = 0
-      const { postman, failed } = watch({
+      const { mailQueue, failed } = watch({
         send: async () => {
           calls++
           throw Object.assign(new Error('no'), facts)
         },
       })
-      postman.post(authMail(), 'user-1')
+      mailQueue.post(authMail(), 'user-1')
       await until(() => failed.length === 1)
       reasons.push([calls, ...failed])
     }
@@ -244,9 +244,9 @@ describe('nothing is sent twice, and nothing is lost silently', () => {
   })
 
   test('a mail whose leave cannot be asked for is reported', async () => {
-    const { postman, failed } = watch({ send: () => Promise.reject(new Error('never called')) })
+    const { mailQueue, failed } = watch({ send: () => Promise.reject(new Error('never called')) })
 
-    postman.post(authMail(), 'user-1', () => Promise.reject(new Error('the counters are gone')))
+    mailQueue.post(authMail(), 'user-1', () => Promise.reject(new Error('the counters are gone')))
     await until(() => failed.length === 1)
 
     expect(failed).toEqual([{ userId: 'user-1', kind: 'activation', reason: 'refused' }])

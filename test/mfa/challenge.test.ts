@@ -27,7 +27,7 @@ describe.each(await databases())('a challenge, on $name', (database) => {
     expect((await verify(host, second, next)).status).toBe(200)
     expect((await verify(host, await challengeOf(host, person), person.recoveryCodes[0])).status).toBe(200)
     const rows = (await tokenRows(host, person.userId)).filter(({ purpose }) => purpose === 'MFA_CHALLENGE')
-    expect([rows.length, rows.every(({ isSpent }) => isSpent)]).toEqual([3, true])
+    expect([rows.length, rows.every(({ isUsed }) => isUsed)]).toEqual([3, true])
     expect(rows.map(({ token_hash }) => token_hash)).toContain(sha256(String(claimsOf(first)['jti'])))
   })
 })

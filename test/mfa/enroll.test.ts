@@ -127,9 +127,9 @@ describe('enrolling, further', async () => {
     await post(host, '/mfa/enroll', {}, bearerOf(member))
 
     expect((await me(member)).mfa_enabled).toBe(false)
-    const shown = await me(await enrolled(host))
-    expect(shown.mfa_enabled).toBe(true)
-    expect(JSON.stringify(shown)).not.toMatch(/totp|secret/i)
+    const presented = await me(await enrolled(host))
+    expect(presented.mfa_enabled).toBe(true)
+    expect(JSON.stringify(presented)).not.toMatch(/totp|secret/i)
   })
 })
 

@@ -121,9 +121,9 @@ for (const database of await databases()) {
 
         expect(outcomes.map(codeOrOk).sort()).toEqual(['MFA_TOKEN_INVALID', 'MFA_TOKEN_INVALID', 'MFA_TOKEN_INVALID', 'ok'])
         expect(await liveSessions(userId)).toBe(1)
-        const spent = await opened.knex('auth_recovery_codes').where({ user_id: userId }).whereNotNull('used_at')
+        const used = await opened.knex('auth_recovery_codes').where({ user_id: userId }).whereNotNull('used_at')
         const stepIsSpent = (await store.users.find(userId))?.totpLastStep !== null
-        expect(spent.length + Number(stepIsSpent)).toBe(1)
+        expect(used.length + Number(stepIsSpent)).toBe(1)
       })
     })
 

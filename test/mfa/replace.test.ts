@@ -216,7 +216,7 @@ describe('replacing a second factor, refused', async () => {
       .where({ user_id: person.userId, used_at: null, purpose: 'MFA_ENROLMENT' })
       .first()
     expect(payload.length).toBeLessThanOrEqual(180 + 46 * 50) // readiness asks for this width
-    for (const shown of [secret, ...recoveryCodes]) expect(payload).not.toContain(shown.replaceAll('-', ''))
+    for (const presented of [secret, ...recoveryCodes]) expect(payload).not.toContain(presented.replaceAll('-', ''))
     await service.confirmTotp({ userId: person.userId, code: authenticator(secret, host.clock).code() })
     expect((await verify(host, await challengeOf(host, person), recoveryCodes[49])).status).toBe(200)
   })

@@ -39,8 +39,8 @@ describe.each(await databases())('wrong codes on $name', (database) => {
     return { ...person, cookie: cookiePair(login, 'auth_device') ?? '' }
   }
 
-  async function type(host: LocalHost, person: EnrolledMember, code: unknown, { cookie, ...shown }: Shown = {}) {
-    const body = { mfa_token: await challengeOf(host, person), code, ...shown }
+  async function type(host: LocalHost, person: EnrolledMember, code: unknown, { cookie, ...presented }: Shown = {}) {
+    const body = { mfa_token: await challengeOf(host, person), code, ...presented }
     return outcome(await post(host, '/cookie/mfa/verify', body, cookie === undefined ? {} : { Cookie: cookie }))
   }
 
@@ -120,9 +120,9 @@ describe.each(await databases())('wrong codes on $name', (database) => {
   test.each(['the cookie', 'previous_token'])('X16: the owner gets in from a known device by %s, and strangers stay out', async (by) => {
     const host = await open()
     const person = await atHome(host)
-    const shown = by === 'the cookie' ? { cookie: person.cookie } : { previous_token: person.refreshToken }
+    const presented = by === 'the cookie' ? { cookie: person.cookie } : { previous_token: person.refreshToken }
     await attack(host, person)
-    expect(await type(host, person, person.app.nextCode(), shown)).toBe(200)
+    expect(await type(host, person, person.app.nextCode(), presented)).toBe(200)
     expect(await type(host, person, person.app.nextCode())).toBe('MFA_THROTTLED')
   })
 

@@ -74,10 +74,10 @@ describe.each(Object.keys(apps))('the built command in an app of %s', (name) => 
       ['users', 'create', 'ada@example.com', '--password-stdin', '--json'],
       'a long enough pass phrase',
     )
-    const shown = await doorward(folder, ['users', 'show', 'ada@example.com', '--json'])
+    const presented = await doorward(folder, ['users', 'show', 'ada@example.com', '--json'])
 
     expect(created).toMatchObject({ code: 0, out: expect.stringContaining('ada@example.com') })
-    expect(JSON.parse(shown.out)).toEqual(JSON.parse(created.out).user)
+    expect(JSON.parse(presented.out)).toEqual(JSON.parse(created.out).user)
     expect(created.err).toContain('the app says something')
   }, 60_000)
 })

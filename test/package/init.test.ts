@@ -122,14 +122,14 @@ describe.concurrent('doorward init', () => {
 
     const command = [process.execPath, '../node_modules/doorward/dist/cli.js', 'init']
     const started = (child: ChildProcess) => running.push(child)
-    const { code, left, shown } = await onTerminal(command, { cwd: folder, env: environment(), answers: kind.answers, started })
-    expect({ code, left, shown }).toMatchObject({ code: 0, left: [] })
+    const { code, left, presented } = await onTerminal(command, { cwd: folder, env: environment(), answers: kind.answers, started })
+    expect({ code, left, presented }).toMatchObject({ code: 0, left: [] })
     expect(newFiles(before, folder)).toEqual([...kind.written].sort())
-    if (kind.database) await withDatabase(kind, (db) => change(db, paragraph(shown, 'Change it first:')))
+    if (kind.database) await withDatabase(kind, (db) => change(db, paragraph(presented, 'Change it first:')))
 
-    const [entry = ''] = /(?<=Add to ).*(?=:)/.exec(shown) ?? []
-    addToApp(join(folder, entry), paragraph(shown, 'Add to'))
-    const commands = paragraph(shown, 'Start on your machine:')
+    const [entry = ''] = /(?<=Add to ).*(?=:)/.exec(presented) ?? []
+    addToApp(join(folder, entry), paragraph(presented, 'Add to'))
+    const commands = paragraph(presented, 'Start on your machine:')
     const start = commands.pop() ?? ''
     await shell(folder, commands.join(' && '))
     const { url, output } = await startApp(folder, start)
@@ -201,8 +201,8 @@ function newFiles(before: readonly string[], folder: string): string[] {
 }
 
 /** The indented lines below a heading. */
-function paragraph(shown: string, heading: string): string[] {
-  const [, lines = ''] = new RegExp(`^.*${heading}.*\\n((?: {2}.*\\n)+)`, 'm').exec(shown) ?? []
+function paragraph(presented: string, heading: string): string[] {
+  const [, lines = ''] = new RegExp(`^.*${heading}.*\\n((?: {2}.*\\n)+)`, 'm').exec(presented) ?? []
   return lines
     .trimEnd()
     .split('\n')

@@ -68,10 +68,10 @@ const sentOnce = ['/logout', '/account/connections/remove', '/account/security/p
 
 /** Opens the page in this state, and notes what there was to see. */
 async function show(page: Page, { name, open, settings, options }: PageState, serve: Serve, locale: string): Promise<void> {
-  let [shown, last]: [string, Response | null] = ['', null]
+  let [presented, last]: [string, Response | null] = ['', null]
   // A layout that fails hears the page's name, and the page is shown as without one.
   const layout: LayoutTemplate = ({ page }) => {
-    shown = page
+    presented = page
     throw new Error('ours is to be shown')
   }
   const note = (response: Response) => {
@@ -82,7 +82,7 @@ async function show(page: Page, { name, open, settings, options }: PageState, se
   await open(page, served)
   page.off('response', note)
   const { pathname } = new URL(page.url())
-  seen.pages.add(shown)
+  seen.pages.add(presented)
   seen.addresses.add(pathname)
   if (isTooMany(last)) seen.throttled.add(pathname)
   if (locale === 'en-US') seen.texts += `\n${await page.textContent('body')}`

@@ -38,7 +38,7 @@ describe.each(['cookie', 'both', 'session'] as const)('the account area, deliver
 
     const page = await browser.get('/auth/account')
     expect(page.status).toBe(200)
-    for (const shown of ['Ada', email, 'Confirmed', 'Set', 'Off']) expect(page.text).toContain(shown)
+    for (const presented of ['Ada', email, 'Confirmed', 'Set', 'Off']) expect(page.text).toContain(presented)
     const paths = ['profile', 'email', 'password', 'security', 'connections', 'devices']
     for (const path of paths) {
       expect(page.text).toContain(`href="/auth/account/${path}"`)

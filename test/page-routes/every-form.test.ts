@@ -79,16 +79,16 @@ async function open(host: LocalHost, page: EveryPage): Promise<Opened> {
   const browser = host.browser()
   const arrival = await page.arrive(host, { url: baseUrl, send: (path, fields) => sendForm(browser, path, fields) })
   const { address } = arrival
-  let shown = await browser.get(address)
-  const [first] = formsOf(shown.text, address)
+  let presented = await browser.get(address)
+  const [first] = formsOf(presented.text, address)
   if (page.isAfterForm && first)
-    shown = await sendForm(
+    presented = await sendForm(
       browser,
       address,
       filledIn(first, () => null),
     )
-  expect([nameOf(page), shown.status]).toEqual([nameOf(page), 200])
-  return { browser, arrival, forms: formsOf(shown.text, address) }
+  expect([nameOf(page), presented.status]).toEqual([nameOf(page), 200])
+  return { browser, arrival, forms: formsOf(presented.text, address) }
 }
 
 const isPage = ({ headers, text }: supertest.Response) => String(headers['content-type']).startsWith('text/html') && text.includes('<h1>')

@@ -103,16 +103,16 @@ describe.skipIf(!hasChromium)('in Chromium', { timeout: 120_000 }, () => {
     await page.request.post('/auth/login', { data: { email, password } })
     await host.knex('auth_users').where({ id: userId }).update({ email: stored }) // no form takes this address
     const paths = everyPage.filter(({ route }) => route.startsWith('/account')).map(({ route }) => route)
-    const shown: string[] = []
+    const presented: string[] = []
     for (const path of [...new Set(paths), `/email-login/${link}`]) {
       await page.goto(`/auth${path}?id=${passkeyId}&provider=corp`)
       expect([path, await traces(page)]).toEqual([path, [0, false]])
       const names = page.locator('main').getByText('ran = true').or(page.locator('main input[value*="ran = true"]'))
-      if ((await names.count()) > 0) shown.push(path)
+      if ((await names.count()) > 0) presented.push(path)
     }
     // The name, the passkey and the connection; the address is at the top of every page.
     const where = ['/account', '/account/profile', '/account/connections', '/account/security', '/account/security/passkeys/rename']
-    expect(shown).toEqual(expect.arrayContaining(where))
+    expect(presented).toEqual(expect.arrayContaining(where))
     await page.goto('/auth/account')
     expect(await page.getByText(stored).count()).toBeGreaterThan(0)
   })

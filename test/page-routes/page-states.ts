@@ -71,7 +71,7 @@ async function submit(page: Page, form: string): Promise<void> {
 
 const state = (name: string, open: PageState['open'], host: Omit<PageState, 'name' | 'open'> = {}): PageState => ({ name, open, ...host })
 /** What a signed-in person sees at an address. */
-const shown = (path: string, name = path) =>
+const presented = (path: string, name = path) =>
   state(name, async (page, served) => {
     await arrive(page, served)
     await page.goto(`${account}${path}`)
@@ -228,15 +228,15 @@ const byEmail: PageState[] = [
 const emailButton = 'button[formaction*="email-login"]'
 
 const accountArea: PageState[] = [
-  shown('', 'the overview'),
+  presented('', 'the overview'),
   state('the overview of somebody without a name, with a long address', async (page, served) => {
     await arrive(page, served, { name: null, email: `${'somebody-with-a-long-address-'.repeat(2)}${newAddress()}` })
     await page.goto(account)
   }),
-  shown('/profile', 'the name'),
+  presented('/profile', 'the name'),
   filled('/profile', 'the name, saved', { name: 'Augusta Ada King, Countess of Lovelace' }),
   filled('/profile', 'the name, too long', { name: 'x'.repeat(121) }),
-  shown('/email', 'the address'),
+  presented('/email', 'the address'),
   state('the address, not verified', async (page, served) => {
     await arrive(page, served, { emailVerifiedAt: null })
     await page.goto(`${account}/email`)
@@ -252,7 +252,7 @@ const accountArea: PageState[] = [
     await sendInPage(page, { new_email: newAddress() }, 'form:has([name="new_email"])')
   }),
   filled('/email', 'the address, which is none', { new_email: 'no address' }, 'form:has([name="new_email"])'),
-  shown('/password', 'the password'),
+  presented('/password', 'the password'),
   filled('/password', 'the password, with nothing filled in', {}),
   filled('/password', 'the password, which is too short', {
     current_password: password,
@@ -273,8 +273,8 @@ const accountArea: PageState[] = [
     await page.goto(`${account}/password`)
     await sendInPage(page, { new_password: otherPassword, confirm_password: otherPassword })
   }),
-  shown('/connections', 'the connections'),
-  shown('/connections?error=OAUTH_PROVIDER_DENIED', 'the connections, when the provider said no'),
+  presented('/connections', 'the connections'),
+  presented('/connections?error=OAUTH_PROVIDER_DENIED', 'the connections, when the provider said no'),
   state('the connections, with one', async (page, served) => {
     await arriveByProvider(page, served)
     await page.goto(`${account}/connections`)
@@ -311,9 +311,9 @@ const accountArea: PageState[] = [
 ]
 
 const factor: PageState[] = [
-  shown('/security', 'the factor, off'),
+  presented('/security', 'the factor, off'),
   withFactor('', 'the factor, on'),
-  shown('/security/authenticator', 'before the QR code'),
+  presented('/security/authenticator', 'before the QR code'),
   filled('/security/authenticator', 'the QR code', {}),
   state('the QR code, after a wrong code', async (page, served) => {
     await arrive(page, served)
@@ -340,7 +340,7 @@ const withPasskey = (path: string, name: string, fields?: Readonly<Record<string
   })
 
 const passkeys: PageState[] = [
-  shown('/security/passkeys/add', 'to add a passkey'),
+  presented('/security/passkeys/add', 'to add a passkey'),
   state('to add a passkey, of which nothing came', async (page, served) => {
     await arrive(page, served)
     await page.goto(`${account}/security/passkeys/add`)

@@ -19,14 +19,14 @@ import {
   ownerWithFactor,
   type PasskeyOwner,
   passkeyOwner,
+  presented,
   rejected,
   rowsOf,
-  shown,
   withFactors,
 } from './people'
 
 const optionsPath = '/reauthenticate/passkey/options'
-type Proof = Partial<Awaited<ReturnType<typeof shown>>> & { code?: string }
+type Proof = Partial<Awaited<ReturnType<typeof presented>>> & { code?: string }
 
 interface Change {
   /** The account has an authenticator app, too. */
@@ -133,7 +133,7 @@ describe.each(await databases())('24.6: a passkey of yesterday makes a change fi
   const start = () => factory.start({ settings: withFactors, providers: { corp }, options: { throttle: { mail: false, links: false } } })
 
   const shownBy = (host: LocalHost, owner: PasskeyOwner, lies = {}) =>
-    shown(host, owner.authenticator, { path: optionsPath, headers: bearerOf(owner), lies })
+    presented(host, owner.authenticator, { path: optionsPath, headers: bearerOf(owner), lies })
 
   /** Of another passkey, which was added before the change. */
   async function earlierLink(host: LocalHost, { userId, email }: PasskeyOwner, authenticator = newAuthenticator()): Promise<string> {

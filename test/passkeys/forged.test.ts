@@ -90,7 +90,7 @@ describe.each(await databases())('forged and damaged answers, on $name', { timeo
     const host = await open()
     const { owner, other, hand, foreign, ceremonies } = await scene(host)
     const ceremony = ceremonies[name]
-    const shown = async (damage?: Damage) => {
+    const presented = async (damage?: Damage) => {
       const options = await ceremony.options()
       return { credential: hand.get(options, damage), challenge_token: options.challenge_token }
     }
@@ -99,7 +99,7 @@ describe.each(await databases())('forged and damaged answers, on $name', { timeo
       return { credential: hand.get(options), challenge_token: make(options.challenge_token) }
     }
     const attempts: Record<string, () => Promise<Sent>> = {
-      ...Object.fromEntries(Object.entries(forgedAssertions).map(([what, damage]) => [what, () => shown(damage)])),
+      ...Object.fromEntries(Object.entries(forgedAssertions).map(([what, damage]) => [what, () => presented(damage)])),
       ...Object.fromEntries(
         Object.entries(foreign)
           .filter(([of]) => of !== name)
@@ -115,7 +115,7 @@ describe.each(await databases())('forged and damaged answers, on $name', { timeo
       'a made-up challenge token': () => byToken(() => 'a.b.c'),
       'a challenge token under another MAC': () => byToken((token) => `${token.slice(0, -6)}AAAAAA`),
       'the challenge token of other options': async () => ({
-        ...(await shown()),
+        ...(await presented()),
         challenge_token: (await ceremony.options()).challenge_token,
       }),
       'an unknown credential': async () => {
@@ -129,7 +129,7 @@ describe.each(await databases())('forged and damaged answers, on $name', { timeo
         return { credential: { ...hand.get(options), response }, challenge_token: options.challenge_token }
       },
       ...(name === 'login'
-        ? { 'no user handle': () => shown({ answer: ({ response }) => delete response.userHandle }) }
+        ? { 'no user handle': () => presented({ answer: ({ response }) => delete response.userHandle }) }
         : {
             'a passkey of another account': async () => {
               const options = await ceremony.options()
@@ -144,11 +144,11 @@ describe.each(await databases())('forged and damaged answers, on $name', { timeo
       expect([what, ...codeOf(await ceremony.ask(sent))]).toEqual([what, ...rejected])
     }
     expect(await allRows(host)).toEqual(before)
-    await afterwards(host, owner, ceremony, shown)
+    await afterwards(host, owner, ceremony, presented)
   })
 
   /** What needs the account or the time changed; and that a good answer is good all along. */
-  async function afterwards(host: LocalHost, owner: PasskeyOwner, ceremony: Ceremony, shown: () => Promise<Sent>): Promise<void> {
+  async function afterwards(host: LocalHost, owner: PasskeyOwner, ceremony: Ceremony, presented: () => Promise<Sent>): Promise<void> {
     const refused = async (what: string, sent: Sent) => {
       const before = await allRows(host)
       expect([what, ...codeOf(await ceremony.ask(sent))]).toEqual([what, ...rejected])
@@ -158,18 +158,18 @@ describe.each(await databases())('forged and damaged answers, on $name', { timeo
     const cloned: unknown[] = []
     host.auth.events.on('passkey.cloned', (payload) => cloned.push(payload))
     await counters(7)
-    await refused('a counter that is back at 0', await shown())
+    await refused('a counter that is back at 0', await presented())
     expect(cloned).toHaveLength(1)
     await counters(0)
-    const late = await shown()
+    const late = await presented()
     host.clock.advance(ceremonySeconds(late))
     await refused('an expired challenge', late)
-    const good = await shown()
+    const good = await presented()
     expect((await ceremony.ask(good)).status).toBe(200)
-    const spent = await allRows(host)
+    const used = await allRows(host)
     const again = await ceremony.ask(good)
     expect(again.status).toBe(401) // the first step is over by now, too
-    expect(await allRows(host)).toEqual(spent)
+    expect(await allRows(host)).toEqual(used)
   }
 
   /** How long its challenge lives: the token says so. */

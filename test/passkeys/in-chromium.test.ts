@@ -163,11 +163,11 @@ describe.skipIf(!hasChromium).each([
     const both = [await loginOptionsOf(host), await loginOptionsOf(host)]
     // The counter of each authenticator goes on by itself; the one that is behind would be refused as a copy.
     await host.knex('auth_passkeys').where({ user_id: person.userId }).update({ sign_count: 0 })
-    const shown = [await assertionOf(first.page, both[0]), await assertionOf(second.page, both[1])]
+    const presented = [await assertionOf(first.page, both[0]), await assertionOf(second.page, both[1])]
     const answers = []
     for (const place of [0, 1]) {
       await host.knex('auth_passkeys').where({ user_id: person.userId }).update({ sign_count: 0 })
-      answers.push((await finish(host, shown[place] as object, both[place].challenge_token)).status)
+      answers.push((await finish(host, presented[place] as object, both[place].challenge_token)).status)
     }
     expect(answers).toEqual([200, 200])
 

@@ -4,7 +4,7 @@ import { post } from '../local/people'
 import { challengeOf, verify } from '../mfa/people'
 import { databases } from '../support/databases'
 import { mountedRoutes } from '../support/mounted-routes'
-import { codeOf, onPasskeys, ownerWithFactor, rejected, shown, withFactors } from './people'
+import { codeOf, onPasskeys, ownerWithFactor, presented, rejected, withFactors } from './people'
 
 const [sqlite] = await databases()
 if (!sqlite) throw new Error('no database answers')
@@ -42,7 +42,7 @@ describe('limits of passkeys', () => {
     const owner = await ownerWithFactor(host)
     const step = async (mfaToken: string, lies = {}) => ({
       mfa_token: mfaToken,
-      ...(await shown(host, owner.authenticator, { path: '/mfa/passkey/options', body: { mfa_token: mfaToken }, lies })),
+      ...(await presented(host, owner.authenticator, { path: '/mfa/passkey/options', body: { mfa_token: mfaToken }, lies })),
     })
     const [mfaToken, another] = [await challengeOf(host, owner), await challengeOf(host, owner)]
     const [bad, good] = [await step(mfaToken, { origin: 'https://evil.example' }), await step(mfaToken)]
@@ -60,7 +60,7 @@ describe('limits of passkeys', () => {
     const mfaToken = await challengeOf(host, owner)
     const own = async () => ({
       mfa_token: mfaToken,
-      ...(await shown(host, owner.authenticator, { path: '/mfa/passkey/options', body: { mfa_token: mfaToken } })),
+      ...(await presented(host, owner.authenticator, { path: '/mfa/passkey/options', body: { mfa_token: mfaToken } })),
     })
     const answers = await Promise.all((await Promise.all([1, 2, 3, 4, 5].map(own))).map((answer) => post(host, '/mfa/verify', answer)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401, 401])

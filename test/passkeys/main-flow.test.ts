@@ -47,24 +47,27 @@ describe.each(await databases())('passkeys on $name', (database) => {
     )
     expect(added.status, added.text).toBe(201)
     const at = host.clock.now().toISOString()
-    const shown = {
+    const presented = {
       id: added.body.id,
       created_at: at,
       last_used_at: null,
       is_backed_up: true,
       aaguid: 'ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4',
     }
-    expect(added.body).toEqual({ ...shown, name: 'Google Password Manager' })
+    expect(added.body).toEqual({ ...presented, name: 'Google Password Manager' })
     expect(await host.mails.next({ kind: 'notice', to: person.email })).toMatchObject({ subject: 'A passkey was added to your account' })
 
     const own = (method: 'get' | 'patch' | 'delete', path: string) => host.browser()[method](`${host.prefix}${path}`).set(bearerOf(person))
-    expect((await own('patch', `/passkeys/${shown.id}`).send({ name: 'Ana’s phone' })).body).toEqual({ ...shown, name: 'Ana’s phone' })
+    expect((await own('patch', `/passkeys/${presented.id}`).send({ name: 'Ana’s phone' })).body).toEqual({
+      ...presented,
+      name: 'Ana’s phone',
+    })
     const login = await logIn(host, authenticator)
     expect(login.status, login.text).toBe(200)
     expect([amrOf(login.body.access_token), login.body.user_id]).toEqual([['passkey'], person.userId])
-    expect((await own('get', '/passkeys')).body).toEqual([{ ...shown, name: 'Ana’s phone', last_used_at: at }])
+    expect((await own('get', '/passkeys')).body).toEqual([{ ...presented, name: 'Ana’s phone', last_used_at: at }])
 
-    expect((await own('delete', `/passkeys/${shown.id}`)).status).toBe(204)
+    expect((await own('delete', `/passkeys/${presented.id}`)).status).toBe(204)
     expect((await own('get', '/passkeys')).body).toEqual([])
     expect(codeOf(await logIn(host, authenticator))).toEqual(rejected)
     expect(await host.mails.next({ kind: 'notice', to: person.email })).toMatchObject({
@@ -72,9 +75,9 @@ describe.each(await databases())('passkeys on $name', (database) => {
     })
     const { userId } = person
     expect(events).toEqual([
-      ['passkey.added', { userId, passkeyId: shown.id }],
+      ['passkey.added', { userId, passkeyId: presented.id }],
       ['login', { userId, amr: ['passkey'] }],
-      ['passkey.removed', { userId, passkeyId: shown.id }],
+      ['passkey.removed', { userId, passkeyId: presented.id }],
     ])
   })
 

@@ -131,7 +131,7 @@ async function addPasskey(host: LocalHost, { userId }: Pick<LocalMember, 'userId
 }
 
 /** What an authenticator answers to the options of a route: the body's two fields. */
-export async function shown(
+export async function presented(
   host: LocalHost,
   authenticator: VirtualAuthenticator,
   { path, body = {}, headers = {}, lies = {} }: Shown,

@@ -31,7 +31,7 @@ for (const database of await databases()) {
     /** In each process twice, all at once. */
     const race = async (call: Call): Promise<Outcome[]> => (await pair.race([call, call], [call, call])).flatMap(outcomesOf).sort()
     const rowsOf = (table: string, userId: string) => opened.knex(table).where({ user_id: userId })
-    const spent = async (userId: string) =>
+    const used = async (userId: string) =>
       (await rowsOf('auth_user_tokens', userId)).filter(({ purpose }) => purpose === 'PASSKEY_CHALLENGE').length
 
     async function owner(changes: Parameters<typeof addUser>[1] = {}) {
@@ -53,7 +53,7 @@ for (const database of await databases()) {
         const credential = virtualAuthenticator({ origin }).create(options)
         const outcomes = await race({ verb: 'registerPasskey', input: [{ userId, credential, challenge }] })
         expect(outcomes).toEqual(['PASSKEY_INVALID', 'PASSKEY_INVALID', 'PASSKEY_INVALID', 'ok'])
-        expect([(await rowsOf('auth_passkeys', userId)).length, await spent(userId)]).toEqual([1, 1])
+        expect([(await rowsOf('auth_passkeys', userId)).length, await used(userId)]).toEqual([1, 1])
       })
     })
 
@@ -85,7 +85,7 @@ for (const database of await databases()) {
         const { options, challenge } = await service.passkeyLoginOptions()
         const outcomes = await race({ verb: 'logInWithPasskey', input: [{ credential: authenticator.get(options), challenge }] })
         expect(outcomes).toEqual(['PASSKEY_REJECTED', 'PASSKEY_REJECTED', 'PASSKEY_REJECTED', 'ok'])
-        expect([(await rowsOf('auth_sessions', userId)).length, await spent(userId)]).toEqual([1, 2])
+        expect([(await rowsOf('auth_sessions', userId)).length, await used(userId)]).toEqual([1, 2])
       })
     })
 

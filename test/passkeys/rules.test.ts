@@ -48,14 +48,14 @@ describe.each(await databases())('section 16, rule by rule, on $name', (database
 
   test('5: a take-over removes it, and what shows that the owner is in keeps it', async () => {
     const host = await start({ options: { throttle: { mail: false, links: false } } })
-    for (const shown of [{}, { password }]) {
+    for (const presented of [{}, { password }]) {
       const squatter = await passkeyOwner(host, { changes: { email: newAddress(), emailVerifiedAt: null } })
       const removed: unknown[] = []
       host.auth.events.on('passkey.removed', (payload) => removed.push(payload))
       const link = await host.auth.service.requestPasswordReset(squatter.email)
-      const reset = await post(host, '/password-reset/confirm', { token: link?.token, new_password: otherPassword, ...shown })
+      const reset = await post(host, '/password-reset/confirm', { token: link?.token, new_password: otherPassword, ...presented })
       expect(reset.status, reset.text).toBe(200)
-      const isKept = 'password' in shown
+      const isKept = 'password' in presented
       expect((await logIn(host, squatter.authenticator)).status).toBe(isKept ? 200 : 401)
       expect(removed).toEqual(isKept ? [] : [{ userId: squatter.userId, passkeyId: squatter.passkeyId }])
     }

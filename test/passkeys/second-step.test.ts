@@ -12,14 +12,14 @@ import {
   ownerWithFactor,
   type PasskeyOwner,
   passkeyOwner,
+  presented,
   rejected,
   rowsOf,
-  shown,
   withFactors,
 } from './people'
 
 const stepOf = (host: LocalHost, { authenticator }: Pick<PasskeyOwner, 'authenticator'>, mfaToken: string) =>
-  shown(host, authenticator, { path: '/mfa/passkey/options', body: { mfa_token: mfaToken } })
+  presented(host, authenticator, { path: '/mfa/passkey/options', body: { mfa_token: mfaToken } })
 
 describe.each(await databases())('the second step of a login by a passkey on $name', (database) => {
   const { start: begin } = onPasskeys(database)
@@ -83,13 +83,17 @@ describe.each(await databases())('the second step of a login by a passkey on $na
       await stepOf(host, owner, otherToken),
       await stepOf(host, other, await challengeOf(host, other)),
       { credential: owner.authenticator.get(ofLogin), challenge_token: ofLogin.challenge_token },
-      await shown(host, owner.authenticator, reauthenticating),
+      await presented(host, owner.authenticator, reauthenticating),
     ]
     // One first step takes five bad ones.
     const ofThird = [
       { ...(await stepOf(host, owner, third)), challenge_token: (await stepOf(host, owner, third)).challenge_token },
       { credential: (await stepOf(host, owner, third)).credential },
-      await shown(host, owner.authenticator, { path: '/mfa/passkey/options', body: { mfa_token: third }, lies: { isUserVerified: false } }),
+      await presented(host, owner.authenticator, {
+        path: '/mfa/passkey/options',
+        body: { mfa_token: third },
+        lies: { isUserVerified: false },
+      }),
     ]
     const before = [await rowsOf(host, owner.userId), await rowsOf(host, other.userId)]
     for (const answer of mixed) expect(codeOf(await post(host, '/mfa/verify', { mfa_token: mfaToken, ...answer }))).toEqual(rejected)
@@ -154,7 +158,7 @@ describe.each(await databases())('POST /reauthenticate by a passkey on $name', (
   const start = (settings: object = {}) => begin({ settings: { ...withFactors, ...settings } })
   const optionsPath = '/reauthenticate/passkey/options'
   const shownIn = (host: LocalHost, owner: PasskeyOwner, lies = {}) =>
-    shown(host, owner.authenticator, { path: optionsPath, headers: bearerOf(owner), lies })
+    presented(host, owner.authenticator, { path: optionsPath, headers: bearerOf(owner), lies })
   const confirm = (host: LocalHost, owner: { token: string }, answer: object) => post(host, '/reauthenticate', answer, bearerOf(owner))
 
   /** In a session that is not fresh, of an account whose passkey is old. */
@@ -246,7 +250,7 @@ describe.each(await databases())('POST /reauthenticate by a passkey on $name', (
     expect(codeOf(await post(host, optionsPath, {}, bearerOf(owner)))).toEqual([422, 'MFA_NOT_ENROLLED'])
     const another = await passkeyOwner(host)
     const headers = bearerOf(another)
-    const answer = await shown(host, another.authenticator, { path: `/cookie${optionsPath}`, headers })
+    const answer = await presented(host, another.authenticator, { path: `/cookie${optionsPath}`, headers })
     const fresh = await post(host, '/cookie/reauthenticate', answer, headers)
     expect([fresh.status, fresh.body.access_token]).toEqual([200, null])
     expect(setCookieOf(fresh, 'access_token')?.value).toBeTruthy()

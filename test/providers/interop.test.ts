@@ -41,8 +41,8 @@ describe.each(['post', 'basic'] as const)('with a provider of another make, auth
     const client = await clientFor()
     const other = { code: await approve(client), redirectUri, codeVerifier, nonce: 'another' }
     await expect(client.exchangeCode(other)).rejects.toMatchObject({ code: 'OAUTH_ERROR', details: { status: null } })
-    const spent = client.exchangeCode({ ...other, nonce })
-    await expect(spent).rejects.toMatchObject({ details: { status: 400, body: expect.stringContaining('invalid_grant') } })
+    const used = client.exchangeCode({ ...other, nonce })
+    await expect(used).rejects.toMatchObject({ details: { status: 400, body: expect.stringContaining('invalid_grant') } })
     const wrongVerifier = { code: await approve(client), redirectUri, codeVerifier: 'x'.repeat(43), nonce }
     await expect(client.exchangeCode(wrongVerifier)).rejects.toBeInstanceOf(OAuthError)
   })

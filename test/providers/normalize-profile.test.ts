@@ -85,8 +85,8 @@ test.each([
   ['😀'.repeat(300), '😀'.repeat(200)],
   [{}, null],
   [7, null],
-])('the name %j is shown as %j', (given, shown) => {
-  expect(normalized({ name: given }).name).toBe(shown)
+])('the name %j is shown as %j', (given, presented) => {
+  expect(normalized({ name: given }).name).toBe(presented)
 })
 
 const longest = `https://cdn.example.com/${'a'.repeat(1000)}`

@@ -98,15 +98,15 @@ describe.each(kindNames)('%s', (kind) => {
 
   test('F12 to F20: down, 5xx, a redirect, or no JSON object is 502 OAUTH_PROVIDER_UNAVAILABLE, asked once, and nothing is echoed', async () => {
     const { '200 with an error': _saysNo, ...unreadable } = hostileAnswers
-    const shown: string[] = []
+    const presented: string[] = []
     for (const name of Object.keys(unreadable)) {
       provider.on(endpoint, hostileAnswers[name] ?? null)
       const before = provider.requests.length
       const error = await errorOf(client(), 'secret-in-hand')
       expect([name, error?.code, provider.requests.length - before]).toEqual([name, 'OAUTH_PROVIDER_UNAVAILABLE', 1])
-      shown.push(JSON.stringify(error?.details), String(error?.cause))
+      presented.push(JSON.stringify(error?.details), String(error?.cause))
     }
-    expect(shown.join('\n')).not.toMatch(/secret-in-hand|stolen|http:/)
+    expect(presented.join('\n')).not.toMatch(/secret-in-hand|stolen|http:/)
   })
 
   test('F19: a redirect is not followed: the place it names sees nothing', async () => {

@@ -30,11 +30,11 @@ describe.each(all.filter(({ name }) => name === 'mariadb'))("an app's own users 
   )
 
   test('a unique rule on a generated lower(mail) is one on the address', async () => {
-    const lowered = [
+    const columnInLower = [
       'alter table people add column mail_key varchar(320) as (lower(mail)) stored',
       'create unique index mail_key on people (mail_key)',
     ]
-    expect(await findings({ mail: 'varchar(320) not null' }, lowered)).toEqual([])
+    expect(await findings({ mail: 'varchar(320) not null' }, columnInLower)).toEqual([])
   })
 
   test('a NOT NULL column without a default is filled by the server where its mode is not strict', async () => {

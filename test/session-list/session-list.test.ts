@@ -97,7 +97,7 @@ for (const database of await databases()) {
       expect(body.map(({ is_current }: { is_current: boolean }) => is_current)).toEqual([true])
       expect((await post(host, '/refresh', { refresh_token: phone.refreshToken })).status).toBe(401)
       expect((await host.browser().get('/auth/session/me').set(browser.cookies)).status).toBe(401)
-      const open = (await tokenRows(host, ana.userId)).filter(({ purpose, isSpent }) => purpose === 'EMAIL_CHANGE' && !isSpent)
+      const open = (await tokenRows(host, ana.userId)).filter(({ purpose, isUsed }) => purpose === 'EMAIL_CHANGE' && !isUsed)
       expect(open).toEqual([])
     })
 

@@ -266,10 +266,10 @@ describe('delivery session', () => {
     mountedRoutes.length = 0
     const { host } = await startDelivering('session')
     const waiting = await post(host, '/signup', { email: 'waiting@example.test', password })
-    const shown = { user_id: expect.any(String), activation_required: true, activation_url: null, signup_token: expect.any(String) }
+    const presented = { user_id: expect.any(String), activation_required: true, activation_url: null, signup_token: expect.any(String) }
     expect([waiting.status, waiting.body, sessionCookies(waiting).filter((line) => line.startsWith('auth_session'))]).toEqual([
       201,
-      shown,
+      presented,
       [],
     ])
   })

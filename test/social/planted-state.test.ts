@@ -42,7 +42,7 @@ describe.each(await databases())('a planted attempt, on $name', (database) => {
   }
 
   /** What reaches the plain routes: in `both`, the refresh cookie is for the cookie routes. */
-  const shown = { ...names, both: ['access_token', device] }
+  const presented = { ...names, both: ['access_token', device] }
 
   describe.each(['cookie', 'both', 'session'] as const)('delivery %s', (tokenDelivery) => {
     const open = () => start({ settings: { ...settings, tokenDelivery }, providers: { corp: {}, attic: {} }, options: unlimited })
@@ -62,7 +62,7 @@ describe.each(await databases())('a planted attempt, on $name', (database) => {
       const asking = await logIn(host, 'corp', profile)
       const other = await logIn(host, 'corp', profile)
       const to = newAddress()
-      await post(host, '/email-change/request', { new_email: to }, { Cookie: pairsOf(asking, shown[tokenDelivery]) }).expect(202)
+      await post(host, '/email-change/request', { new_email: to }, { Cookie: pairsOf(asking, presented[tokenDelivery]) }).expect(202)
       const token = tokenOf(await host.mails.next({ kind: 'email_change', to }))
       const session = names[tokenDelivery].filter((name) => name !== device)
       const planted = `${pairsOf(asking, session)}; ${pairOf(other, device)}`
@@ -95,7 +95,7 @@ describe.each(await databases())('a planted attempt, on $name', (database) => {
       const claimed = newPerson({ email, email_verified: null })
       const attacker = await logIn(host, 'attic', claimed)
       const visited = await openPlanted(host, 'attic', claimed)
-      await post(host, '/email-verify/request', {}, { Cookie: pairsOf(attacker, shown.cookie) }).expect(202)
+      await post(host, '/email-verify/request', {}, { Cookie: pairsOf(attacker, presented.cookie) }).expect(202)
       const token = tokenOf(await host.mails.next({ kind: 'email_verification', to: email }))
       const taken: string[] = []
       host.auth.events.on('account.taken_over', ({ userId }) => taken.push(userId))

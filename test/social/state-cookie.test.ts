@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
-import { sameText } from '../../src/core/constant-time-equal'
+import { constantTimeEqual } from '../../src/core/constant-time-equal'
 import type { CounterStore } from '../../src/rate-limits/counter-store'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
 import { type Mounted, setCookieOf } from '../support/app'
@@ -147,7 +147,7 @@ describe('the state', () => {
   })
 
   test('R-021: an empty cookie never equals an empty state', async () => {
-    expect([sameText('', ''), sameText('', null), sameText('a', 'a')]).toEqual([false, false, true])
+    expect([constantTimeEqual('', ''), constantTimeEqual('', null), constantTimeEqual('a', 'a')]).toEqual([false, false, true])
     const host = await start()
     for (const query of ['code=c&state=', 'code=c', 'code=c&state=&state=', 'code=c&state=undefined', 'code=c&state=null']) {
       for (const cookie of [null, 'oauth_state=', 'oauth_state=""', 'oauth_state=~', 'oauth_state=.....', 'oauth_state=undefined']) {

@@ -229,8 +229,8 @@ describe('one stolen access token and no password', async () => {
     const owner = await signedIn(host)
     const { app, confirmed } = await enrolByToken(host, owner)
     const token = confirmed.body.access_token
-    const change = (shown: string) =>
-      post(host, '/password-change/mfa', { code: app.nextCode(), new_password: otherPassword }, bearerOf({ token: shown }))
+    const change = (presented: string) =>
+      post(host, '/password-change/mfa', { code: app.nextCode(), new_password: otherPassword }, bearerOf({ token: presented }))
     expect(outcome(await change(token))).toBe('MFA_FACTOR_TOO_NEW')
     host.clock.advance(86_401)
     expect(outcome(await change(token))).toBe('TOKEN_EXPIRED')

@@ -56,7 +56,7 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the session tha
     return method === 'GET' ? request : request.send({})
   }
   const cookieName = tokenDelivery === 'session' ? 'auth_session' : 'access_token'
-  const shown = (token: string) => (tokenDelivery === 'bearer' ? bearerOf({ token }) : { Cookie: `${cookieName}=${token}` })
+  const presented = (token: string) => (tokenDelivery === 'bearer' ? bearerOf({ token }) : { Cookie: `${cookieName}=${token}` })
 
   test('every guarded route that writes declares it, or stands among the exceptions', async () => {
     const { routes } = await mounted()
@@ -78,8 +78,8 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the session tha
     for (const route of named) {
       const name = nameOf(route)
       expect([name, outcome(await ask(host, route, {}))]).toEqual([name, 'UNAUTHORIZED'])
-      expect([name, outcome(await ask(host, route, shown(dead.token)))]).toEqual([name, deadIs])
-      const old = await ask(host, route, shown(stale))
+      expect([name, outcome(await ask(host, route, presented(dead.token)))]).toEqual([name, deadIs])
+      const old = await ask(host, route, presented(stale))
       stale = setCookieOf(old, 'auth_session')?.value ?? stale // a route that revokes the other sessions gives this one a new value
       if (needs[name] === 'alive_session') {
         expect([name, isRefused(old)]).toEqual([name, false])
@@ -88,7 +88,7 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the session tha
       expect([name, old.status, old.body.code, old.body.details]).toEqual([name, 403, 'REAUTHENTICATION_REQUIRED', { methods: ['otp'] }])
       expect(old.headers['www-authenticate']).toBe('Bearer error="insufficient_user_authentication", max_age="900"')
       const { token: fresh } = await openAs(host, person.userId)
-      expect([name, isRefused(await ask(host, route, shown(fresh)))]).toEqual([name, false])
+      expect([name, isRefused(await ask(host, route, presented(fresh)))]).toEqual([name, false])
     }
   })
 
@@ -101,14 +101,14 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the session tha
     const session = await host.auth.service.verifyMfa({ mfaToken: login.mfaToken, code: person.app.nextCode() })
     const { token } = credentialsOf(session as OpenedServerSession | TokenPair) // its challenge is met
     for (const route of named.filter((line) => needs[nameOf(line)] === 'fresh_session')) {
-      const answer = await ask(host, route, shown(token))
+      const answer = await ask(host, route, presented(token))
       if (nameOf(route) === 'POST /password-change/mfa') expect(outcome(answer)).toBe('MFA_FACTOR_TOO_NEW')
       else expect([nameOf(route), isRefused(answer)]).toEqual([nameOf(route), false])
     }
     await ageFactor(host, person)
     const { token: later } = await openAs(host, person.userId)
     const change = named.find((route) => route.path === '/password-change/mfa')
-    if (change) expect((await ask(host, change, shown(later))).status).toBe(422)
+    if (change) expect((await ask(host, change, presented(later))).status).toBe(422)
   })
 
   test('what makes no session fresh leaves every route as stale as before: a password where a factor is a day old, and no method at all', async () => {
@@ -120,10 +120,13 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the session tha
     const wrong = { password: 'MFA_REQUIRED', code: 'MFA_CODE_INVALID', nothing: 'VALIDATION_ERROR' }
     for (const [method, refusal] of Object.entries(wrong)) {
       const body = { password: { password: 'a quiet harbour in winter' }, code: { code: '000000' }, nothing: {} }[method] ?? {}
-      const answer = await ask(host, reauthenticate, shown(person.token)).send(body)
+      const answer = await ask(host, reauthenticate, presented(person.token)).send(body)
       expect([method, answer.body.code]).toEqual([method, refusal])
       for (const route of named.filter((line) => needs[nameOf(line)] === 'fresh_session'))
-        expect([nameOf(route), outcome(await ask(host, route, shown(person.token)))]).toEqual([nameOf(route), 'REAUTHENTICATION_REQUIRED'])
+        expect([nameOf(route), outcome(await ask(host, route, presented(person.token)))]).toEqual([
+          nameOf(route),
+          'REAUTHENTICATION_REQUIRED',
+        ])
     }
   })
 
@@ -138,12 +141,12 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the session tha
     host.clock.advance(901)
     const own = named.filter(({ path }) => isOwn(path) && needs[nameOf({ method: 'POST', path })] === 'fresh_session')
     for (const route of own) {
-      const { status, body } = await ask(host, route, shown(member.token))
+      const { status, body } = await ask(host, route, presented(member.token))
       expect([nameOf(route), status, body.details]).toEqual([nameOf(route), 403, { methods: ['email', 'provider:corp'] }])
     }
     for (const route of named.filter(({ path }) => path.endsWith('/reauthenticate') && !path.includes(':provider')))
       for (const body of [{ password: 'a quiet harbour in winter' }, { code: '123456' }])
-        expect((await ask(host, route, shown(member.token)).send(body)).status).toBeGreaterThanOrEqual(400)
+        expect((await ask(host, route, presented(member.token)).send(body)).status).toBeGreaterThanOrEqual(400)
   })
 
   test('an account of a provider alone that takes no mails, whose session is stale, is told that no method is left but to sign in again', async () => {
@@ -155,6 +158,6 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the session tha
       .update({ hashed_password: `!${'a'.repeat(43)}` })
     host.clock.advance(901)
     const own = named.filter(({ path }) => isOwn(path) && needs[nameOf({ method: 'POST', path })] === 'fresh_session')
-    for (const route of own) expect((await ask(host, route, shown(member.token))).body.details).toEqual({ methods: [] })
+    for (const route of own) expect((await ask(host, route, presented(member.token))).body.details).toEqual({ methods: [] })
   })
 })

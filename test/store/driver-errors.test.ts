@@ -99,13 +99,13 @@ describe('translateDriverError', () => {
 
   test.each(['23505', '40001', '57P01', '23503', SECRET, undefined])('nothing bound gets out (%s)', (code) => {
     const error = translateDriverError('users.insert', driverError(code, 'failed', code === SECRET ? `${SECRET} ${SECRET}` : 'error'))
-    const shown = [
+    const presented = [
       inspect(error, { depth: 10, showHidden: true }),
       error.stack,
       JSON.stringify(error),
       JSON.stringify(describeError(error)),
     ]
-    for (const text of shown) expect(text).not.toContain(SECRET)
+    for (const text of presented) expect(text).not.toContain(SECRET)
   })
 
   test('a server error without a name is known by its number: a killed connection and a statement timeout are outages', () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { ServiceUnavailableError, ValidationError } from '../../src/core/errors'
-import { inTime } from '../../src/core/with-timeout'
+import { withTimeout } from '../../src/core/with-timeout'
 import {
   type AuthStore,
   type CompleteStore,
@@ -49,7 +49,7 @@ export function memoryStore(hostFields?: UserStore['hostFields']): CompleteStore
         hostFields,
       )
       try {
-        const result = await inTime(work(inside), deadlineMs, () => new ServiceUnavailableError())
+        const result = await withTimeout(work(inside), deadlineMs, () => new ServiceUnavailableError())
         if (failures.length > 0) throw failures[0]
         return result
       } catch (error) {
@@ -257,12 +257,12 @@ function storeOn(
           if (passkey) writeUse(passkey, use)
           return passkey !== undefined
         }),
-      recordLogin: (use, spent) =>
+      recordLogin: (use, used) =>
         run(({ passkeys, users, userTokens }) => {
           const user = users.find((candidate) => candidate.id === use.userId && candidate.isActive)
           const passkey = passkeys.find((candidate) => isAsSeen(candidate, use))
           if (!user || !passkey) return null
-          add(userTokens, { ...spent, id: randomUUID() }, ['tokenHash'])
+          add(userTokens, { ...used, id: randomUUID() }, ['tokenHash'])
           writeUse(passkey, use)
           user.lastLoginAt = use.at
           return user

@@ -86,9 +86,9 @@ async function secondFactor(mounted: Mounted, run: CanaryRun, ask: Ask, access: 
   run.issued.push(secret, uri, ...codes)
   const app = authenticator(secret, mounted.clock)
   const code = () => {
-    const shown = app.nextCode()
-    keep(run, 'code of six digits', shown)
-    return shown
+    const presented = app.nextCode()
+    keep(run, 'code of six digits', presented)
+    return presented
   }
   await ask('confirm, a wrong code', '/mfa/confirm', { code: wrong.code }, { token: access })
   const confirmed = await ask('confirm', '/mfa/confirm', { code: code() }, { token: access, issues: true })
@@ -143,8 +143,8 @@ async function passkeys(run: CanaryRun, ask: Ask, token: string): Promise<void> 
   const made = { credential: authenticator.create(again), challenge_token: again.challenge_token }
   const added = await ask('passkey', '/passkeys/register', made, { token })
   const login = await options('passkey login options', '/passkeys/login/options')
-  const shown = { credential: authenticator.get(login), challenge_token: login.challenge_token }
-  await ask('passkey login', '/passkeys/login', shown, { issues: true })
+  const presented = { credential: authenticator.get(login), challenge_token: login.challenge_token }
+  await ask('passkey login', '/passkeys/login', presented, { issues: true })
   const copied = await options('passkey login options again', '/passkeys/login/options')
   const old = { credential: authenticator.get(copied, { counter: 1 }), challenge_token: copied.challenge_token }
   await ask('passkey login, a cloned one', '/passkeys/login', old)

@@ -19,15 +19,15 @@ export async function onTerminal(command: readonly string[], { cwd, env, answers
   const child = spawn('python3', ['-c', pty, ...command], { cwd, env })
   started?.(child)
   const left = [...answers]
-  let shown = ''
+  let presented = ''
   let answered = -1
   child.stdout.on('data', (chunk) => {
-    shown += chunk
-    const lines = stripVTControlCharacters(shown).split('\n')
+    presented += chunk
+    const lines = stripVTControlCharacters(presented).split('\n')
     if (lines.length === answered || !/\[[\w-]+\] $/.test(lines.at(-1) ?? '')) return
     answered = lines.length
     child.stdin.write(`${left.shift() ?? ''}\r`)
   })
   const [code] = (await once(child, 'close')) as [number]
-  return { code, left, shown: stripVTControlCharacters(shown).replaceAll('\r\n', '\n') }
+  return { code, left, presented: stripVTControlCharacters(presented).replaceAll('\r\n', '\n') }
 }

@@ -455,7 +455,7 @@ export const VERB_MUTANTS: readonly Mutant[] = [
     },
   })),
   passkeys('a login by passkey that does not say whether it is backed up now', /^a login by passkey/, ({ passkeys }) => ({
-    recordLogin: (use, spent) => passkeys.recordLogin({ ...use, isBackedUp: false }, spent),
+    recordLogin: (use, used) => passkeys.recordLogin({ ...use, isBackedUp: false }, used),
   })),
   passkeys('a new name that forgets that the passkey may be backed up', /^a passkey is renamed/, ({ passkeys }, knex) => ({
     async rename(id, userId, name) {

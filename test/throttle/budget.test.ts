@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../src/core/errors'
-import { resolveBudgets, resolveMailBudgets, type SubjectBudgetsInput } from '../../src/rate-limits/rate-limit'
+import { resolveMailRateLimits, resolveRateLimits, type SubjectRateLimitsInput } from '../../src/rate-limits/rate-limit'
 
 const fallback = {
   pair: { attempts: 5, windowSeconds: 900 },
@@ -10,7 +10,7 @@ const fallback = {
 const two = { attempts: 2, windowSeconds: 10 }
 
 function resolve(given: unknown) {
-  return resolveBudgets('throttle.login', given as SubjectBudgetsInput, fallback, { plain: 'pair' }) // wrong shapes are part of what is tested
+  return resolveRateLimits('throttle.login', given as SubjectRateLimitsInput, fallback, { plain: 'pair' }) // wrong shapes are part of what is tested
 }
 
 describe('budgets whose plain one is that of the pair', () => {
@@ -28,9 +28,9 @@ describe('budgets whose plain one is that of the pair', () => {
     ['one of them, the other undefined', { email: undefined, client: two }, { ...fallback, client: two }],
     ['none for the address', { email: false, client: two }, { ...fallback, email: false, client: two }],
   ])('%s', (_what, given, expected) => {
-    const budgets = resolve(given)
-    expect(budgets).toEqual(expected)
-    expect([budgets, budgets.pair, budgets.email, budgets.client].every(Object.isFrozen)).toBe(true)
+    const rateLimits = resolve(given)
+    expect(rateLimits).toEqual(expected)
+    expect([rateLimits, rateLimits.pair, rateLimits.email, rateLimits.client].every(Object.isFrozen)).toBe(true)
   })
 
   test.each<[unknown, string]>([
@@ -60,8 +60,8 @@ describe('budgets whose plain one is that of the pair', () => {
 })
 
 test('where no budget is named for it, a plain one is that of all three', () => {
-  expect(resolveBudgets('throttle.links', two, fallback)).toEqual({ pair: two, email: two, client: two })
-  expect(resolveBudgets('throttle.links', { pair: two }, fallback)).toEqual({ ...fallback, pair: two })
+  expect(resolveRateLimits('throttle.links', two, fallback)).toEqual({ pair: two, email: two, client: two })
+  expect(resolveRateLimits('throttle.links', { pair: two }, fallback)).toEqual({ ...fallback, pair: two })
 })
 
 describe('budgets of mail', () => {
@@ -74,16 +74,16 @@ describe('budgets of mail', () => {
     strangers: { attempts: 1, windowSeconds: 86_400 },
   }
 
-  test.each<[string, Parameters<typeof resolveMailBudgets>[1], object]>([
+  test.each<[string, Parameters<typeof resolveMailRateLimits>[1], object]>([
     ['left out: the defaults', undefined, usual],
     ['false: none', false, { links: [], notices: false, strangers: false }],
     ['a plain one is that of the links', two, { ...usual, links: [two] }],
     ['no limit of links', { links: false }, { ...usual, links: [] }],
     ['some of them', { links: [two, two], strangers: false }, { ...usual, links: [two, two], strangers: false }],
   ])('%s', (_what, given, expected) => {
-    const budgets = resolveMailBudgets('throttle.mail', given)
-    expect(budgets).toEqual(expected)
-    expect([budgets, budgets.links].every(Object.isFrozen)).toBe(true)
+    const rateLimits = resolveMailRateLimits('throttle.mail', given)
+    expect(rateLimits).toEqual(expected)
+    expect([rateLimits, rateLimits.links].every(Object.isFrozen)).toBe(true)
   })
 
   test.each<[unknown, string]>([
@@ -97,6 +97,6 @@ describe('budgets of mail', () => {
     [{ strangers: { attempts: 1 } }, 'throttle.mail.strangers'],
     [{ attempts: 1 }, 'throttle.mail.links[0]'],
   ])('%j is refused, by the name of the option', (given, named) => {
-    expect(() => resolveMailBudgets('throttle.mail', given as never)).toThrow(`Option ${named} must be`)
+    expect(() => resolveMailRateLimits('throttle.mail', given as never)).toThrow(`Option ${named} must be`)
   })
 })

@@ -22,8 +22,8 @@ async function obey(order: Order): Promise<Report> {
   const counters = patient(open.counters)
   await delay(order.startAt - performance.timeOrigin - performance.now() - 2)
   while (performance.timeOrigin + performance.now() < order.startAt);
-  const budget = { attempts: order.attempts, windowSeconds: 900 }
-  const burst = Array.from({ length: order.times }, () => attempt(counters, budget, order.key, LoginThrottledError))
+  const rateLimit = { attempts: order.attempts, windowSeconds: 900 }
+  const burst = Array.from({ length: order.times }, () => attempt(counters, rateLimit, order.key, LoginThrottledError))
   return { passed: (await Promise.allSettled(burst)).filter(({ status }) => status === 'fulfilled').length }
 }
 

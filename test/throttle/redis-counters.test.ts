@@ -10,7 +10,7 @@ import { logTap } from '../support/log-tap'
 import { openCounters, patient } from './open-counters'
 import { hasRedis, type RedisServer, startRedis } from './redis-server'
 
-const budget = { attempts: 5, windowSeconds: 900 }
+const rateLimit = { attempts: 5, windowSeconds: 900 }
 const start = manyClients()
 
 describe('what redisCounters takes', () => {
@@ -103,7 +103,7 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
   /** How many of a burst got through. That all are answered within the deadline is timed with a clock of its own in throttle.test.ts. */
   async function passed(key: string, { times = 20, store = counters } = {}): Promise<number> {
     const started = performance.now()
-    const outcomes = await Promise.allSettled(Array.from({ length: times }, () => attempt(store, budget, key, LoginThrottledError)))
+    const outcomes = await Promise.allSettled(Array.from({ length: times }, () => attempt(store, rateLimit, key, LoginThrottledError)))
     expect(performance.now() - started).toBeLessThan(5_000) // the clients by themselves wait for ever
     const refusals = outcomes.filter(({ status }) => status === 'rejected')
     expect(refusals.every((refusal) => 'reason' in refusal && refusal.reason instanceof LoginThrottledError)).toBe(true)
@@ -191,7 +191,7 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
     let afterwards = 0
     while (performance.now() < began + 2 * restMs + 200) {
       // Logins of others go on, and Redis forgets what it is told to: that is no sign of room.
-      await clear(store, budget, 'somebody else')
+      await clear(store, rateLimit, 'somebody else')
       afterwards += await passed('full', { store, times: 50 })
       await new Promise((resolve) => setTimeout(resolve, 50))
     }

@@ -74,11 +74,11 @@ const inRedis = (['ioredis', 'node-redis'] as const).map(
 
 const kinds = [memory, ...(withRedis ? inRedis : []), ...inDatabases]
 
-const budget = { attempts: 5, windowSeconds: 900 }
+const rateLimit = { attempts: 5, windowSeconds: 900 }
 
 async function passed(counters: CounterStore, key: string, times: number): Promise<number> {
   const outcomes = await Promise.allSettled(
-    Array.from({ length: times }, () => attempt(patient(counters), budget, key, LoginThrottledError)),
+    Array.from({ length: times }, () => attempt(patient(counters), rateLimit, key, LoginThrottledError)),
   )
   return outcomes.filter(({ status }) => status === 'fulfilled').length
 }

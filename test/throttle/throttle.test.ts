@@ -6,10 +6,10 @@ import type { Logger } from '../../src/core/logger'
 import type { CounterStore } from '../../src/rate-limits/counter-store'
 import { defaultDeadlineMs, restMs, withLocalFallback } from '../../src/rate-limits/local-fallback'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
-import { resolveBudget } from '../../src/rate-limits/rate-limit'
+import { resolveRateLimit } from '../../src/rate-limits/rate-limit'
 import { attempt, clear, counterKey, giveBack } from '../../src/rate-limits/throttle'
 
-const budget = { attempts: 5, windowSeconds: 900 }
+const rateLimit = { attempts: 5, windowSeconds: 900 }
 
 afterEach(() => {
   vi.useRealTimers()
@@ -18,7 +18,7 @@ afterEach(() => {
 
 /** How many of the attempts got through. */
 async function passed(counters: CounterStore, key: string, times: number): Promise<number> {
-  const outcomes = await Promise.allSettled(Array.from({ length: times }, () => attempt(counters, budget, key, LoginThrottledError)))
+  const outcomes = await Promise.allSettled(Array.from({ length: times }, () => attempt(counters, rateLimit, key, LoginThrottledError)))
   return outcomes.filter(({ status }) => status === 'fulfilled').length
 }
 
@@ -32,28 +32,28 @@ describe('attempt', () => {
     const counters = memoryCounters({ now: () => at })
     await passed(counters, 'a', 5)
     at = 100_500
-    await expect(attempt(counters, budget, 'a', LoginThrottledError)).rejects.toMatchObject({
+    await expect(attempt(counters, rateLimit, 'a', LoginThrottledError)).rejects.toMatchObject({
       name: 'LoginThrottledError',
       status: 429,
       code: 'LOGIN_THROTTLED',
       details: { retry_after_seconds: 800 },
     })
-    await expect(attempt(counters, budget, 'a', MfaThrottledError)).rejects.toBeInstanceOf(MfaThrottledError)
+    await expect(attempt(counters, rateLimit, 'a', MfaThrottledError)).rejects.toBeInstanceOf(MfaThrottledError)
     at = 899_999
-    await expect(attempt(counters, budget, 'a', TooManyRequestsError)).rejects.toMatchObject({ details: { retry_after_seconds: 1 } })
+    await expect(attempt(counters, rateLimit, 'a', TooManyRequestsError)).rejects.toMatchObject({ details: { retry_after_seconds: 1 } })
     at = 900_000
-    await expect(attempt(counters, budget, 'a', LoginThrottledError)).resolves.toBeUndefined()
+    await expect(attempt(counters, rateLimit, 'a', LoginThrottledError)).resolves.toBeUndefined()
   })
 
   test('a store that says when in fractions is rounded up', async () => {
     const counters = { ...memoryCounters(), increment: async () => ({ count: 6, resetSeconds: 0.2 }) }
-    await expect(attempt(counters, budget, 'a', LoginThrottledError)).rejects.toMatchObject({ details: { retry_after_seconds: 1 } })
+    await expect(attempt(counters, rateLimit, 'a', LoginThrottledError)).rejects.toMatchObject({ details: { retry_after_seconds: 1 } })
   })
 
   test('a refused caller leaves no unit behind: a burst of good logins does not lock itself out', async () => {
     const counters = memoryCounters()
     expect(await passed(counters, 'a', 20)).toBe(5)
-    for (let login = 0; login < 5; login++) await giveBack(counters, budget, 'a')
+    for (let login = 0; login < 5; login++) await giveBack(counters, rateLimit, 'a')
     expect(await passed(counters, 'a', 20)).toBe(5)
   })
 
@@ -67,7 +67,7 @@ describe('attempt', () => {
 
   test('the store is told the limit, so that it keeps spent keys', async () => {
     const increment = vi.fn(async () => ({ count: 1, resetSeconds: 900 }))
-    await attempt({ ...memoryCounters(), increment }, budget, 'a', LoginThrottledError)
+    await attempt({ ...memoryCounters(), increment }, rateLimit, 'a', LoginThrottledError)
     expect(increment).toHaveBeenCalledWith('a', 900, 5)
   })
 })
@@ -75,9 +75,9 @@ describe('attempt', () => {
 test('giving back returns one unit, clearing returns all', async () => {
   const counters = memoryCounters()
   expect(await passed(counters, 'a', 5)).toBe(5)
-  await giveBack(counters, budget, 'a')
+  await giveBack(counters, rateLimit, 'a')
   expect(await passed(counters, 'a', 3)).toBe(1)
-  await clear(counters, budget, 'a')
+  await clear(counters, rateLimit, 'a')
   expect(await passed(counters, 'a', 10)).toBe(5)
 })
 
@@ -114,8 +114,8 @@ describe('when the shared store is down', () => {
   test('a local limiter takes over: five get through, not a hundred', async () => {
     const counters = withLocalFallback(brokenStore(), { logger })
     expect(await passed(counters, 'a', 100)).toBe(5)
-    await giveBack(counters, budget, 'a')
-    await clear(counters, budget, 'a')
+    await giveBack(counters, rateLimit, 'a')
+    await clear(counters, rateLimit, 'a')
     expect(await passed(counters, 'a', 100)).toBe(5)
   })
 
@@ -133,7 +133,7 @@ describe('when the shared store is down', () => {
     }
     const counters = withLocalFallback({ increment: fail, decrement: fail, reset: fail }, { logger })
     expect(await passed(counters, 'a', 20)).toBe(5)
-    await giveBack(counters, budget, 'a')
+    await giveBack(counters, rateLimit, 'a')
     expect(await passed(counters, 'a', 20)).toBe(1)
   })
 
@@ -277,12 +277,12 @@ describe('when the shared store is down', () => {
     const { shared, counters, goDown, comeBack } = outage()
     goDown()
     expect(await passed(counters, 'a', 5)).toBe(5)
-    await giveBack(counters, budget, 'a')
+    await giveBack(counters, rateLimit, 'a')
     expect(await passed(counters, 'a', 5)).toBe(1)
     comeBack()
-    await giveBack(counters, budget, 'a')
+    await giveBack(counters, rateLimit, 'a')
     expect(await passed(counters, 'a', 5)).toBe(1)
-    await clear(counters, budget, 'a')
+    await clear(counters, rateLimit, 'a')
     expect(await passed(counters, 'a', 20)).toBe(5)
     expect((await shared.increment('a', 900)).count).toBe(6)
   })
@@ -314,8 +314,8 @@ describe('when the shared store is down', () => {
     await counters.increment('a', 900, 5)
     for (let second = 1; second <= 3; second++) {
       at += restMs
-      await clear(counters, budget, 'b')
-      await giveBack(counters, budget, 'b')
+      await clear(counters, rateLimit, 'b')
+      await giveBack(counters, rateLimit, 'b')
       expect(await passed(counters, 'a', 20)).toBe(second === 1 ? 4 : 0)
     }
     expect(asked).toBe(4)
@@ -344,9 +344,9 @@ describe('a budget given by the host', () => {
   const fallback = { attempts: 60, windowSeconds: 60 }
 
   test('is the default when it is left out, off when false, else as given, frozen', () => {
-    expect(resolveBudget('throttle.routes', undefined, fallback)).toEqual(fallback)
-    expect(resolveBudget('throttle.routes', false, fallback)).toBe(false)
-    const given = resolveBudget('throttle.routes', { attempts: 1, windowSeconds: 10 }, fallback)
+    expect(resolveRateLimit('throttle.routes', undefined, fallback)).toEqual(fallback)
+    expect(resolveRateLimit('throttle.routes', false, fallback)).toBe(false)
+    const given = resolveRateLimit('throttle.routes', { attempts: 1, windowSeconds: 10 }, fallback)
     expect(given).toEqual({ attempts: 1, windowSeconds: 10 })
     expect(Object.isFrozen(given)).toBe(true)
   })
@@ -362,7 +362,7 @@ describe('a budget given by the host', () => {
     null,
   ])('%j is refused, naming the option', (given) => {
     // wrong on purpose
-    const resolve = () => resolveBudget('throttle.routes', given as unknown as typeof fallback, fallback)
+    const resolve = () => resolveRateLimit('throttle.routes', given as unknown as typeof fallback, fallback)
     if (given === null) expect(resolve()).toEqual(fallback)
     else {
       expect(resolve).toThrow(ConfigurationError)

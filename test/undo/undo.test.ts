@@ -433,7 +433,7 @@ for (const database of await databases()) {
       await undo(host, await undoTokenOf(host, person.email)).expect(200)
       await post(host, '/password-reset/confirm', { token: reset, new_password: otherPassword }).expect(401)
       await post(host, '/email-change/confirm', { token: change, password }, bearerOf(person)).expect(401)
-      expect((await tokenRows(host, person.userId)).filter(({ isSpent }) => !isSpent)).toMatchObject([{ purpose: 'PASSWORD_RESET' }])
+      expect((await tokenRows(host, person.userId)).filter(({ isUsed }) => !isUsed)).toMatchObject([{ purpose: 'PASSWORD_RESET' }])
       expect((await comeBack(host, person.email)).status).toBe(200)
     })
 

@@ -2,7 +2,7 @@ import type { Response } from 'express'
 import type { AuthContext } from '../../context'
 import { type Answer, string, stringOrNull } from '../../http/description'
 import type { Locale } from '../../http/locale'
-import { noteOutcome } from '../../http/outcome'
+import { setResult } from '../../http/outcome'
 import { sendJson } from '../../http/send'
 import type { LinkToken } from './email-link'
 
@@ -28,6 +28,6 @@ export async function answerLinkRequest(
 ): Promise<void> {
   const link = ctx.showsLinks ? await makeLink() : null
   if (!ctx.showsLinks) ctx.background.run(name, makeLink)
-  noteOutcome(res, { url: link?.url ?? null })
+  setResult(res, { url: link?.url ?? null })
   sendJson(res, 202, { message: ctx.texts.say(locale, 'message.link_requested'), [field]: link?.url ?? null })
 }

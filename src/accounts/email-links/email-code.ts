@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject, randomInt } from 'node:crypto'
 import type { AuthContext } from '../../context'
-import { sameText } from '../../core/constant-time-equal'
+import { constantTimeEqual } from '../../core/constant-time-equal'
 import { isUnderAny } from '../../core/keys'
 import { readTypedCode } from '../../core/typed-code'
 import type { EmailLoginRecord } from '../../store/auth-store'
@@ -28,7 +28,7 @@ export function hashCode({ keys }: Pick<AuthContext, 'keys'>, id: string, code: 
 export function isCodeOf({ keys }: Pick<AuthContext, 'keys'>, { id, codeHash }: EmailLoginRecord, typed: string): boolean {
   const code = readTypedCode(typed)
   if (codeHash === null || !/^\d{8}$/.test(code)) return false
-  return isUnderAny(keys['email-login-code'], (key) => sameText(macOf(key, id, code), codeHash))
+  return isUnderAny(keys['email-login-code'], (key) => constantTimeEqual(macOf(key, id, code), codeHash))
 }
 
 function macOf(key: KeyObject, id: string, code: string): string {

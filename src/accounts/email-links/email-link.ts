@@ -82,7 +82,7 @@ export async function findLink(ctx: AuthContext, token: string, purpose: LinkPur
  * caller gets an error.
  * @throws InvalidTokenError
  */
-export async function spendLink(ctx: AuthContext, { tokenHash }: UserTokenRecord, purpose: LinkPurpose): Promise<void> {
+export async function consumeLink(ctx: AuthContext, { tokenHash }: UserTokenRecord, purpose: LinkPurpose): Promise<void> {
   if (!(await ctx.store.userTokens.consume(tokenHash, purpose, ctx.now()))) throw new InvalidTokenError()
 }
 

@@ -5,8 +5,8 @@ import type { EmailLoginStore, UserRecord } from '../../store/auth-store'
  * Returns the store of requests for a login by email. Returns null if login by email is off and there is no mailer for confirmation codes.
  * In that case the table may be missing.
  */
-export function emailLoginsOf({ store, settings, postman }: AuthContext): EmailLoginStore | null {
-  const isWritten = settings.emailLogin !== 'off' || postman !== null
+export function emailLoginsOf({ store, settings, mailQueue }: AuthContext): EmailLoginStore | null {
+  const isWritten = settings.emailLogin !== 'off' || mailQueue !== null
   return (isWritten && store.emailLogins) || null
 }
 

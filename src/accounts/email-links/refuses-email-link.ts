@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../../context'
+import { type AuthContext, transaction } from '../../context'
 import { EmailLinkForbiddenError } from '../../core/errors'
 import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
 import type { LinkPurpose } from './email-link'
@@ -26,6 +26,6 @@ export async function refusesEmailLink(
  * @throws EmailLinkForbiddenError
  */
 export async function refuseLink(ctx: AuthContext, { userId }: UserTokenRecord, purpose: LinkPurpose): Promise<never> {
-  await unitOfWork(ctx, (ctx) => ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), purpose))
+  await transaction(ctx, (ctx) => ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), purpose))
   throw new EmailLinkForbiddenError()
 }

@@ -4,7 +4,7 @@ import { hashOpaqueToken } from '../../core/opaque-token'
 import type { Locale } from '../../http/locale'
 import type { CodeTopic, LinkTopic, NoticeTopic } from '../../mail/topics'
 import { type MailContent, writeMail } from '../../mail/write-mail'
-import type { Budget } from '../../rate-limits/counter-store'
+import type { RateLimit } from '../../rate-limits/counter-store'
 import { takeUnit } from '../../rate-limits/take-unit'
 import { tellThrottled } from '../../rate-limits/tell-throttled'
 import { attempt, counterKey, giveBack } from '../../rate-limits/throttle'
@@ -36,9 +36,9 @@ export async function mayMail(
   purpose: LinkPurpose | CodePurpose,
   { besides = null, device = null }: { besides?: LinkToken | null; device?: { id: string } | null } = {},
 ): Promise<boolean> {
-  const { links } = ctx.budgets.mail
+  const { links } = ctx.rateLimits.mail
   const { email } = recipient
-  if (!ctx.postman || links.length === 0) return true
+  if (!ctx.mailQueue || links.length === 0) return true
   if (device && (await hasMailLeft(ctx, device, email))) return true
   const hour = hourKeys(purpose, email)
   await ctx.counters.increment(hour.sending, aMoment, anHour.attempts)
@@ -66,7 +66,7 @@ async function openLinks(
   return open.filter(({ sessionId }) => (sessionId === null) === (purpose === 'EMAIL_LOGIN'))
 }
 
-const anHour: Budget = { attempts: 1, windowSeconds: 3_600 }
+const anHour: RateLimit = { attempts: 1, windowSeconds: 3_600 }
 
 /**
  * The keys of two counters. `sent` counts a mail for one hour. `sending` counts requests that are about to send a mail, because `sent` does
@@ -92,7 +92,7 @@ async function beginHour({ counters }: AuthContext, { sent }: HourKeys): Promise
 
 /** Returns true if no mail was sent within the hour. Of many callers at once, only one gets true. */
 async function takeHour(ctx: AuthContext, { sent, sending }: HourKeys): Promise<boolean> {
-  const alone: Budget = { attempts: 1, windowSeconds: aMoment }
+  const alone: RateLimit = { attempts: 1, windowSeconds: aMoment }
   if ((await secondsUntilFree(ctx, alone, sending)) > 0) return false
   const isFree = (await secondsUntilFree(ctx, anHour, sent)) === 0
   await giveBack(ctx.counters, alone, sending)
@@ -100,7 +100,7 @@ async function takeHour(ctx: AuthContext, { sent, sending }: HourKeys): Promise<
 }
 
 async function hasMailLeft(ctx: AuthContext, { id }: { id: string }, email: string): Promise<boolean> {
-  const { mails } = ctx.budgets.device
+  const { mails } = ctx.rateLimits.device
   return mails !== false && (await secondsUntilFree(ctx, mails, counterKey('mail:device', `${id} ${email}`))) === 0
 }
 
@@ -108,24 +108,24 @@ async function hasMailLeft(ctx: AuthContext, { id }: { id: string }, email: stri
  * Counts an attempt against every rate limit of links. If a limit is reached, counts nothing. Returns 0, or the seconds until the reached
  * limit allows another attempt.
  */
-async function takeEach(ctx: AuthContext, budgets: readonly Budget[], email: string): Promise<number> {
-  const taken: [Budget, string][] = []
-  for (const [index, budget] of budgets.entries()) {
+async function takeEach(ctx: AuthContext, rateLimits: readonly RateLimit[], email: string): Promise<number> {
+  const taken: [RateLimit, string][] = []
+  for (const [index, rateLimit] of rateLimits.entries()) {
     const key = counterKey(`mail:links:${index}`, email)
-    const waitSeconds = await secondsUntilFree(ctx, budget, key)
+    const waitSeconds = await secondsUntilFree(ctx, rateLimit, key)
     if (waitSeconds > 0) {
-      for (const [budget, key] of taken) await giveBack(ctx.counters, budget, key)
+      for (const [rateLimit, key] of taken) await giveBack(ctx.counters, rateLimit, key)
       return waitSeconds
     }
-    taken.push([budget, key])
+    taken.push([rateLimit, key])
   }
   return 0
 }
 
 /** Counts an attempt and returns 0. If the limit is reached, counts nothing and returns the seconds to wait. */
-async function secondsUntilFree({ counters }: AuthContext, budget: Budget, key: string): Promise<number> {
+async function secondsUntilFree({ counters }: AuthContext, rateLimit: RateLimit, key: string): Promise<number> {
   try {
-    await attempt(counters, budget, key, TooManyRequestsError)
+    await attempt(counters, rateLimit, key, TooManyRequestsError)
     return 0
   } catch (error) {
     if (error instanceof TooManyRequestsError) return Number(error.details['retry_after_seconds'])
@@ -151,7 +151,7 @@ async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restore
   if (boundedElsewhere.has(topic)) return true
   const kind = byStrangers.has(topic) ? 'strangers' : 'notices'
   try {
-    await takeUnit(ctx, ctx.budgets.mail[kind], [`mail:${kind}`, email])
+    await takeUnit(ctx, ctx.rateLimits.mail[kind], [`mail:${kind}`, email])
     return true
   } catch (error) {
     if (error instanceof TooManyRequestsError) return false
@@ -174,7 +174,7 @@ export function mailLink(
   about: Pick<MailContent, 'items' | 'signup'> = {},
 ): void {
   const link = { url, expiresAt, issuedAt: ctx.now() }
-  ctx.postman?.post(writeMail(ctx, { ...addressed(recipient), ...about, topic, locale, link }), recipient.id)
+  ctx.mailQueue?.post(writeMail(ctx, { ...addressed(recipient), ...about, topic, locale, link }), recipient.id)
 }
 
 /** Mails a code, or a code and a link, in the same way as `mailLink`. */
@@ -186,9 +186,9 @@ export function mailCode(
   locale: Locale,
 ): void {
   const { publicUrl } = ctx.settings
-  const shown = code === null ? {} : { code: { digits: code, host: publicUrl === '' ? null : new URL(publicUrl).host } }
+  const presented = code === null ? {} : { code: { digits: code, host: publicUrl === '' ? null : new URL(publicUrl).host } }
   const link = { url, expiresAt, issuedAt: ctx.now() }
-  ctx.postman?.post(writeMail(ctx, { ...addressed(recipient), ...shown, topic, locale, link }), recipient.id)
+  ctx.mailQueue?.post(writeMail(ctx, { ...addressed(recipient), ...presented, topic, locale, link }), recipient.id)
 }
 
 /**
@@ -202,9 +202,9 @@ export function mailNotice(
   locale: Locale = ctx.settings.defaultLocale,
   about: Pick<MailContent, 'provider' | 'items' | 'canSignUp' | 'login' | 'removedPasskeys'> = {},
 ): void {
-  if (!ctx.postman) return
+  if (!ctx.mailQueue) return
   const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...about, pageUrl: pageOf(ctx, topic, about) })
-  ctx.postman.post(mail, recipient.id, () => mayNotify(ctx, topic, recipient.email))
+  ctx.mailQueue.post(mail, recipient.id, () => mayNotify(ctx, topic, recipient.email))
 }
 
 /** Returns the page where the reader signs in or up. Null: the mail needs none, or no page has a known address. */
@@ -227,7 +227,7 @@ export interface ReservedNotice {
     topic: NoticeTopic,
     about: {
       link: Pick<LinkToken, 'url' | 'expiresAt'> | null
-      isFinal?: boolean
+      isIrreversible?: boolean
       usedRecoveryCode?: boolean
       locale?: Locale | undefined
       provider?: string | undefined
@@ -243,8 +243,8 @@ export interface ReservedNotice {
  * @throws ServiceUnavailableError if no further mail can be queued
  */
 export function reserveNotice(ctx: AuthContext): ReservedNotice {
-  if (!ctx.postman) return { mail() {}, release() {} }
-  const place = ctx.postman.reserve()
+  if (!ctx.mailQueue) return { mail() {}, release() {} }
+  const place = ctx.mailQueue.reserve()
   if (!place) throw new ServiceUnavailableError({ details: { retry_after_seconds: 1 } })
   return {
     mail(recipient, topic, { link, locale = ctx.settings.defaultLocale, provider, ...confirmed }) {

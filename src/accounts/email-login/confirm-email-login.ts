@@ -12,8 +12,8 @@ import { isCodeOf, mostTries } from '../email-links/email-code'
 import { findByAddress } from '../email-links/find-by-address'
 import { refusesEmailLink } from '../email-links/refuses-email-link'
 import { mayActivate, signupOf } from '../email-verification/activate-by-verification'
-import { type Evidence, PasswordAskedError, wantsPassword } from '../email-verification/signup-ownership'
-import { isFirstProof } from '../email-verification/verify-address'
+import { PasswordAskedError, type SignupOwnership, wantsPassword } from '../email-verification/signup-ownership'
+import { isFirstVerification } from '../email-verification/verify-address'
 import { announceTakeOver } from '../take-over'
 import { type ConfirmedEmailLogin, type Confirming, type ConfirmOptions, logInByEmail } from './log-in-by-email'
 import { maySignUp } from './may-sign-up'
@@ -65,7 +65,7 @@ export async function confirmEmailLogin<Session extends OpenedSession>(
 export async function lookAtEmailLogin(
   ctx: AuthContext,
   token: string,
-  evidence: Evidence,
+  ownership: SignupOwnership,
 ): Promise<{ login: EmailLoginRecord; asksPassword: boolean }> {
   const login = await findByToken(ctx, token)
   const user = await findByAddress(ctx, login.email)
@@ -74,7 +74,8 @@ export async function lookAtEmailLogin(
     throw new EmailLoginInvalidError()
   }
   if (!(await mayLogIn(ctx, user))) throw new EmailLoginInvalidError()
-  const asksPassword = isFirstProof(ctx, user, !user.isActive) && (await wantsPassword(ctx, user, evidence, await signupOf(ctx, user)))
+  const asksPassword =
+    isFirstVerification(ctx, user, !user.isActive) && (await wantsPassword(ctx, user, ownership, await signupOf(ctx, user)))
   return { login, asksPassword }
 }
 

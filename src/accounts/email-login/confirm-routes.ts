@@ -3,28 +3,28 @@ import Joi from 'joi'
 import type { AuthContext } from '../../context'
 import { clientOf } from '../../core/client-key'
 import { EmailLoginInvalidError, TokenExpiredError, TooManyRequestsError, ValidationError } from '../../core/errors'
-import { bodyOnGrid } from '../../http/fixed-response-time'
+import { bodyWithFixedResponseTime } from '../../http/fixed-response-time'
 import { localeOf } from '../../http/locale'
 import type { Route } from '../../http/routes'
 import { text } from '../../http/validate'
-import { routeBudget } from '../../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../../rate-limits/route-rate-limit'
 import { newLoginAttempt } from '../../sessions/announce-failed-login'
 import { type Delivery, loginAnswer } from '../../sessions/delivery'
 import { openFor, sendLogin } from '../../sessions/devices/send-login'
 import { clearEndedCookies } from '../../sessions/ended-cookies'
-import type { DeliveryLine } from '../../sessions/routes-by-delivery'
-import { type EvidenceBody, evidenceOf, passwordField, passwordRefusals } from '../email-verification/signup-ownership'
+import type { RouteSet } from '../../sessions/routes-by-delivery'
+import { passwordField, passwordRefusals, type SignupOwnershipBody, signupOwnershipOf } from '../email-verification/signup-ownership'
 import { forgetRequest, readRequestToken, requestOfBrowser } from './asking-browser'
 import { confirmEmailLogin, type EmailLoginProof } from './confirm-email-login'
 
-interface ConfirmBody extends EvidenceBody {
+interface ConfirmBody extends SignupOwnershipBody {
   token?: string
   code?: string
   request_token?: string
 }
 
-export function confirmRoute(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route {
-  return bodyOnGrid(ctx, {
+export function confirmRoute(ctx: AuthContext, { base, delivery, before }: RouteSet): Route {
+  return bodyWithFixedResponseTime(ctx, {
     method: 'POST',
     path: `${base}/email-login/confirm`,
     describes: {
@@ -35,7 +35,7 @@ export function confirmRoute(ctx: AuthContext, { base, delivery, before }: Deliv
       hostRefuses: ctx.settings.emailLoginSignup && (ctx.signup.onSignup ?? ctx.signup.admit) !== undefined,
     },
     loginShaped: true,
-    before: [...before, routeBudget(ctx, 'email_login_confirm')],
+    before: [...before, routeRateLimit(ctx, 'email_login_confirm')],
     body: Joi.object<ConfirmBody>({
       token: text(512).optional(),
       // A string of any length and with any characters counts as a wrong code, not as a malformed request.
@@ -53,7 +53,7 @@ async function confirm(ctx: AuthContext, req: Request, res: Response, body: Conf
   const browserRequestId = requestOfBrowser(ctx, req)
   const proof = proofOf(ctx, body, { browserRequestId, delivery })
   const result = await confirmEmailLogin(ctx, proof, openFor(ctx, req), {
-    evidence: await evidenceOf(ctx, req, body),
+    ownership: await signupOwnershipOf(ctx, req, body),
     locale: localeOf(ctx, req),
     browserRequestId,
     attempt: newLoginAttempt(clientOf(req)),

@@ -8,7 +8,7 @@ import type { Locale } from '../../http/locale'
 import type { Route } from '../../http/routes'
 import { refuseCrossSite } from '../../http/same-site'
 import { sendSeeOther } from '../../http/send'
-import { routeBudget } from '../../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../../rate-limits/route-rate-limit'
 import { newLoginAttempt } from '../../sessions/announce-failed-login'
 import { destinationOfChallenge } from '../../sessions/challenge'
 import { successTarget } from '../../sessions/destination'
@@ -17,9 +17,9 @@ import { openFor, setLoginCookies } from '../../sessions/devices/send-login'
 import { clearEndedCookies } from '../../sessions/ended-cookies'
 import type { LoginChallenge } from '../../sessions/finish-login'
 import type { EmailLoginRecord } from '../../store/auth-store'
-import { whomItSignsIn } from '../email-verification/login-link-summary'
-import { evidenceOf } from '../email-verification/signup-ownership'
-import { evidenceOfForm } from '../email-verification/signup-ownership-of-form'
+import { loginLinkSummary } from '../email-verification/login-link-summary'
+import { signupOwnershipOf } from '../email-verification/signup-ownership'
+import { signupOwnershipOfForm } from '../email-verification/signup-ownership-of-form'
 import { forgetRequest, requestOfBrowser } from './asking-browser'
 import { confirmEmailLogin, lookAtEmailLogin } from './confirm-email-login'
 
@@ -31,23 +31,28 @@ export function emailLoginPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/email-login/:token',
     summary: 'Log in with the mailed link',
-    before: [routeBudget(ctx, 'email_login_confirm')],
+    before: [routeRateLimit(ctx, 'email_login_confirm')],
     refuses: [CsrfValidationFailedError, EmailLoginInvalidError],
     form: 'email_login',
     done: 'email_login', // never shown, because the form redirects
     formTargets: targetsOf(ctx),
     look: async (token, { locale, req }) => {
-      const { login, asksPassword } = await lookAtEmailLogin(ctx, token, await evidenceOf(ctx, req))
+      const { login, asksPassword } = await lookAtEmailLogin(ctx, token, await signupOwnershipOf(ctx, req))
       return { password: asksPassword ? { canSkip: true } : null, items: await aboutLogin(ctx, req, login, locale) }
     },
     redeem: async ({ token, fields, locale, req, res }) => {
       refuseCrossSite(ctx, req)
-      const evidence = await evidenceOfForm(ctx, req, fields, async (shown) => (await lookAtEmailLogin(ctx, token, shown)).asksPassword)
+      const ownership = await signupOwnershipOfForm(
+        ctx,
+        req,
+        fields,
+        async (presented) => (await lookAtEmailLogin(ctx, token, presented)).asksPassword,
+      )
       const browserRequestId = requestOfBrowser(ctx, req)
       const elsewhere = landingOf(ctx)
       const attempt = newLoginAttempt(clientOf(req))
       const result = await confirmEmailLogin(ctx, { token }, openFor(ctx, req), {
-        evidence,
+        ownership,
         locale,
         browserRequestId,
         elsewhere,
@@ -90,7 +95,7 @@ function targetsOf(ctx: AuthContext): string[] {
  * that account's address. If another browser opens the link, a line says when and with which browser the mail was requested.
  */
 async function aboutLogin(ctx: AuthContext, req: Request, login: EmailLoginRecord, locale: Locale): Promise<string[]> {
-  const [address = '', ...replaced] = await whomItSignsIn(ctx, req, login.email, locale)
+  const [address = '', ...replaced] = await loginLinkSummary(ctx, req, login.email, locale)
   return [address, ...(login.id === requestOfBrowser(ctx, req) ? [] : [askedFrom(ctx, login, locale)]), ...replaced]
 }
 

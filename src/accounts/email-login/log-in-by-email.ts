@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../../context'
+import { type AuthContext, transaction } from '../../context'
 import { EmailLoginInvalidError } from '../../core/errors'
 import type { Locale } from '../../http/locale'
 import type { LoginAttempt } from '../../sessions/announce-failed-login'
@@ -8,14 +8,14 @@ import type { Login } from '../../sessions/login'
 import type { EmailLoginRecord, UserRecord } from '../../store/auth-store'
 import { activating, lockForProof, signupOf } from '../email-verification/activate-by-verification'
 import { retryingWithoutFields } from '../email-verification/retrying-without-fields'
-import { type Evidence, type WeighedEvidence, weighEvidence } from '../email-verification/signup-ownership'
-import { isFirstProof, proveAddress } from '../email-verification/verify-address'
+import { type SignupOwnership, type VerifiedSignupOwnership, verifySignupOwnership } from '../email-verification/signup-ownership'
+import { isFirstVerification, verifyAddress } from '../email-verification/verify-address'
 import type { Clearing, TakenOver } from '../take-over'
 import { requireEmailLogins } from './request-email-login'
 
 export interface ConfirmOptions {
   /** The facts that identify the account's owner. Used only at the first verification of the address. */
-  readonly evidence?: Evidence | undefined
+  readonly ownership?: SignupOwnership | undefined
   /** Language of mails. Default: `defaultLocale`. */
   readonly locale?: Locale | undefined
   /** The id of the login request that this browser made. Only the browser that requested the mail is redirected to `return_to`. */
@@ -54,18 +54,18 @@ export async function logInByEmail<Session extends OpenedSession>(
   ctx: AuthContext,
   { login, seen }: Matching,
   open: OpenSession<Session>,
-  { evidence = {}, returnTo }: Confirming,
+  { ownership = {}, returnTo }: Confirming,
 ): Promise<ConfirmedEmailLogin<Session> | null> {
   const how = loginOf(returnTo)
-  if (isFirstProof(ctx, seen, !seen.isActive)) {
-    const weighed = await weighEvidence(ctx, seen, evidence, await signupOf(ctx, seen))
-    return retryingWithoutFields(ctx, (clearing) => proveAndLogIn(ctx, { login, seen }, open, { weighed, clearing, how }))
+  if (isFirstVerification(ctx, seen, !seen.isActive)) {
+    const weighed = await verifySignupOwnership(ctx, seen, ownership, await signupOf(ctx, seen))
+    return retryingWithoutFields(ctx, (clearing) => verifyAndLogIn(ctx, { login, seen }, open, { weighed, clearing, how }))
   }
   const claimed = await withClaims(ctx, seen, how, open)
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await lockForProof(ctx, seen, login.email)
     if (!user) return null
-    await spend(ctx, login)
+    await consume(ctx, login)
     const lastLoginAt = ctx.now()
     await ctx.store.users.update(user.id, { lastLoginAt })
     const now = { ...user, lastLoginAt }
@@ -81,30 +81,30 @@ export function loginOf(returnTo: string | null): Login {
  * Marks the login as used, so that only one of many confirmations by link or code succeeds.
  * @throws EmailLoginInvalidError
  */
-export async function spend(ctx: AuthContext, { id }: EmailLoginRecord): Promise<void> {
+export async function consume(ctx: AuthContext, { id }: EmailLoginRecord): Promise<void> {
   if (!(await requireEmailLogins(ctx).consume(id, ctx.now()))) throw new EmailLoginInvalidError()
 }
 
-interface FirstProof {
-  readonly weighed: WeighedEvidence
+interface FirstVerification {
+  readonly weighed: VerifiedSignupOwnership
   readonly clearing: Clearing
   readonly how: Login
 }
 
 /** Verifies the address for the first time, and logs in. */
-function proveAndLogIn<Session extends OpenedSession>(
+function verifyAndLogIn<Session extends OpenedSession>(
   ctx: AuthContext,
   { login, seen }: Matching,
   open: OpenSession<Session>,
-  { weighed, clearing, how }: FirstProof,
+  { weighed, clearing, how }: FirstVerification,
 ): Promise<ConfirmedEmailLogin<Session> | null> {
   const isActivation = !seen.isActive
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const locked = await lockForProof(ctx, seen, login.email)
     if (!locked) return null
-    await spend(ctx, login)
+    await consume(ctx, login)
     const { changes = {}, ...activation } = isActivation ? await activating(ctx, locked, clearing) : {}
-    const { user, takenOver } = await proveAddress(ctx, locked, weighed, {
+    const { user, takenOver } = await verifyAddress(ctx, locked, weighed, {
       ...activation,
       isActivation,
       changes: { ...changes, lastLoginAt: ctx.now() },

@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../../context'
+import { type AuthContext, transaction } from '../../context'
 import { AppError } from '../../core/errors'
 import { normalizeEmail } from '../../http/email-address'
 import type { Locale } from '../../http/locale'
@@ -66,7 +66,7 @@ async function issueAndMail(ctx: AuthContext, user: UserRecord | null, request: 
   const { email, device, locale } = request
   const recipient = user ?? { id: null, email, name: null, emailVerifiedAt: null }
   if (!(await mayMail(ctx, recipient, 'EMAIL_LOGIN', { device }))) return null
-  const issued = await unitOfWork(ctx, async (ctx) => {
+  const issued = await transaction(ctx, async (ctx) => {
     // The lock orders two parallel requests, so that the second request sees the row of the first. If the address changed meanwhile, no
     // mail is sent.
     const locked = user && (await ctx.store.users.lock(user.id))

@@ -7,14 +7,14 @@ import { TooManyRequestsError } from '../../core/errors'
 import { type Answer, shape, string, stringOrNull } from '../../http/description'
 import { readTypedAddress, typedAddress } from '../../http/email-address'
 import { localeOf } from '../../http/locale'
-import { noteOutcome } from '../../http/outcome'
+import { setResult } from '../../http/outcome'
 import { readReturnTo } from '../../http/return-to'
 import { type Route, withBody } from '../../http/routes'
 import { sendJson } from '../../http/send'
 import { text } from '../../http/validate'
-import { previousToken, shownDevice } from '../../sessions/devices/known-device'
+import { presentedDevice, previousToken } from '../../sessions/devices/known-device'
 import { takeLinkRequest } from '../../sessions/devices/link-limits'
-import type { DeliveryLine } from '../../sessions/routes-by-delivery'
+import type { RouteSet } from '../../sessions/routes-by-delivery'
 import { lookForNobody } from '../email-links/find-by-address'
 import { hostGuard } from '../host-guard'
 import { rememberRequest, requestOfBrowser, signRequestToken } from './asking-browser'
@@ -35,7 +35,7 @@ const requested: Answer = {
 
 const name = 'email_login_request'
 
-export function requestRoute(ctx: AuthContext, { base, before }: DeliveryLine): Route {
+export function requestRoute(ctx: AuthContext, { base, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/email-login/request`,
@@ -53,17 +53,17 @@ export function requestRoute(ctx: AuthContext, { base, before }: DeliveryLine): 
 async function answer(ctx: AuthContext, req: Request, res: Response, body: RequestBody): Promise<void> {
   const email = readTypedAddress(body.email)
   const returnTo = readReturnTo(ctx.settings, body.return_to === undefined ? [] : [body.return_to])
-  const device = await takeLinkRequest(ctx, { name, email, client: clientOf(req), shown: shownDevice(ctx, req, body) })
+  const device = await takeLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
   const id = randomUUID()
   const origin = { ip: req.ip, userAgent: req.headers['user-agent'] }
   const request = { id, email, returnTo, locale, device, earlierId: requestOfBrowser(ctx, req), ...origin }
   await lookForNobody(ctx)
-  const shown = ctx.showsLinks ? await requestEmailLogin(ctx, request) : null
+  const presented = ctx.showsLinks ? await requestEmailLogin(ctx, request) : null
   if (!ctx.showsLinks) ctx.background.run(name, () => requestEmailLogin(ctx, request))
   rememberRequest(ctx, res, id)
   const requestToken = signRequestToken(ctx, id)
-  const [loginUrl, code] = [shown?.url ?? null, shown?.code ?? null]
-  noteOutcome(res, { requestToken, loginUrl, code })
+  const [loginUrl, code] = [presented?.url ?? null, presented?.code ?? null]
+  setResult(res, { requestToken, loginUrl, code })
   sendJson(res, 202, { message: ctx.texts.say(locale, 'message.link_requested'), request_token: requestToken, login_url: loginUrl, code })
 }

@@ -1,6 +1,6 @@
 import type { AuthContext } from '../../context'
 import type { Route } from '../../http/routes'
-import { perDelivery } from '../../sessions/routes-by-delivery'
+import { routesByDelivery } from '../../sessions/routes-by-delivery'
 import { confirmRoute } from './confirm-routes'
 import { emailLoginPage } from './link-page'
 import { requestRoute } from './request-routes'
@@ -11,7 +11,7 @@ export function emailLoginRoutes(ctx: AuthContext): Route[] {
   if (emailLogin === 'off') return []
   const hasPage = emailLogin !== 'code' && backendLinks && tokenDelivery !== 'bearer'
   return [
-    ...perDelivery(ctx, (line) => [requestRoute(ctx, line), confirmRoute(ctx, line)]),
+    ...routesByDelivery(ctx, (line) => [requestRoute(ctx, line), confirmRoute(ctx, line)]),
     // These routes come after `/email-login/request` and `/email-login/confirm`, because `:token` would match those paths.
     ...(hasPage ? emailLoginPage(ctx) : []),
   ]

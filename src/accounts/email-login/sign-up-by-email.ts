@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../../context'
+import { type AuthContext, transaction } from '../../context'
 import { InternalError } from '../../core/errors'
 import { unusablePassword } from '../../passwords/unusable-password'
 import { finishOrPostpone } from '../../sessions/claims-of-login'
@@ -6,7 +6,7 @@ import type { OpenedSession, OpenSession } from '../../sessions/finish-login'
 import type { EmailLoginRecord, NewUser } from '../../store/auth-store'
 import { transactionOf } from '../../store/knex/knex-store'
 import { newUser } from '../../store/new-user'
-import { type ConfirmedEmailLogin, type Confirming, loginOf, spend } from './log-in-by-email'
+import { type ConfirmedEmailLogin, type Confirming, consume, loginOf } from './log-in-by-email'
 
 /**
  * Creates an active account with a verified address, for an address without an account. If the host's `onSignup` throws, no account is
@@ -19,8 +19,8 @@ export function signUpByEmail<Session extends OpenedSession>(
   open: OpenSession<Session>,
   { returnTo }: Confirming,
 ): Promise<ConfirmedEmailLogin<Session>> {
-  return unitOfWork(ctx, async (ctx) => {
-    await spend(ctx, login)
+  return transaction(ctx, async (ctx) => {
+    await consume(ctx, login)
     const inserted = await ctx.store.users.insert(newAccount(ctx, login.email), { by: 'email_login' })
     await ctx.signup.onSignup?.(inserted, {}, ctx.store, { trx: transactionOf(ctx.store), isRepeat: false })
     // The account is read again, because the hook may have changed the account.

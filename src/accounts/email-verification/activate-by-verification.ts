@@ -3,9 +3,9 @@ import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
 import { isPending } from '../email-links/is-pending'
 import { refusesEmailLink } from '../email-links/refuses-email-link'
 import type { Clearing } from '../take-over'
-import { isContested } from './duplicate-signup'
+import { hasDuplicateSignups } from './duplicate-signup'
 import { signupMarkOf } from './signup-binding'
-import { isFirstProof, type ProofOptions } from './verify-address'
+import { isFirstVerification, type ProofOptions } from './verify-address'
 
 /**
  * Returns true if a login by a provider or by email may activate this pending (never activated) account. Such a login must work, because an
@@ -13,7 +13,7 @@ import { isFirstProof, type ProofOptions } from './verify-address'
  * link, the app may have deactivated it. Returns false if the host rejects mailed links to the account.
  */
 export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<boolean> {
-  const waits = isFirstProof(ctx, user, true) && (await newestLink(ctx, user)) !== undefined && (await isPending(ctx, user))
+  const waits = isFirstVerification(ctx, user, true) && (await newestLink(ctx, user)) !== undefined && (await isPending(ctx, user))
   return waits && !(await refusesEmailLink(ctx, user))
 }
 
@@ -24,7 +24,7 @@ export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<b
 export async function lockForProof(ctx: AuthContext, seen: UserRecord, email: string | null): Promise<UserRecord | null> {
   const user = await ctx.store.users.lock(seen.id)
   if (user?.email !== email || user.isActive !== seen.isActive) return null
-  if (isFirstProof(ctx, user, !user.isActive) !== isFirstProof(ctx, seen, !seen.isActive)) return null
+  if (isFirstVerification(ctx, user, !user.isActive) !== isFirstVerification(ctx, seen, !seen.isActive)) return null
   return user.isActive || ((await newestLink(ctx, user)) && (await isPending(ctx, user))) ? user : null
 }
 
@@ -34,14 +34,14 @@ async function newestLink(ctx: AuthContext, { id }: Pick<UserRecord, 'id'>): Pro
 }
 
 /**
- * Uses up the activation links of an account, and returns the options of `proveAddress` for the activation. Call the function inside the
+ * Uses up the activation links of an account, and returns the options of `verifyAddress` for the activation. Call the function inside the
  * transaction, before any other code revokes the links.
  */
 export async function activating(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<ProofOptions> {
   const now = ctx.now()
-  const [signup, hasRivals] = [await signupOf(ctx, user), await isContested(ctx, user)]
+  const [signup, hasDuplicates] = [await signupOf(ctx, user), await hasDuplicateSignups(ctx, user)]
   await ctx.store.userTokens.consumeAllForUser(user.id, now, ['ACTIVATION', 'CONTESTED'])
-  return { signup, clearing: hasRivals ? clearing : 'nothing', changes: { isActive: true, activatedAt: now } }
+  return { signup, clearing: hasDuplicates ? clearing : 'nothing', changes: { isActive: true, activatedAt: now } }
 }
 
 /** Returns the id of the sign-up that the newest activation link belongs to. The browser of that sign-up counts as the owner's browser. */

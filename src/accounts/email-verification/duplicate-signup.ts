@@ -8,8 +8,8 @@ import { neverEnds } from '../../store/never-ends'
  * account's password. The row never expires, so no purge deletes the row. The activation marks the row as used. Call the function inside a
  * transaction that has locked the user's row.
  */
-export async function markContested(ctx: AuthContext, user: Pick<UserRecord, 'id'>): Promise<void> {
-  if (await isContested(ctx, user)) return
+export async function markDuplicateSignups(ctx: AuthContext, user: Pick<UserRecord, 'id'>): Promise<void> {
+  if (await hasDuplicateSignups(ctx, user)) return
   const now = ctx.now()
   await ctx.store.userTokens.insert({
     userId: user.id,
@@ -22,6 +22,6 @@ export async function markContested(ctx: AuthContext, user: Pick<UserRecord, 'id
   })
 }
 
-export async function isContested(ctx: AuthContext, { id }: Pick<UserRecord, 'id'>): Promise<boolean> {
+export async function hasDuplicateSignups(ctx: AuthContext, { id }: Pick<UserRecord, 'id'>): Promise<boolean> {
   return (await ctx.store.userTokens.listOpen(id, 'CONTESTED', ctx.now())).length > 0
 }

@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../../context'
 import { passwordText, validate } from '../../http/validate'
-import { type Evidence, evidenceOf, PasswordAskedError } from './signup-ownership'
+import { PasswordAskedError, type SignupOwnership, signupOwnershipOf } from './signup-ownership'
 
 interface OldPassword {
   password?: string
@@ -19,20 +19,20 @@ export const oldPassword = Joi.object<OldPassword>({
 })
 
 /**
- * Returns the evidence (`Evidence`) of a page's form. If the page asks for the password, the person must enter the password or set
+ * Returns the evidence (`SignupOwnership`) of a page's form. If the page asks for the password, the person must enter the password or set
  * `forgot`, because a click alone must not remove a password.
  * @param isAsked returns true if the page asks for the password, given the other evidence of the request
  * @throws PasswordAskedError if the page asks, and the form has no password and no `forgot`. The error has a message for the person
  */
-export async function evidenceOfForm(
+export async function signupOwnershipOfForm(
   ctx: AuthContext,
   req: Request,
   fields: unknown,
-  isAsked: (evidence: Evidence) => Promise<boolean>,
-): Promise<Evidence> {
+  isAsked: (ownership: SignupOwnership) => Promise<boolean>,
+): Promise<SignupOwnership> {
   const { password = '', forgot } = validate(oldPassword, fields)
-  const evidence = await evidenceOf(ctx, req, { password })
-  if (forgot !== undefined) return { ...evidence, password: undefined }
-  if (password === '' && (await isAsked(evidence))) throw new PasswordAskedError()
-  return evidence
+  const ownership = await signupOwnershipOf(ctx, req, { password })
+  if (forgot !== undefined) return { ...ownership, password: undefined }
+  if (password === '' && (await isAsked(ownership))) throw new PasswordAskedError()
+  return ownership
 }

@@ -20,7 +20,7 @@ import type { SessionRecord, UserRecord } from '../../store/auth-store'
 import { isSignupToken, readSignupBinding } from './signup-binding'
 
 /** The data of a request that may identify the account's owner. The data is not verified yet. */
-export interface Evidence {
+export interface SignupOwnership {
   /**
    * The live session of the request. A session of a cookie counts only in a browser whose device cookie names it too, because another
    * subdomain can set an attacker's session cookie. The session is no evidence at the first verification of an address. It finishes a change
@@ -32,7 +32,7 @@ export interface Evidence {
   /** Returns the id of the session that the device cookie names for an account. Absent if the request may come from another site. */
   readonly deviceSession?: ((userId: string) => string | null) | undefined
   /** The access token of the request, if the store keeps no sessions. */
-  readonly token?: ShownToken | null | undefined
+  readonly token?: PresentedToken | null | undefined
   /** The `signup_token` of this browser or client. */
   readonly bindings?: readonly string[] | undefined
   readonly password?: string | undefined
@@ -57,14 +57,14 @@ export function canAskForPassword(req: Request): void {
   Object.defineProperty(req, asking, { value: true })
 }
 
-interface ShownToken {
+interface PresentedToken {
   readonly claims: AccessTokenClaims
   /** False if the token is from a cookie and this browser has no device cookie of the account. */
   readonly isProven: (user: UserRecord) => boolean
 }
 
 /** Optional body fields of the routes that verify an address. */
-export interface EvidenceBody {
+export interface SignupOwnershipBody {
   readonly password?: string | undefined
   readonly signup_token?: string | undefined
   readonly refresh_token?: string | undefined
@@ -81,7 +81,7 @@ export function passwordRefusals({ settings }: Pick<AuthContext, 'settings'>): (
 }
 
 /** Evidence about an account, after the request's password was verified, and before the account's row is locked. */
-export interface WeighedEvidence extends Pick<Evidence, 'sessionIds' | 'deviceSession' | 'token' | 'bindings'> {
+export interface VerifiedSignupOwnership extends Pick<SignupOwnership, 'sessionIds' | 'deviceSession' | 'token' | 'bindings'> {
   /** The hash that matched the request's password. Null if no password was verified. */
   readonly verifiedHash: string | null
 }
@@ -92,18 +92,18 @@ export interface WeighedEvidence extends Pick<Evidence, 'sessionIds' | 'deviceSe
  * another site do not count.
  * @throws TokenExpiredError
  */
-export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceBody = {}): Promise<Evidence> {
+export async function signupOwnershipOf(ctx: AuthContext, req: Request, body: SignupOwnershipBody = {}): Promise<SignupOwnership> {
   const named = await sessionOfRequest(ctx, req, body)
   const isByClient = named !== null && isByHeader(ctx, req)
-  const shown = await sessionOfBody(ctx, body)
+  const presented = await sessionOfBody(ctx, body)
   // The access cookie, the refresh cookie and the session cookie do not count, because another subdomain can set an attacker's session
   // cookie. It cannot set the device cookie, so the device cookie counts by itself.
-  const sessionIds = [...(isByClient ? [named.id] : []), ...(shown ? [shown.id] : [])]
+  const sessionIds = [...(isByClient ? [named.id] : []), ...(presented ? [presented.id] : [])]
   const requestSession = isByClient || (named && sessionIdOfDevice(ctx, req, named.userId) === named.id) ? named : null
   const deviceSession = isNavigation(req) || comesFromHere(ctx, req) ? (userId: string) => sessionIdOfDevice(ctx, req, userId) : undefined
   const bindings = [body.signup_token, readSignupBinding(ctx, req)].filter((binding) => typeof binding === 'string')
   const password = (hasPasswords(ctx.settings) && body.password) || undefined
-  return { requestSession, sessionIds, deviceSession, token: shownToken(ctx, req), bindings, password, asksPassword: asking in req }
+  return { requestSession, sessionIds, deviceSession, token: presentedToken(ctx, req), bindings, password, asksPassword: asking in req }
 }
 
 /** Returns true for a GET by which a browser opens a page. Another site's image or script is no navigation. */
@@ -115,14 +115,14 @@ function isNavigation({ method, headers }: Request): boolean {
  * Returns the access token if the store keeps no sessions. The app cannot revoke such a token. After a change of the password or the
  * second factor, the token no longer counts.
  */
-function shownToken(ctx: AuthContext, req: Request): ShownToken | null {
+function presentedToken(ctx: AuthContext, req: Request): PresentedToken | null {
   if (ctx.store.sessions || !isOwn(ctx, req)) return null
   const credential = readQuietly(() => readCredential(ctx, req))
   const claims = credential && readQuietly(() => verifyAccessToken(ctx, credential.token))
   return claims && { claims, isProven: (user) => credential?.from === 'header' || isDeviceOfAccount(ctx, req, user) }
 }
 
-async function sessionOfBody(ctx: AuthContext, { refresh_token: token }: EvidenceBody): Promise<SessionRecord | null> {
+async function sessionOfBody(ctx: AuthContext, { refresh_token: token }: SignupOwnershipBody): Promise<SessionRecord | null> {
   const { sessions } = ctx.store
   if (token === undefined || !sessions) return null
   const found = await findByRefreshToken({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, token)
@@ -142,7 +142,7 @@ function isByHeader(ctx: AuthContext, req: Request): boolean {
  * Returns the live session of a request, for any account. Returns null if the request has no live session.
  * @throws TokenExpiredError
  */
-export async function sessionOfRequest(ctx: AuthContext, req: Request, body: EvidenceBody = {}): Promise<SessionRecord | null> {
+export async function sessionOfRequest(ctx: AuthContext, req: Request, body: SignupOwnershipBody = {}): Promise<SessionRecord | null> {
   await refuseExpiredToken(ctx, req)
   return isOwn(ctx, req) ? findRequestSession(ctx, req, body) : null
 }
@@ -191,17 +191,17 @@ function comesFromHere(ctx: AuthContext, req: Request): boolean {
  * @param signup the sign-up that a mailed link belongs to
  * @throws InvalidCredentialsError for a wrong password, TooManyRequestsError, PasswordAskedError if a page must ask for the password
  */
-export async function weighEvidence(
+export async function verifySignupOwnership(
   ctx: AuthContext,
   user: UserRecord,
-  { password, asksPassword = false, ...evidence }: Evidence,
+  { password, asksPassword = false, ...ownership }: SignupOwnership,
   signup?: string | null,
-): Promise<WeighedEvidence> {
-  const isKnown = belongsTo(ctx, evidence, signup) || (await namesSession(ctx, user, evidence))
+): Promise<VerifiedSignupOwnership> {
+  const isKnown = isFromSignupBrowser(ctx, ownership, signup) || (await namesSession(ctx, user, ownership))
   if (asksPassword && !isKnown && password === undefined && hasPasswords(ctx.settings) && hasPassword(user)) throw new PasswordAskedError()
-  if (password === undefined || isKnown) return { ...evidence, verifiedHash: null }
+  if (password === undefined || isKnown) return { ...ownership, verifiedHash: null }
   await withPassword(ctx, user, password, async () => undefined)
-  return { ...evidence, verifiedHash: user.hashedPassword }
+  return { ...ownership, verifiedHash: user.hashedPassword }
 }
 
 /**
@@ -209,10 +209,15 @@ export async function weighEvidence(
  * row.
  * @throws InvalidCredentialsError if the password was right and has changed meanwhile
  */
-export async function isEvidence(ctx: AuthContext, user: UserRecord, evidence: WeighedEvidence, signup?: string | null): Promise<boolean> {
-  if (belongsTo(ctx, evidence, signup) || (await holdsSession(ctx, user, evidence))) return true
-  if (evidence.verifiedHash === null) return false
-  if (evidence.verifiedHash !== user.hashedPassword) throw new InvalidCredentialsError()
+export async function isSignupOwnership(
+  ctx: AuthContext,
+  user: UserRecord,
+  ownership: VerifiedSignupOwnership,
+  signup?: string | null,
+): Promise<boolean> {
+  if (isFromSignupBrowser(ctx, ownership, signup) || (await holdsSession(ctx, user, ownership))) return true
+  if (ownership.verifiedHash === null) return false
+  if (ownership.verifiedHash !== user.hashedPassword) throw new InvalidCredentialsError()
   return true
 }
 
@@ -220,13 +225,22 @@ export async function isEvidence(ctx: AuthContext, user: UserRecord, evidence: W
  * Returns true if a page must ask for the password. Passwords must be on, the account must have a password, and nothing else identifies the
  * owner.
  */
-export async function wantsPassword(ctx: AuthContext, user: UserRecord, evidence: Evidence, signup?: string | null): Promise<boolean> {
+export async function wantsPassword(
+  ctx: AuthContext,
+  user: UserRecord,
+  ownership: SignupOwnership,
+  signup?: string | null,
+): Promise<boolean> {
   if (!hasPasswords(ctx.settings)) return false
-  return hasPassword(user) && !belongsTo(ctx, evidence, signup) && !(await namesSession(ctx, user, evidence))
+  return hasPassword(user) && !isFromSignupBrowser(ctx, ownership, signup) && !(await namesSession(ctx, user, ownership))
 }
 
 /** Returns true if this browser or client made the sign-up with the id `signup`. */
-export function belongsTo(ctx: AuthContext, { bindings = [] }: Pick<Evidence, 'bindings'>, signup?: string | null): boolean {
+export function isFromSignupBrowser(
+  ctx: AuthContext,
+  { bindings = [] }: Pick<SignupOwnership, 'bindings'>,
+  signup?: string | null,
+): boolean {
   return typeof signup === 'string' && bindings.some((token) => isSignupToken(ctx, token, signup))
 }
 
@@ -234,10 +248,10 @@ export function belongsTo(ctx: AuthContext, { bindings = [] }: Pick<Evidence, 'b
 export async function namesSession(
   ctx: AuthContext,
   user: UserRecord,
-  evidence: Pick<Evidence, 'sessionIds' | 'deviceSession' | 'token'>,
+  ownership: Pick<SignupOwnership, 'sessionIds' | 'deviceSession' | 'token'>,
 ): Promise<boolean> {
-  if (isTokenOf(ctx, user, evidence.token)) return true
-  for (const id of sessionsFor(user, evidence)) {
+  if (isTokenOf(ctx, user, ownership.token)) return true
+  for (const id of sessionsFor(user, ownership)) {
     const found = await ctx.store.sessions?.find({ id })
     if (found?.session.userId === user.id && isAlive(found.session, ctx.now())) return true
   }
@@ -248,21 +262,24 @@ export async function namesSession(
 async function holdsSession(
   ctx: AuthContext,
   user: UserRecord,
-  evidence: Pick<Evidence, 'sessionIds' | 'deviceSession' | 'token'>,
+  ownership: Pick<SignupOwnership, 'sessionIds' | 'deviceSession' | 'token'>,
 ): Promise<boolean> {
-  if (isTokenOf(ctx, user, evidence.token)) return true
-  for (const id of sessionsFor(user, evidence)) {
+  if (isTokenOf(ctx, user, ownership.token)) return true
+  for (const id of sessionsFor(user, ownership)) {
     const session = await ctx.store.sessions?.lock(id, ctx.now())
     if (session?.userId === user.id) return true
   }
   return false
 }
 
-function sessionsFor({ id }: UserRecord, { sessionIds = [], deviceSession }: Pick<Evidence, 'sessionIds' | 'deviceSession'>): string[] {
+function sessionsFor(
+  { id }: UserRecord,
+  { sessionIds = [], deviceSession }: Pick<SignupOwnership, 'sessionIds' | 'deviceSession'>,
+): string[] {
   const ofDevice = deviceSession?.(id) ?? null
   return [...sessionIds, ...(ofDevice === null ? [] : [ofDevice])]
 }
 
-function isTokenOf(ctx: AuthContext, user: UserRecord, token: ShownToken | null | undefined): boolean {
+function isTokenOf(ctx: AuthContext, user: UserRecord, token: PresentedToken | null | undefined): boolean {
   return token?.claims.sub === user.id && !isSuperseded(ctx, token.claims, user) && token.isProven(user)
 }

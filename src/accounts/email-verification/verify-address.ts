@@ -1,7 +1,7 @@
 import type { AuthContext } from '../../context'
 import type { UserChanges, UserRecord } from '../../store/auth-store'
 import { type Clearing, type TakenOver, takeOver, tellHostOfTakeOver } from '../take-over'
-import { isEvidence, type WeighedEvidence } from './signup-ownership'
+import { isSignupOwnership, type VerifiedSignupOwnership } from './signup-ownership'
 
 export interface AddressProof {
   /** The row after the verification. */
@@ -26,7 +26,7 @@ export interface ProofOptions {
  * Returns true if this is the first verification of the address. Without the column `emailVerifiedAt`, only an activation counts as the
  * first verification.
  */
-export function isFirstProof({ store }: Pick<AuthContext, 'store'>, user: UserRecord, isActivation = false): boolean {
+export function isFirstVerification({ store }: Pick<AuthContext, 'store'>, user: UserRecord, isActivation = false): boolean {
   return store.users.fields.has('emailVerifiedAt') ? user.emailVerifiedAt === null : isActivation
 }
 
@@ -35,14 +35,14 @@ export function isFirstProof({ store }: Pick<AuthContext, 'store'>, user: UserRe
  * verification takes the account over (`takeOver`). A later verification removes nothing. Call the function inside a transaction that has
  * locked the user's row.
  */
-export async function proveAddress(
+export async function verifyAddress(
   ctx: AuthContext,
   user: UserRecord,
-  evidence: WeighedEvidence,
+  ownership: VerifiedSignupOwnership,
   { isActivation = false, signup = null, trustsLink = false, clearing = 'nothing', changes = {} }: ProofOptions = {},
 ): Promise<AddressProof> {
   const now = ctx.now()
-  const isSafe = !isFirstProof(ctx, user, isActivation) || trustsLink || (await isEvidence(ctx, user, evidence, signup))
+  const isSafe = !isFirstVerification(ctx, user, isActivation) || trustsLink || (await isSignupOwnership(ctx, user, ownership, signup))
   const takenOver = isSafe ? null : await takeOver(ctx, user, clearing)
   const written: UserChanges = { ...takenOver?.changes, ...changes, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, written)

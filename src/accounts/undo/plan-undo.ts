@@ -21,7 +21,7 @@ export interface UndoPlan {
 }
 
 /**
- * Decides what an undo does. A change is final if no undo link can revert the change (`Finality`). The undo restores the
+ * Decides what an undo does. A change is final if no undo link can revert the change (`Irreversibility`). The undo restores the
  * address of the point. The undo removes everything that was added since the oldest point that is not final. Final changes since that point
  * stay. The undo restores the second factor of that point, with one exception: if the factor of a point up to `point` was
  * older than 24 hours at that point, the first such point decides. Otherwise an undo would remove the factor that its owner enrolled some
@@ -35,7 +35,7 @@ export function planUndo(
   open: readonly StoredUndoPoint[],
   isSame: SameFactor,
 ): UndoPlan {
-  const oldest = open.find(({ isFinal }) => !isFinal) ?? point
+  const oldest = open.find(({ isIrreversible }) => !isIrreversible) ?? point
   const since = open.slice(open.indexOf(oldest))
   const upToPoint = open.slice(0, open.indexOf(point) + 1)
   const deciding = upToPoint.find(({ createdAt, factor }) => hasMatureFactor({ now: () => createdAt, settings: dayOld }, factor))
@@ -43,10 +43,10 @@ export function planUndo(
     const passkey = passkeys.find((one) => passkeyDigest(one) === digest)
     return !passkey || passkey.createdAt < oldest.createdAt
   }
-  const { factor, final, openSince } = followFinal(user, since, { isOld, deciding, isSame })
+  const { factor, final, openSince } = followIrreversible(user, since, { isOld, deciding, isSame })
   const isUnchanged = isSame(factor, factorOf(user))
-  const isEnrolment = ({ change, isFinal }: StoredUndoPoint, place: number) =>
-    enrolments.has(change) && isFinal === false && isSame(factor, open[place + 1]?.factor ?? factorOf(user))
+  const isEnrolment = ({ change, isIrreversible }: StoredUndoPoint, place: number) =>
+    enrolments.has(change) && isIrreversible === false && isSame(factor, open[place + 1]?.factor ?? factorOf(user))
   const isKept = ({ provider, createdAt }: IdentityRecord) => {
     // If an undo point records the linking, the point decides. Otherwise the date decides. The date comes second, because the host's column
     // may store only whole seconds.
@@ -95,7 +95,7 @@ interface Followed {
  * reason is that an attacker can add a factor and wait a day, until the factor can confirm final changes. If the undo removes that factor,
  * the undo must also revert these changes.
  */
-function followFinal(
+function followIrreversible(
   user: UserRecord,
   since: readonly StoredUndoPoint[],
   { isOld, deciding, isSame }: { isOld: (passkey: string) => boolean; deciding: StoredUndoPoint | undefined; isSame: SameFactor },
@@ -103,11 +103,11 @@ function followFinal(
   let factor = since[0]?.factor ?? noFactor
   let openSince: StoredUndoPoint[] = []
   const final = new Set<StoredUndoPoint>()
-  const isConfirmed = ({ isFinal, factor: own }: StoredUndoPoint) => {
-    if (isFinal === true) return own.totpSecret !== null && isSame(own, factor)
-    if (isFinal === false) return false
-    const adding = addingOf(since, isFinal)
-    return adding ? final.has(adding) : isOld(isFinal)
+  const isConfirmed = ({ isIrreversible, factor: own }: StoredUndoPoint) => {
+    if (isIrreversible === true) return own.totpSecret !== null && isSame(own, factor)
+    if (isIrreversible === false) return false
+    const adding = addingOf(since, isIrreversible)
+    return adding ? final.has(adding) : isOld(isIrreversible)
   }
   since.forEach((point, place) => {
     if (point === deciding) factor = point.factor

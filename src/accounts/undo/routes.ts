@@ -8,7 +8,7 @@ import { localeOf } from '../../http/locale'
 import { type Route, withBody } from '../../http/routes'
 import { sendJson } from '../../http/send'
 import { text } from '../../http/validate'
-import { routeBudget } from '../../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../../rate-limits/route-rate-limit'
 import { clearEndedCookies } from '../../sessions/ended-cookies'
 import { canUndo } from './announce-change'
 import { previewUndo, type UndoResult, undoChanges } from './undo-changes'
@@ -16,7 +16,7 @@ import { previewUndo, type UndoResult, undoChanges } from './undo-changes'
 /** Returns the routes of the undo links in notices. Returns no routes if notices have no undo links. */
 export function undoRoutes(ctx: AuthContext): Route[] {
   if (!canUndo(ctx)) return []
-  const before = [routeBudget(ctx, 'security_undo')]
+  const before = [routeRateLimit(ctx, 'security_undo')]
   return [
     withBody({
       method: 'POST',

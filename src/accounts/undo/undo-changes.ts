@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { type AuthContext, storedPasskeys, unitOfWork } from '../../context'
+import { type AuthContext, storedPasskeys, transaction } from '../../context'
 import { hasPasswords } from '../../core/config/has-passwords'
 import { InvalidTokenError } from '../../core/errors'
 import type { Locale } from '../../http/locale'
 import { unusablePassword } from '../../passwords/unusable-password'
 import { endOtherSessions } from '../../sessions/log-out'
 import { DuplicateRecordError, type UserRecord, type UserTokenRecord } from '../../store/auth-store'
-import { findLink, issueLink, type LinkToken, spendLink } from '../email-links/email-link'
+import { consumeLink, findLink, issueLink, type LinkToken } from '../email-links/email-link'
 import { emailLoginsOf, endOneShots } from '../email-links/email-logins-of'
 import { issueEmailLogin } from '../email-links/issue-email-login'
 import { refusesEmailLink } from '../email-links/refuses-email-link'
@@ -85,7 +85,7 @@ async function findUndo(
   const user = await ctx.store.users.find(link.userId)
   const open = await openPoints(ctx, link.userId)
   const point = open.find(({ tokenHash }) => tokenHash === link.tokenHash)
-  if (!user || !point || point.isFinal) throw new InvalidTokenError()
+  if (!user || !point || point.isIrreversible) throw new InvalidTokenError()
   return { link, user, point, open }
 }
 
@@ -98,7 +98,7 @@ async function planFor(ctx: AuthContext, user: UserRecord, point: StoredUndoPoin
 
 /** Undoes the changes. Tries again if another account took the address between our read and our write. */
 async function undoOrAgain(ctx: AuthContext, link: UserTokenRecord, byMail: MailedWay): Promise<Undone> {
-  const undo = () => unitOfWork(ctx, (ctx) => undoInUnit(ctx, link, byMail))
+  const undo = () => transaction(ctx, (ctx) => undoInUnit(ctx, link, byMail))
   try {
     return await undo()
   } catch (error) {
@@ -114,7 +114,7 @@ async function undoInUnit(ctx: AuthContext, link: UserTokenRecord, byMail: Maile
   const place = open.findIndex(({ tokenHash }) => tokenHash === link.tokenHash)
   const point = open[place]
   if (!point) throw new InvalidTokenError()
-  await spendLink(ctx, link, 'UNDO')
+  await consumeLink(ctx, link, 'UNDO')
   for (const { tokenHash } of open.slice(place + 1)) await ctx.store.userTokens.consume(tokenHash, 'UNDO', ctx.now())
 
   const plan = await planFor(ctx, before, point, open)

@@ -52,7 +52,7 @@ export function createOperations(ctx: AuthContext, hostStore: AuthStore): Operat
     },
     async createUser(input) {
       const { user, link } = await createUser(ctx, input)
-      return { user: bodyOf(user), set_password_url: link?.url ?? null, is_mailed: link !== null && ctx.postman !== null }
+      return { user: bodyOf(user), set_password_url: link?.url ?? null, is_mailed: link !== null && ctx.mailQueue !== null }
     },
     importUsers: (options) => importUsers(ctx, hostStore, options),
     exportUsers: (options) => exportUsers(ctx, options),

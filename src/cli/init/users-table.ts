@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { Knex } from 'knex'
 import { sentenceOf } from '../../core/error-sentence'
 import { withOwnMessage } from '../../core/logger'
-import { inTime } from '../../core/with-timeout'
+import { withTimeout } from '../../core/with-timeout'
 import type { TableFinding } from '../../store/auth-store'
 import type { ColumnFacts, TableFacts } from '../../store/knex/check/table-facts'
 import { databaseName } from '../../store/knex/database-name'
@@ -94,7 +94,7 @@ export async function findUsersTable(app: App, knexfile: Knexfile, wanted: Wante
   try {
     knex = makeKnex({ ...knexfile.config, pool: { min: 0, max: 1 } })
     const late = () => withOwnMessage(new Error(`it did not answer within ${longestLookMs / 1_000} seconds`))
-    return await inTime(look(knex, wanted), longestLookMs, late)
+    return await withTimeout(look(knex, wanted), longestLookMs, late)
   } catch (error) {
     if (error instanceof UsageError) throw error
     return { why: sentenceOf(error) }

@@ -16,7 +16,7 @@ export interface Notice {
   readonly about?: string
 }
 
-export interface SetupNotices {
+export interface SetupWarnings {
   tell(notice: Notice): void
   /** Keeps a notice for `doctor` without a log line, because the log has its own line. Replaces the last notice about the same subject. */
   keep(notice: Notice): void
@@ -33,7 +33,7 @@ export function lineOf({ message, entry }: Notice): string {
 const mostOfOneKind = 10
 
 /** Returns an object that logs each notice only once (see `about`), even if many requests cause the notice. */
-export function createSetupNotices(logger: Logger): SetupNotices {
+export function createSetupWarnings(logger: Logger): SetupWarnings {
   const told: Notice[] = []
   return {
     tell(notice) {

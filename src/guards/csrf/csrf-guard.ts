@@ -2,7 +2,7 @@ import type { Request, RequestHandler } from 'express'
 import { ConfigurationError, CsrfValidationFailedError } from '../../core/errors'
 import { consoleLogger, safely } from '../../core/logger'
 import { foreignRequest } from '../../core/setup-warnings/login-notices'
-import { createSetupNotices, type SetupNotices } from '../../core/setup-warnings/notices'
+import { createSetupWarnings, type SetupWarnings } from '../../core/setup-warnings/notices'
 import type { CookieSite } from '../../http/doubled-cookies'
 import { onlyValue } from '../../http/header-values'
 import { isSafeMethod } from '../../http/safe-method'
@@ -40,7 +40,7 @@ export function csrfGuard(options: CsrfGuardOptions = {}): RequestHandler {
       'csrfGuard() takes an object: { exclude, secret, session, sessionCookieName, accessCookieName, trustedOrigins }.',
     )
   refuseUnknownOptions('csrfGuard', options, csrfOptionNames)
-  return refusing(csrfCheck('csrfGuard', options, { notices: createSetupNotices(safely(consoleLogger)) }))
+  return refusing(csrfCheck('csrfGuard', options, { notices: createSetupWarnings(safely(consoleLogger)) }))
 }
 
 export const csrfOptionNames = ['exclude', 'secret', 'session', 'sessionCookieName', 'accessCookieName', 'trustedOrigins'] as const
@@ -56,7 +56,7 @@ export function csrfCheck(
     notices,
     tokenOf = headerToken,
     site,
-  }: { notices: SetupNotices; tokenOf?: (req: Request) => string | null; site?: CookieSite & SignerSite },
+  }: { notices: SetupWarnings; tokenOf?: (req: Request) => string | null; site?: CookieSite & SignerSite },
 ): (req: Request) => void {
   const isExcluded = excludedPaths(options.exclude)
   const trustedOrigins = originsOf(options.trustedOrigins)

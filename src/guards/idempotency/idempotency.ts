@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { ConfigurationError, ConflictError, ValidationError } from '../../core/errors'
 import { consoleLogger, safely } from '../../core/logger'
-import { createSetupNotices, type Notice } from '../../core/setup-warnings/notices'
+import { createSetupWarnings, type Notice } from '../../core/setup-warnings/notices'
 import { isSafeMethod } from '../../http/safe-method'
 import { hasMethods, isObject, refuseUnknownOptions } from '../../options'
 import { refuse } from '../refusing'
@@ -48,7 +48,7 @@ const claimSeconds = 600
  */
 export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
   const { ttlSeconds, cache, caller } = complete(options)
-  const notices = createSetupNotices(safely(consoleLogger))
+  const notices = createSetupWarnings(safely(consoleLogger))
 
   /**
    * Returns the stored response. Returns null if the request must run now. If the caller is known, the middleware then stores the response.

@@ -1,5 +1,5 @@
 import { ServiceUnavailableError } from '../../core/errors'
-import { inTime } from '../../core/with-timeout'
+import { withTimeout } from '../../core/with-timeout'
 
 /**
  * Stores responses for repeated requests. The default cache works for one process. For several processes, pass an object for a shared
@@ -25,9 +25,9 @@ const deadlineMs = 2_000
 export async function asked<T>(question: () => Promise<T>, tooLate: (answer: T) => unknown): Promise<T> {
   let isLate = false
   const answer = (async () => question())()
-  answer.then((said) => isLate && tooLate(said)).catch(() => undefined) // `inTime` below also gets the error
+  answer.then((said) => isLate && tooLate(said)).catch(() => undefined) // `withTimeout` below also gets the error
   try {
-    return await inTime(answer, deadlineMs, () => {
+    return await withTimeout(answer, deadlineMs, () => {
       isLate = true
       return new Error('The cache of answers is late.')
     })

@@ -30,14 +30,14 @@ type Language = readonly [tag: string, name: string]
 /** Returns the whole page in the built-in design. */
 export function document(reader: Reader, theme: Theme, parts: DocumentParts): string {
   const { title, head, navigation, body, user, isRefused, languages } = parts
-  const shown = isRefused ? reader.text('layout.error', { title }) : title
+  const presented = isRefused ? reader.text('layout.error', { title }) : title
   return html`<!doctype html>
 <html lang="${reader.lang}" dir="${directionOf(reader.lang)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${theme.name === '' ? shown : `${shown} · ${theme.name}`}</title>
+<title>${theme.name === '' ? presented : `${presented} · ${theme.name}`}</title>
 ${head}</head>
 <body data-show="${reader.text('field.show')}" data-show-label="${reader.text('field.show_label')}">
 <a class="skip" href="#content">${reader.text('layout.skip')}</a>

@@ -2,9 +2,9 @@ import { card, form, hidden, linkButton, type Part, problem, time } from '../../
 import type { FormState } from '../../http/html/form-state'
 import { type Html, html } from '../../http/html/html'
 import type { Reader } from '../../http/html/reader'
-import type { ShownProvider } from '../provider-marks'
+import type { ListedProvider } from '../provider-marks'
 
-export interface Connection extends ShownProvider {
+export interface Connection extends ListedProvider {
   /** Null if the provider is not connected. */
   readonly since: Date | null
   readonly email: string | null

@@ -7,7 +7,7 @@ import type { AccountVisit } from '../account-visit'
 import { authorizeOrigins } from '../confirmation'
 import { FormFault } from '../form-fault'
 import { Elsewhere } from '../page-lines'
-import { shownProvider } from '../provider-marks'
+import { listedProvider } from '../provider-marks'
 import { providerName } from '../provider-name'
 import { connectionsPage, removeConnectionPage } from './connections-page'
 
@@ -35,13 +35,13 @@ export const connections: AccountPage = {
     const linked = new Map((await listIdentities(ctx, person.id)).map((identity) => [identity.provider, identity]))
     // The provider's callback adds the error code.
     const failed = req.method === 'GET' ? queryParameter(req, 'error', 64) : null
-    const shown = failed === null ? state : { ...state, problem: reader.text(sentences[failed] ?? 'connections.failed') }
+    const presented = failed === null ? state : { ...state, problem: reader.text(sentences[failed] ?? 'connections.failed') }
     const connections = [...new Set([...ctx.providers.keys(), ...linked.keys()])].map((key) => ({
-      ...shownProvider(ctx.providers, key),
+      ...listedProvider(ctx.providers, key),
       since: linked.get(key)?.createdAt ?? null,
       email: linked.get(key)?.email ?? null,
     }))
-    return connectionsPage(reader, shown, { connections, formOf })
+    return connectionsPage(reader, presented, { connections, formOf })
   },
   async post({ ctx, ask, reader }, { provider = '' }) {
     if (!ctx.providers.has(provider)) throw new FormFault({ form: 'connections.gone' })

@@ -10,7 +10,7 @@ export const email: AccountPage = {
   path: '/account/email',
   title: 'email.title',
   navigation: 'email.nav',
-  isThere: ({ postman }) => postman !== null,
+  isThere: ({ mailQueue }) => mailQueue !== null,
   needsFresh: true,
   show({ ctx, reader, session: { user }, formOf }, state) {
     const { localAccountsEnabled: canChange } = ctx.settings

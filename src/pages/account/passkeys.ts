@@ -8,7 +8,7 @@ import type { AccountPage } from '../account-page'
 import type { AccountVisit } from '../account-visit'
 import { FormFault, requireFields } from '../form-fault'
 import { Elsewhere } from '../page-lines'
-import { shownPasskey } from '../presented-passkey'
+import { presentedPasskey } from '../presented-passkey'
 import { addPasskeyPage, removePasskeyPage, renamePasskeyPage } from './passkeys-card'
 
 const path = '/account/security'
@@ -36,7 +36,7 @@ export const addPasskey: AccountPage = {
       await ask.passkeyRegistrationOptions() // if the script's request failed, throws the same error
       throw new FormFault({ form: 'passkey.not_made' })
     }
-    await ask.registerPasskey({ ...shownPasskey(fields), ...(name.trim() !== '' && { name }) })
+    await ask.registerPasskey({ ...presentedPasskey(fields), ...(name.trim() !== '' && { name }) })
     return { notice: 'passkey_added', to: path }
   },
 }

@@ -3,7 +3,7 @@ import { isAtOrBelow } from '../../core/config/web-address'
 import { decodeCbor } from './cbor'
 import { algorithms, isWholeSignature, newEs256Key, readCoseKey } from './cose-key'
 import { loadWebAuthnPackage, type WebAuthnPackage } from './package'
-import { readAttestation, type ShownAssertion, storedId } from './read-credential'
+import { type PresentedAssertion, readAttestation, storedId } from './read-credential'
 import { Refused, readOrigin, reasonOf } from './refused'
 
 /** A credential in options. */
@@ -109,7 +109,7 @@ export interface WebAuthn {
    * @param known null for an unknown credential. The function takes as long as for a known one, so that the time reveals nothing
    * @throws Refused with the reason, which is for the log only
    */
-  verifyAssertion(shown: ShownAssertion, challenge: string, known: KnownCredential | null): Promise<AssertedCredential>
+  verifyAssertion(presented: PresentedAssertion, challenge: string, known: KnownCredential | null): Promise<AssertedCredential>
 }
 
 /**
@@ -140,8 +140,8 @@ export function createWebAuthn(settings: Settings): WebAuthn {
       ...(allow && { allowCredentials: allow }),
     }),
     verifyRegistration: (credential, challenge) => explained(credential, () => verifyRegistration(site, credential, challenge)),
-    verifyAssertion: async (shown, challenge, known) => {
-      const asserted = explained({ response: shown }, () => verifyAssertion(site, shown, challenge, known ?? decoy))
+    verifyAssertion: async (presented, challenge, known) => {
+      const asserted = explained({ response: presented }, () => verifyAssertion(site, presented, challenge, known ?? decoy))
       if (known) return asserted
       await asserted.catch(() => null)
       throw new Refused('no account has this passkey. It was removed here, but not from the authenticator')
@@ -175,11 +175,11 @@ async function explained<T>(credential: unknown, verify: () => Promise<T>): Prom
 }
 
 async function verifyRegistration({ engine, rpId, origins }: Site, credential: unknown, challenge: string): Promise<RegisteredCredential> {
-  const shown = readAttestation(credential)
-  if (!shown) throw new Refused('a field of the response is missing, malformed or too long')
-  if (isEmbedded(shown.clientDataJSON)) throw new Refused('the page was in a frame of another site')
-  if (!isUnattested(shown.attestationObject)) throw new Refused('the attestation has certificates, and doorward asked for none')
-  const { id, clientDataJSON, attestationObject, transports } = shown
+  const presented = readAttestation(credential)
+  if (!presented) throw new Refused('a field of the response is missing, malformed or too long')
+  if (isEmbedded(presented.clientDataJSON)) throw new Refused('the page was in a frame of another site')
+  if (!isUnattested(presented.attestationObject)) throw new Refused('the attestation has certificates, and doorward asked for none')
+  const { id, clientDataJSON, attestationObject, transports } = presented
   const { verified, registrationInfo: found } = await engine.verifyRegistrationResponse({
     response: { id, rawId: id, type: 'public-key', response: { clientDataJSON, attestationObject }, clientExtensionResults: {} },
     expectedChallenge: challenge,
@@ -205,7 +205,7 @@ async function verifyRegistration({ engine, rpId, origins }: Site, credential: u
 
 async function verifyAssertion(
   { engine, rpId, origins }: Site,
-  { id, clientDataJSON, authenticatorData, signature }: ShownAssertion,
+  { id, clientDataJSON, authenticatorData, signature }: PresentedAssertion,
   challenge: string,
   known: KnownCredential,
 ): Promise<AssertedCredential> {

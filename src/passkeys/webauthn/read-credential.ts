@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 /**
  * An assertion in the form that a browser sends (`PublicKeyCredential.toJSON()`), with only the fields that we need. Bytes are base64url.
  */
-export interface ShownAssertion {
+export interface PresentedAssertion {
   readonly id: string
   readonly clientDataJSON: string
   readonly authenticatorData: string
@@ -12,7 +12,7 @@ export interface ShownAssertion {
 }
 
 /** A new credential in the form that a browser sends. */
-export interface ShownAttestation {
+export interface PresentedAttestation {
   readonly id: string
   readonly clientDataJSON: string
   readonly attestationObject: string
@@ -39,7 +39,7 @@ export function storedId(id: string): string {
 const transportNames: ReadonlySet<unknown> = new Set(['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'])
 
 /** Reads an assertion. Returns null if a field is missing or malformed. */
-export function readAssertion(credential: unknown): ShownAssertion | null {
+export function readAssertion(credential: unknown): PresentedAssertion | null {
   const read = readCommon(credential)
   if (!read) return null
   const { id, clientDataJSON, response } = read
@@ -52,7 +52,7 @@ export function readAssertion(credential: unknown): ShownAssertion | null {
 }
 
 /** Reads an attestation. Returns null if a field is missing or malformed. */
-export function readAttestation(credential: unknown): ShownAttestation | null {
+export function readAttestation(credential: unknown): PresentedAttestation | null {
   const read = readCommon(credential)
   if (!read) return null
   const { id, clientDataJSON, response } = read

@@ -12,10 +12,10 @@ export interface Given {
 /**
  * Runs one of our routes for the host's request. The order is: rate limits, cross-site rule, guards, handler. The route's cookies are sent
  * with the host's response. The route's body and status are not sent.
- * @returns the value that the handler noted (`noteOutcome`), or undefined
+ * @returns the value that the handler noted (`setResult`), or undefined
  * @throws AppError the error that the route would have sent
  */
-export function playRoute(
+export function callRoute(
   { method, before = [], handle }: Pick<Route, 'method' | 'before' | 'handle'>,
   req: Request,
   res: Response,

@@ -51,8 +51,8 @@ export function logoutOfHost(ctx: AuthContext, rules: LogoutRules): Pick<Route, 
 }
 
 function tokensOfHost(ctx: AuthContext, req: Request, { refresh_token: given }: LogoutBody, isByCookies: boolean): LogoutTokens {
-  const shown: LogoutTokens = isByCookies ? tokensOfCookies(ctx, req) : { accessToken: bearerOf(ctx, req) }
-  return given === undefined ? shown : { ...shown, refreshToken: given }
+  const presented: LogoutTokens = isByCookies ? tokensOfCookies(ctx, req) : { accessToken: bearerOf(ctx, req) }
+  return given === undefined ? presented : { ...presented, refreshToken: given }
 }
 
 /** Returns false in delivery `bearer`, and in `both` for a request with an access token in the header. */

@@ -3,7 +3,7 @@ import type { VerificationResult } from '../../accounts/verify-email'
 import type { AuthContext } from '../../context'
 import type { AuthMethod } from '../../core/amr'
 import type { Guards } from '../../guards/guards'
-import { noteOutcome } from '../../http/outcome'
+import { setResult } from '../../http/outcome'
 import type { Method, Route } from '../../http/routes'
 import { sendEmpty } from '../../http/send'
 import type { PasskeyOptions } from '../../passkeys/options'
@@ -16,7 +16,7 @@ import type { LoginChallenge } from '../../sessions/finish-login'
 import type { IdentityRecord } from '../../store/auth-store'
 import type { HostTypes, WithFields } from '../../store/host-types'
 import type { PublicUser } from '../../store/public-user'
-import { playRoute } from './call-route'
+import { callRoute } from './call-route'
 import type { logoutOfHost } from './log-out'
 
 /**
@@ -233,17 +233,17 @@ export function serviceBinder(
     if (res.headersSent) throw new Error('auth.with(req, res) sets cookies, but this response was already sent.')
     const ask = async (verb: string, method: Method, path: string, input: object = {}, { params = {}, fields = {} }: Beside = {}) => {
       const body = { ...fields, ...bodyOf(input) }
-      const outcome = await playRoute(routeOf(verb, method, path), req, res, { params, body })
+      const outcome = await callRoute(routeOf(verb, method, path), req, res, { params, body })
       return without(hidden, outcome) as never // the value that the handler noted; tests compare each value with its type
     }
     return {
       async currentUser() {
         try {
           const handle: Route['handle'] = (asked, answer) => {
-            noteOutcome(answer, getUser(asked))
+            setResult(answer, getUser(asked))
             sendEmpty(answer)
           }
-          return (await playRoute({ method: 'GET', before: [guards.requireUser()], handle }, req, res, {})) as PublicUser
+          return (await callRoute({ method: 'GET', before: [guards.requireUser()], handle }, req, res, {})) as PublicUser
         } catch {
           return null
         }
@@ -252,7 +252,7 @@ export function serviceBinder(
       logIn: (input) => ask('logIn', 'POST', '/login', input),
       verifyMfa: (input) => ask('verifyMfa', 'POST', '/mfa/verify', input),
       logInWithToken: ({ provider, ...input }) => ask('logInWithToken', 'POST', '/oauth/:provider/token', input, { params: { provider } }),
-      logOut: async (input: object = {}) => (await playRoute(logout, req, res, { body: bodyOf(input) })) as never,
+      logOut: async (input: object = {}) => (await callRoute(logout, req, res, { body: bodyOf(input) })) as never,
       activate: (token, options) => ask('activate', 'POST', '/activate', { token, ...options }),
       requestActivation: (email) => ask('requestActivation', 'POST', '/activation/request', { email }),
       requestPasswordReset: (email) => ask('requestPasswordReset', 'POST', '/password-reset/request', { email }),

@@ -3,11 +3,11 @@ import type { AuthContext } from '../../context'
 import { readRefreshCookie, setRefreshCookie } from '../delivery'
 import { renewDevice } from '../device-cookie'
 import type { CookieOfRequest, RenewedCookie, StayingSession } from '../reissue-tokens'
-import type { DeliveryLine } from '../routes-by-delivery'
+import type { RouteSet } from '../routes-by-delivery'
 import { setSessionCookie } from '../session-cookie'
 
 /** Returns the cookie whose value a change of the account replaces. Null on routes with tokens in the body. */
-export function cookieOf(ctx: AuthContext, req: Request, delivery: DeliveryLine['delivery']): CookieOfRequest | null {
+export function cookieOf(ctx: AuthContext, req: Request, delivery: RouteSet['delivery']): CookieOfRequest | null {
   if (delivery === 'bearer') return null
   return { refreshToken: delivery === 'cookie' ? readRefreshCookie(ctx, req) : null }
 }

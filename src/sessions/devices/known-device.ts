@@ -18,7 +18,7 @@ export interface KnownDevice {
 }
 
 /** The data of a request about its device. The data is not verified yet. */
-export interface ShownDevice {
+export interface PresentedDevice {
   readonly devices: readonly Device[]
   readonly previousToken: string | undefined
 }
@@ -26,12 +26,12 @@ export interface ShownDevice {
 /** The body field for an earlier refresh token, for clients without cookies. */
 export const previousToken = { previous_token: text(4096).optional() } as const satisfies Joi.SchemaMap
 
-export function shownDevice(ctx: AuthContext, req: Request, body: { previous_token?: string | undefined } = {}): ShownDevice {
+export function presentedDevice(ctx: AuthContext, req: Request, body: { previous_token?: string | undefined } = {}): PresentedDevice {
   return { devices: readDevices(ctx, req), previousToken: body.previous_token }
 }
 
-/** Makes a `ShownDevice` for a call of `auth.service`. Such a call has no request and no device cookie, so only `previousToken` is set. */
-export function tokenShown({ previousToken }: { previousToken?: string | undefined }): ShownDevice {
+/** Makes a `PresentedDevice` for a call of `auth.service`. Such a call has no request and no device cookie, so only `previousToken` is set. */
+export function tokenPresented({ previousToken }: { previousToken?: string | undefined }): PresentedDevice {
   return { devices: [], previousToken }
 }
 
@@ -44,10 +44,10 @@ export function tokenShown({ previousToken }: { previousToken?: string | undefin
  * about other accounts.
  * @param email in lower case
  */
-export async function findKnownDevice(ctx: AuthContext, email: string, shown: ShownDevice): Promise<KnownDevice | null> {
-  const device = shown.devices.find((device) => isOfAddress(ctx, device, email))
+export async function findKnownDevice(ctx: AuthContext, email: string, presented: PresentedDevice): Promise<KnownDevice | null> {
+  const device = presented.devices.find((device) => isOfAddress(ctx, device, email))
   if (device && (await isKnown(ctx, email, device))) return { id: device.id }
-  return shown.previousToken === undefined ? null : findByToken(ctx, email, shown.previousToken)
+  return presented.previousToken === undefined ? null : findByToken(ctx, email, presented.previousToken)
 }
 
 async function isKnown(ctx: AuthContext, email: string, device: Device): Promise<boolean> {

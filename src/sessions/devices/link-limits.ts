@@ -2,7 +2,7 @@ import type { AuthContext } from '../../context'
 import { TooManyRequestsError } from '../../core/errors'
 import { takeUnits } from '../../rate-limits/take-of-each'
 import { attempt, counterKey } from '../../rate-limits/throttle'
-import { findKnownDevice, type KnownDevice, type ShownDevice } from './known-device'
+import { findKnownDevice, type KnownDevice, type PresentedDevice } from './known-device'
 
 interface LinkRequest {
   /** The name of the rate limit. */
@@ -10,7 +10,7 @@ interface LinkRequest {
   /** The address in lower case. */
   readonly email: string
   readonly client: string | null
-  readonly shown: ShownDevice
+  readonly presented: PresentedDevice
 }
 
 /**
@@ -19,10 +19,10 @@ interface LinkRequest {
  * @returns the known device, which also has a separate limit of mails; null for an unknown client
  * @throws TooManyRequestsError
  */
-export async function takeLinkRequest(ctx: AuthContext, { name, email, client, shown }: LinkRequest): Promise<KnownDevice | null> {
-  const device = await findKnownDevice(ctx, email, shown)
+export async function takeLinkRequest(ctx: AuthContext, { name, email, client, presented }: LinkRequest): Promise<KnownDevice | null> {
+  const device = await findKnownDevice(ctx, email, presented)
   if (device && (await hasRequestLeft(ctx, name, email, device))) return device
-  await takeUnits(ctx, ctx.budgets.links, { name, email, client })
+  await takeUnits(ctx, ctx.rateLimits.links, { name, email, client })
   return null
 }
 
@@ -32,7 +32,7 @@ export async function takeLinkRequest(ctx: AuthContext, { name, email, client, s
  */
 async function hasRequestLeft(ctx: AuthContext, name: string, email: string, { id }: KnownDevice): Promise<boolean> {
   try {
-    await attempt(ctx.counters, ctx.budgets.device.links, counterKey(`${name}:device`, `${id} ${email}`), TooManyRequestsError)
+    await attempt(ctx.counters, ctx.rateLimits.device.links, counterKey(`${name}:device`, `${id} ${email}`), TooManyRequestsError)
     return true
   } catch (error) {
     if (error instanceof TooManyRequestsError) return false

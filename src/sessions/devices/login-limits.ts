@@ -2,14 +2,14 @@ import type { AuthContext } from '../../context'
 import { LoginThrottledError, TooManyRequestsError } from '../../core/errors'
 import { type Attempt, takeAttempt } from '../../rate-limits/take-attempt'
 import { takeAttempts } from '../../rate-limits/take-of-each'
-import { findKnownDevice, type KnownDevice, type ShownDevice } from './known-device'
+import { findKnownDevice, type KnownDevice, type PresentedDevice } from './known-device'
 
 export interface LoginAttemptOf {
   /** The address in lower case. */
   readonly email: string
   /** Null for a call without HTTP. */
   readonly client: string | null
-  readonly shown: ShownDevice
+  readonly presented: PresentedDevice
 }
 
 /** A counted attempt. The password is verified later. Call exactly one of these methods, once. */
@@ -28,11 +28,11 @@ export interface TakenLogin {
  * device.
  * @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight)
  */
-export async function takeLogin(ctx: AuthContext, { email, client, shown }: LoginAttemptOf): Promise<TakenLogin> {
-  const device = await findKnownDevice(ctx, email, shown)
+export async function takeLogin(ctx: AuthContext, { email, client, presented }: LoginAttemptOf): Promise<TakenLogin> {
+  const device = await findKnownDevice(ctx, email, presented)
   const own = device && (await takeOwn(ctx, email, device))
   if (own) return { isKnownDevice: true, succeed: own.clear, fail: own.keep, giveBack: own.giveBack }
-  const taken = await takeAttempts(ctx, ctx.budgets.login, { name: 'login', email, client }, LoginThrottledError)
+  const taken = await takeAttempts(ctx, ctx.rateLimits.login, { name: 'login', email, client }, LoginThrottledError)
   const all = Object.values(taken) as Attempt[]
   return {
     isKnownDevice: false,
@@ -48,7 +48,7 @@ export async function takeLogin(ctx: AuthContext, { email, client, shown }: Logi
  * @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight)
  */
 export async function takeLoginOfClient(ctx: AuthContext, client: string | null): Promise<TakenLogin> {
-  const taken = await takeAttempts(ctx, ctx.budgets.login, { name: 'login', email: null, client }, LoginThrottledError)
+  const taken = await takeAttempts(ctx, ctx.rateLimits.login, { name: 'login', email: null, client }, LoginThrottledError)
   const both = [taken.client, taken.network]
   const giveBack = () => together(both.map((unit) => unit.giveBack()))
   return { isKnownDevice: false, succeed: giveBack, fail: () => together(both.map((unit) => unit.keep())), giveBack }
@@ -59,9 +59,9 @@ export async function takeLoginOfClient(ctx: AuthContext, client: string | null)
  * the caller also counts the attempt against the other limits.
  */
 async function takeOwn(ctx: AuthContext, email: string, { id }: KnownDevice): Promise<Attempt | null> {
-  const { login: budget } = ctx.budgets.device
+  const { login: rateLimit } = ctx.rateLimits.device
   try {
-    return await takeAttempt(ctx, { name: 'login:device', subject: `${id} ${email}`, budget }, LoginThrottledError)
+    return await takeAttempt(ctx, { name: 'login:device', subject: `${id} ${email}`, rateLimit }, LoginThrottledError)
   } catch (error) {
     if (error instanceof TooManyRequestsError) return null
     throw error

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { AuthContext } from '../../context'
-import { findKnownDevice, type KnownDevice, shownDevice } from '../devices/known-device'
+import { findKnownDevice, type KnownDevice, presentedDevice } from '../devices/known-device'
 import { requestSessionOf } from './fresh-session'
 
 /**
@@ -13,5 +13,5 @@ export async function codeDevice(
   { code, previous_token }: { code?: string | undefined; previous_token?: string | undefined },
 ): Promise<KnownDevice | null> {
   if (code === undefined) return null
-  return findKnownDevice(ctx, requestSessionOf(req).user.email, shownDevice(ctx, req, { previous_token }))
+  return findKnownDevice(ctx, requestSessionOf(req).user.email, presentedDevice(ctx, req, { previous_token }))
 }

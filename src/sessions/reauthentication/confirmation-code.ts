@@ -3,14 +3,14 @@ import { isCodeOf, mostTries } from '../../accounts/email-links/email-code'
 import { type AskedFrom, type IssuedEmailLogin, issueEmailLogin } from '../../accounts/email-links/issue-email-login'
 import { refusesEmailLink } from '../../accounts/email-links/refuses-email-link'
 import { mailCode, mayMail } from '../../accounts/email-links/send-mail'
-import { type AuthContext, unitOfWork } from '../../context'
+import { type AuthContext, transaction } from '../../context'
 import { EmailLinkForbiddenError, EmailLoginInvalidError, EmailNotVerifiedError, MfaRequiredError } from '../../core/errors'
 import type { Locale } from '../../http/locale'
 import type { EmailLoginRecord, EmailLoginStore, SessionRecord, UserRecord } from '../../store/auth-store'
 import type { KnownDevice } from '../devices/known-device'
 import { holdSession } from './fresh-session'
 import { mailsCodes, needsFactor } from './methods'
-import { requireProvenAddress } from './require-proven-address'
+import { requireVerifiedAddress } from './require-proven-address'
 
 /** The session that a code confirms, and its user. */
 interface Asking {
@@ -45,7 +45,7 @@ export async function requestConfirmationCode(
 ): Promise<IssuedCode | null> {
   await requireTakesCode(ctx, user)
   if (!session || !(await mayMail(ctx, user, 'CONFIRMATION_CODE', { device }))) return null
-  const issued = await unitOfWork(ctx, (ctx) => replaceCode(ctx, { user, session }, { ...origin, isKnownDevice: device !== null }))
+  const issued = await transaction(ctx, (ctx) => replaceCode(ctx, { user, session }, { ...origin, isKnownDevice: device !== null }))
   if (issued?.code == null) return null
   mailCode(ctx, user, 'confirmation_code', issued, locale)
   return { code: issued.code, expiresAt: issued.expiresAt }
@@ -54,7 +54,7 @@ export async function requestConfirmationCode(
 async function requireTakesCode(ctx: AuthContext, user: UserRecord): Promise<void> {
   if (!mailsCodes(ctx))
     throw new Error('doorward cannot mail a code to confirm a session. Pass a mailer, and a store with `sessions` and `emailLogins`.')
-  requireProvenAddress(ctx, user)
+  requireVerifiedAddress(ctx, user)
   if (user.emailVerifiedAt === null) throw new EmailNotVerifiedError()
   if (needsFactor(ctx, user)) throw new MfaRequiredError()
   if (await refusesEmailLink(ctx, user)) throw new EmailLinkForbiddenError()

@@ -7,7 +7,7 @@ import type { PasskeyRecord } from '../../store/auth-store'
  * - True: the change is final, because a code confirmed it. The authenticator app of the code is older than a day.
  * - Text: the change is final, because a passkey confirmed it. The passkey is older than a day. The text is the digest of the passkey.
  */
-export type Finality = boolean | string
+export type Irreversibility = boolean | string
 
 /** Returns a digest that still identifies a passkey after its row was deleted. */
 export function passkeyDigest({ credentialId }: Pick<PasskeyRecord, 'credentialId'>): string {
@@ -15,10 +15,10 @@ export function passkeyDigest({ credentialId }: Pick<PasskeyRecord, 'credentialI
 }
 
 /** Writes the value as one word without spaces and dots. If an undo link can revert the change, the result is the empty string. */
-export function writeFinality(isFinal: Finality): string {
-  return isFinal === true ? 'final' : isFinal || ''
+export function writeIrreversibility(isIrreversible: Irreversibility): string {
+  return isIrreversible === true ? 'final' : isIrreversible || ''
 }
 
-export function readFinality(word: string | undefined): Finality {
+export function readIrreversibility(word: string | undefined): Irreversibility {
   return word === 'final' ? true : word || false
 }

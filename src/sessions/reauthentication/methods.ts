@@ -3,7 +3,7 @@ import { type AuthContext, passkeysOf } from '../../context'
 import type { Settings } from '../../core/config/every-setting'
 import { hasPasswords } from '../../core/config/has-passwords'
 import { hasPassword } from '../../passwords/unusable-password'
-import { canProveSignIn } from '../../providers/new-sign-in'
+import { canVerifySignIn } from '../../providers/new-sign-in'
 import type { Provider } from '../../providers/passport-provider'
 import type { EmailLoginStore, IdentityStore, PasskeyStore, SessionStore, UserRecord, UserStore } from '../../store/auth-store'
 import { hasMatureFactor, identityUsableAt, usableAt } from './credential-age'
@@ -19,7 +19,7 @@ export interface MethodContext {
   /** The router's providers by their keys in the option `providers`. Absent in guards without a router. */
   readonly providers?: ReadonlyMap<string, Provider>
   /** Sends the mails. Null or absent: no mail can be sent. Absent in guards without a router. */
-  readonly postman?: AuthContext['postman']
+  readonly mailQueue?: AuthContext['mailQueue']
   readonly refusesEmailLink?: AuthContext['refusesEmailLink']
   readonly store: {
     readonly users: Pick<UserStore, 'fields'>
@@ -47,8 +47,8 @@ export async function methodsOf(ctx: MethodContext, user: UserRecord): Promise<R
  * Returns true if the app can mail codes that confirm a session. The store must keep sessions, because each code belongs to a session's
  * row.
  */
-export function mailsCodes({ postman, store }: Pick<MethodContext, 'postman' | 'store'>): boolean {
-  return Boolean(postman && store?.emailLogins && store.sessions)
+export function mailsCodes({ mailQueue, store }: Pick<MethodContext, 'mailQueue' | 'store'>): boolean {
+  return Boolean(mailQueue && store?.emailLogins && store.sessions)
 }
 
 async function takesMailedCode(ctx: MethodContext, user: UserRecord): Promise<boolean> {
@@ -71,7 +71,7 @@ async function providersOf(ctx: MethodContext, user: UserRecord): Promise<`provi
   const linked = await store.identities.listForUser(user.id)
   const usable = linked.filter((identity) => {
     const client = providers.get(identity.provider)
-    return client !== undefined && canProveSignIn(client) && identityUsableAt(ctx, user, identity.createdAt) === null
+    return client !== undefined && canVerifySignIn(client) && identityUsableAt(ctx, user, identity.createdAt) === null
   })
   return usable.map(({ provider }) => `provider:${provider}` as const)
 }

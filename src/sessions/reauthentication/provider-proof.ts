@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../../context'
+import { type AuthContext, transaction } from '../../context'
 import { MfaFactorTooNewError, MfaRequiredError, OAuthStateMismatchError } from '../../core/errors'
 import type { UserRecord } from '../../store/auth-store'
 import { isAccountDigest } from '../account-digest'
@@ -7,7 +7,7 @@ import { identityUsableAt } from './credential-age'
 import { needsFactor } from './methods'
 
 /** The identity that logged in again at its provider. */
-export interface ProvenIdentity {
+export interface VerifiedIdentity {
   readonly provider: string
   readonly subject: string
 }
@@ -23,7 +23,7 @@ export interface Confirmer extends TicketOwner {
  * transaction that has locked the user's row.
  * @throws OAuthStateMismatchError (another identity), MfaFactorTooNewError
  */
-export async function requireConfirming(ctx: AuthContext, user: UserRecord, { provider, subject }: ProvenIdentity): Promise<void> {
+export async function requireConfirming(ctx: AuthContext, user: UserRecord, { provider, subject }: VerifiedIdentity): Promise<void> {
   const found = await ctx.store.identities?.findWithUser(provider, subject)
   if (!found || found.user?.id !== user.id) throw new OAuthStateMismatchError()
   const usable = identityUsableAt(ctx, user, found.identity.createdAt)
@@ -39,9 +39,9 @@ export async function requireConfirming(ctx: AuthContext, user: UserRecord, { pr
 export function issueConfirmationTicket(
   ctx: AuthContext,
   { userId, sessionId, digest }: Confirmer,
-  identity: ProvenIdentity,
+  identity: VerifiedIdentity,
 ): Promise<string> {
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     if (!user || !isAccountDigest(ctx.keys.state, user, digest)) throw new OAuthStateMismatchError()
     if (needsFactor(ctx, user)) throw new MfaRequiredError()
@@ -61,7 +61,7 @@ export async function takeConfirmationTicket(
   ticket: string,
 ): Promise<(ctx: AuthContext, user: UserRecord) => Promise<void>> {
   const taken = await takeTicket(ctx, 'REAUTH_TICKET', ticket, owner)
-  const identity = JSON.parse(taken.carries ?? '{}') as ProvenIdentity // `issueConfirmationTicket` writes this type
+  const identity = JSON.parse(taken.carries ?? '{}') as VerifiedIdentity // `issueConfirmationTicket` writes this type
   return async (ctx, user) => {
     taken.requireSameAccount(user)
     await requireConfirming(ctx, user, identity)

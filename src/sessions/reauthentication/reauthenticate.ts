@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../../context'
+import { type AuthContext, transaction } from '../../context'
 import type { AuthMethod } from '../../core/amr'
 import { hasPasswords } from '../../core/config/has-passwords'
 import {
@@ -12,7 +12,7 @@ import {
   ValidationError,
 } from '../../core/errors'
 import type { Locale } from '../../http/locale'
-import { acceptPasskey, type ProvenPasskey, provePasskey, refusingReplay, type ShownPasskey } from '../../passkeys/verify-passkey'
+import { acceptPasskey, type PresentedPasskey, refusingReplay, type VerifiedPasskey, verifyPasskey } from '../../passkeys/verify-passkey'
 import { unusablePassword } from '../../passwords/unusable-password'
 import { acceptTotpCode } from '../../second-factor/accept-code'
 import { guardedAttempt } from '../../second-factor/guarded-attempt'
@@ -22,7 +22,7 @@ import type { KnownDevice } from '../devices/known-device'
 import { isAlive } from '../find-session'
 import type { HostClaims } from '../host-claims'
 import type { OpenedServerSession } from '../open-session'
-import { addMethods, type KeptTokens, keepServerSession, keepStateless, keepTokens } from '../reissue-tokens'
+import { addMethods, keepServerSession, keepStateless, keepTokens, type ReissuedTokens } from '../reissue-tokens'
 import type { TicketOwner } from '../tickets'
 import { type IssuedCode, requestConfirmationCode, tryConfirmationCode } from './confirmation-code'
 import { refuseYoungFactor, refuseYoungPasskey } from './credential-age'
@@ -33,12 +33,12 @@ import { takeConfirmationTicket } from './provider-proof'
 import { withPassword } from './with-password'
 
 /** The credentials with which a person confirms a session. At least one credential is required. */
-export interface ShownCredentials {
+export interface PresentedCredentials {
   password?: string | undefined
   /** A code of the authenticator app. A recovery code is not accepted. */
   code?: string | undefined
   /** A passkey response to `passkeyReauthenticationOptions`, for this session. */
-  passkey?: ShownPasskey | undefined
+  passkey?: PresentedPasskey | undefined
   /** A code that `requestConfirmationCode` mailed for this session. */
   emailCode?: string | undefined
   /**
@@ -61,7 +61,7 @@ export interface Confirming {
   readonly device?: KnownDevice | null
 }
 
-export type Reauthenticated = KeptTokens | OpenedServerSession
+export type Reauthenticated = ReissuedTokens | OpenedServerSession
 
 /**
  * Makes a session fresh after the person showed a credential. Does not extend the session. If a second factor has been active for 24 hours,
@@ -72,20 +72,20 @@ export type Reauthenticated = KeptTokens | OpenedServerSession
  *   InvalidCredentialsError, MfaCodeInvalidError, PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError;
  *   InvalidTokenError (the session has ended meanwhile)
  */
-export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: ShownCredentials): Promise<Reauthenticated> {
-  requireEnough(ctx, who.user, shown)
+export async function reauthenticate(ctx: AuthContext, who: Confirming, presented: PresentedCredentials): Promise<Reauthenticated> {
+  requireEnough(ctx, who.user, presented)
   await requireNewToken(ctx, who)
-  const { password, code, emailCode, ticket } = shown
+  const { password, code, emailCode, ticket } = presented
   const { session, amr: asking, user } = who
-  const passkey = await provenPasskey(ctx, who, shown)
+  const passkey = await verifiedPasskey(ctx, who, presented)
   const useCode = emailCode === undefined ? undefined : await tryConfirmationCode(ctx, who, emailCode)
   // The claims are requested before the ticket is used, because the ticket is used up even if a later step fails.
-  const claims = await claimsToGoOn(ctx, { userId: user.id, session, amr: addMethods(session, asking, methodsShown(shown)) })
+  const claims = await claimsToGoOn(ctx, { userId: user.id, session, amr: addMethods(session, asking, presentedMethods(presented)) })
   const isConfirmed = ticket && (await takeConfirmationTicket(ctx, ticket.owner, ticket.text))
   const confirm = () =>
     refusingReplay(() =>
-      unitOfWork(ctx, (ctx) =>
-        makeFresh(ctx, { ...who, claims }, shown, async (ctx, user) => {
+      transaction(ctx, (ctx) =>
+        makeFresh(ctx, { ...who, claims }, presented, async (ctx, user) => {
           if (passkey) await acceptPasskey(ctx, user, passkey)
           await useCode?.(ctx)
           await isConfirmed?.(ctx, user)
@@ -99,8 +99,8 @@ export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: S
 }
 
 /** Checks that the kinds of credentials are enough, before any credential is verified. */
-function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, passkey, emailCode, ticket }: ShownCredentials): void {
-  if ([password, code, passkey, emailCode, ticket].every((shown) => shown === undefined))
+function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, passkey, emailCode, ticket }: PresentedCredentials): void {
+  if ([password, code, passkey, emailCode, ticket].every((presented) => presented === undefined))
     throw new ValidationError({ details: { errors: [{ path: hasPasswords(ctx.settings) ? 'password' : 'code', rule: 'object.missing' }] } })
   if (code === undefined && passkey === undefined && needsFactor(ctx, user)) throw new MfaRequiredError()
   if (code === undefined) return
@@ -109,13 +109,13 @@ function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, pas
 }
 
 /** Verifies the passkey before the transaction, because verifying takes time. Returns null if the request has no passkey. */
-async function provenPasskey(
+async function verifiedPasskey(
   ctx: AuthContext,
   { user, session }: Confirming,
-  { passkey: shown }: ShownCredentials,
-): Promise<ProvenPasskey | null> {
-  if (!shown) return null
-  const proven = await provePasskey(ctx, 'reauthenticate', { userId: user.id, boundTo: session?.id ?? null }, shown)
+  { passkey: presented }: PresentedCredentials,
+): Promise<VerifiedPasskey | null> {
+  if (!presented) return null
+  const proven = await verifyPasskey(ctx, 'reauthenticate', { userId: user.id, boundTo: session?.id ?? null }, presented)
   refuseYoungPasskey(ctx, proven.passkey)
   return proven
 }
@@ -131,22 +131,22 @@ function withoutUnusable(ctx: AuthContext, user: UserRecord): UserRecord {
 async function makeFresh(
   ctx: AuthContext,
   { user: seen, session: asked, amr: asking, refreshToken, claims }: Confirming & { claims: HostClaims },
-  shown: ShownCredentials,
+  presented: PresentedCredentials,
   acceptOthers: (ctx: AuthContext, user: UserRecord) => Promise<void>,
 ): Promise<Reauthenticated> {
-  const { password, code } = shown
+  const { password, code } = presented
   const user = await lockAsSeen(ctx, seen, password)
   const session = await holdSession(ctx, asked)
   if (code !== undefined && !(await acceptTotpCode(ctx, user, code))) throw new MfaCodeInvalidError()
   await acceptOthers(ctx, user)
   const now = ctx.now()
-  const amr = addMethods(session, asking, methodsShown(shown))
+  const amr = addMethods(session, asking, presentedMethods(presented))
   const renewal = { amr, authenticatedAt: now, tokenAuthenticatedAt: now, refreshToken, claims }
   if (!session) return keepStateless(ctx, user, renewal, null)
   return session.kind === 'session' ? keepServerSession(ctx, session, renewal) : keepTokens(ctx, user, session, renewal)
 }
 
-function methodsShown({ password, code, passkey, emailCode, ticket }: ShownCredentials): AuthMethod[] {
+function presentedMethods({ password, code, passkey, emailCode, ticket }: PresentedCredentials): AuthMethod[] {
   const methods: [unknown, AuthMethod][] = [
     [password, 'pwd'],
     [code, 'otp'],
@@ -170,7 +170,7 @@ async function lockAsSeen(ctx: AuthContext, seen: UserRecord, password: string |
 }
 
 /** The input of `auth.service.reauthenticate`. There is no request, so `sessionId` identifies the session. */
-export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket' | 'passkey'> {
+export interface ServiceReauthentication extends Omit<PresentedCredentials, 'ticket' | 'passkey'> {
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`, with the `challenge` of `passkeyStepOptions` for this session. */
   credential?: unknown
   challenge?: string | undefined
@@ -191,13 +191,13 @@ export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket'
  */
 export async function reauthenticateById(
   ctx: AuthContext,
-  { userId, sessionId, amr = [], refreshToken = undefined, ticket, credential, challenge = '', ...shown }: ServiceReauthentication,
+  { userId, sessionId, amr = [], refreshToken = undefined, ticket, credential, challenge = '', ...presented }: ServiceReauthentication,
 ): Promise<Reauthenticated> {
   const user = await findActiveUser(ctx, userId)
   const session = ctx.store.sessions ? await findOwnSession(ctx, userId, sessionId) : null
   const brought = ticket === undefined ? undefined : { text: ticket, owner: { userId, sessionId: session?.id ?? null } }
   const passkey = credential === undefined ? undefined : { credential, challenge }
-  return reauthenticate(ctx, { user, session, amr, refreshToken: refreshToken ?? null }, { ...shown, passkey, ticket: brought })
+  return reauthenticate(ctx, { user, session, amr, refreshToken: refreshToken ?? null }, { ...presented, passkey, ticket: brought })
 }
 
 /**

@@ -97,7 +97,7 @@ async function findByCookie(ctx: RequestSessionContext, req: Request, body: unkn
 
 /** Finds the session of the current refresh token. A used token does not identify a session. */
 async function findByToken(ctx: RequestSessionContext, req: Request, body: unknown): Promise<SessionWithUser | null> {
-  const token = shownRefreshToken(ctx, req, body)
+  const token = presentedRefreshToken(ctx, req, body)
   return token === null ? null : findByRefreshToken(ctx, token)
 }
 
@@ -105,7 +105,7 @@ async function findByToken(ctx: RequestSessionContext, req: Request, body: unkno
  * Returns the refresh token of a request: from the body, else from the header `X-Refresh-Token`, else from the cookie if `tokenDelivery`
  * includes cookies.
  */
-function shownRefreshToken(site: DeliverySite, req: Request, body: unknown): string | null {
+function presentedRefreshToken(site: DeliverySite, req: Request, body: unknown): string | null {
   const { settings } = site
   const named: unknown = typeof body === 'object' && body !== null && 'refresh_token' in body ? body.refresh_token : null
   const given = typeof named === 'string' ? named : readRefreshTokenHeader(req)

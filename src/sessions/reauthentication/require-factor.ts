@@ -18,7 +18,7 @@ export function requireFactor({ settings }: AuthContext, user: UserRecord, amr: 
 }
 
 /** Returns `requireFactor` as a middleware for requests with an access token. The middleware runs after `aliveSession`. */
-export function factorShown(ctx: AuthContext): RequestHandler {
+export function factorPresented(ctx: AuthContext): RequestHandler {
   const check = step((req) => requireFactor(ctx, requestSessionOf(req).user, findAuth(req)?.amr))
   return describeStep(check, { refuses: [MfaRequiredError] })
 }

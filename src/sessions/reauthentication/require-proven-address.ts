@@ -13,8 +13,8 @@ import { requestSessionOf } from './fresh-session'
  * address, which needs a mailer and a column for `emailVerifiedAt`.
  * @throws EmailNotVerifiedError with the path of the route to call
  */
-export function requireProvenAddress(ctx: AuthContext, user: UserRecord): void {
-  const canProve = ctx.postman !== null && ctx.store.users.fields.has('emailVerifiedAt')
+export function requireVerifiedAddress(ctx: AuthContext, user: UserRecord): void {
+  const canProve = ctx.mailQueue !== null && ctx.store.users.fields.has('emailVerifiedAt')
   if (!canProve || user.emailVerifiedAt !== null) return
   throw new EmailNotVerifiedError({
     details: { request: `${ctx.prefix}/email-verify/request` },
@@ -22,8 +22,8 @@ export function requireProvenAddress(ctx: AuthContext, user: UserRecord): void {
   })
 }
 
-/** Returns `requireProvenAddress` as a middleware. The middleware runs after `aliveSession` and before `freshSession`. */
-export function provenAddress(ctx: AuthContext): RequestHandler {
-  const check = step((req) => requireProvenAddress(ctx, requestSessionOf(req).user))
+/** Returns `requireVerifiedAddress` as a middleware. The middleware runs after `aliveSession` and before `freshSession`. */
+export function verifiedAddress(ctx: AuthContext): RequestHandler {
+  const check = step((req) => requireVerifiedAddress(ctx, requestSessionOf(req).user))
   return describeStep(check, { refuses: [EmailNotVerifiedError] })
 }

@@ -18,26 +18,26 @@ import {
 } from '../../core/errors'
 import { type Answer, describeStep, descriptionOf, flag, instant, shape, string } from '../../http/description'
 import { localeOf } from '../../http/locale'
-import { noteOutcome } from '../../http/outcome'
+import { setResult } from '../../http/outcome'
 import { type Route, withBody } from '../../http/routes'
 import { sameSite } from '../../http/same-site'
 import { sendJson } from '../../http/send'
 import { passwordText, text } from '../../http/validate'
 import { optionsBody, requestOptionsSchema } from '../../passkeys/options'
 import { passkeyReauthenticationOptions } from '../../passkeys/step-options'
-import { routeBudget } from '../../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../../rate-limits/route-rate-limit'
 import { factorCode } from '../../second-factor/factor-code'
-import { optionalPasskey, type PasskeyFields, shownPasskey } from '../../second-factor/irreversible-code'
+import { optionalPasskey, type PasskeyFields, presentedPasskey } from '../../second-factor/irreversible-code'
 import { ticketOwner } from '../../social/bound-attempt'
 import { readCredential } from '../credentials'
 import { findAuth } from '../current-auth'
 import { loginSchema, readRefreshCookie } from '../delivery'
-import { previousToken, shownDevice } from '../devices/known-device'
+import { presentedDevice, previousToken } from '../devices/known-device'
 import { takeLinkRequest } from '../devices/link-limits'
 import type { RouteGuards } from '../route-guards'
-import { type DeliveryLine, perDelivery } from '../routes-by-delivery'
+import { type RouteSet, routesByDelivery } from '../routes-by-delivery'
 import { sameSiteWhenByCookie } from '../same-site-by-cookie'
-import { sendKept } from '../send-reissued-tokens'
+import { sendReissuedTokens } from '../send-reissued-tokens'
 import { readSessionCookie } from '../session-cookie'
 import { codeDevice } from './code-device'
 import { requestConfirmationCode } from './confirmation-code'
@@ -71,14 +71,14 @@ function answer({ settings }: AuthContext): Answer {
 
 /** Returns the routes on which a logged-in person confirms the session. */
 export function reauthenticationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
-  return perDelivery(ctx, (line) => [
+  return routesByDelivery(ctx, (line) => [
     reauthenticationRoute(ctx, guards, line),
     ...(ctx.settings.passkeysEnabled ? [passkeyOptionsRoute(ctx, guards, line)] : []),
     ...(mailsCodes(ctx) ? [emailRoute(ctx, guards, line)] : []),
   ])
 }
 
-function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: DeliveryLine): Route {
+function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/reauthenticate`,
@@ -98,7 +98,7 @@ function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, { base, de
         ...(mailsCodes(ctx) ? [EmailLoginInvalidError] : []),
       ],
     },
-    before: [...before, routeBudget(ctx, 'reauthenticate'), ...alive(ctx, guards)],
+    before: [...before, routeRateLimit(ctx, 'reauthenticate'), ...alive(ctx, guards)],
     body: Joi.object<ReauthenticationBody>({
       ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
       code: factorCode.optional(),
@@ -117,8 +117,14 @@ function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, { base, de
       const device = await codeDevice(ctx, req, { code, ...body })
       const who = { user, session, amr: findAuth(req)?.amr ?? [], refreshToken, device }
       const brought = ticket === undefined ? undefined : { text: ticket, owner: ticketOwner(ctx, req) }
-      const shown = { password, code, passkey: shownPasskey(body) ?? undefined, emailCode, ticket: brought }
-      sendKept(ctx, req, res, await reauthenticate(ctx, who, shown), delivery === 'bearer' && isByCookie ? 'cookie' : delivery)
+      const presented = { password, code, passkey: presentedPasskey(body) ?? undefined, emailCode, ticket: brought }
+      sendReissuedTokens(
+        ctx,
+        req,
+        res,
+        await reauthenticate(ctx, who, presented),
+        delivery === 'bearer' && isByCookie ? 'cookie' : delivery,
+      )
     },
   })
 }
@@ -132,7 +138,7 @@ const mailed: Answer = {
 
 const emailName = 'reauthenticate_email'
 
-function emailRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: DeliveryLine): Route {
+function emailRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/reauthenticate/email`,
@@ -141,13 +147,13 @@ function emailRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: Del
       answers: [mailed],
       refuses: [EmailNotVerifiedError, MfaRequiredError, EmailLinkForbiddenError, TooManyRequestsError],
     },
-    before: [...before, routeBudget(ctx, emailName), ...alive(ctx, guards)],
+    before: [...before, routeRateLimit(ctx, emailName), ...alive(ctx, guards)],
     body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
     handle: async (req, res) => {
       const { user, session } = requestSessionOf(req)
       const locale = localeOf(ctx, req)
-      const shown = shownDevice(ctx, req)
-      const device = await takeLinkRequest(ctx, { name: emailName, email: user.email, client: clientOf(req), shown })
+      const presented = presentedDevice(ctx, req)
+      const device = await takeLinkRequest(ctx, { name: emailName, email: user.email, client: clientOf(req), presented })
       const origin = { ip: req.ip, userAgent: req.headers['user-agent'] }
       await requestConfirmationCode(ctx, { user, session }, { locale, device, ...origin })
       sendJson(res, 202, { message: ctx.texts.say(locale, 'message.code_mailed') })
@@ -155,7 +161,7 @@ function emailRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: Del
   })
 }
 
-function passkeyOptionsRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: DeliveryLine): Route {
+function passkeyOptionsRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/reauthenticate/passkey/options`,
@@ -170,12 +176,12 @@ function passkeyOptionsRoute(ctx: AuthContext, guards: RouteGuards, { base, befo
       ],
       refuses: [MfaNotEnrolledError],
     },
-    before: [...before, routeBudget(ctx, 'reauthenticate_passkey_options'), ...alive(ctx, guards)],
+    before: [...before, routeRateLimit(ctx, 'reauthenticate_passkey_options'), ...alive(ctx, guards)],
     body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
     handle: async (req, res) => {
       const { user, session } = requestSessionOf(req)
       const begun = await passkeyReauthenticationOptions(ctx, { userId: user.id, session })
-      noteOutcome(res, begun)
+      setResult(res, begun)
       sendJson(res, 200, optionsBody(begun))
     },
   })

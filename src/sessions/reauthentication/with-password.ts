@@ -34,7 +34,7 @@ export async function withPassword<T>(
 }
 
 async function takeUnits(ctx: AuthContext, user: UserRecord, session?: SessionRecord | null): Promise<TakenUnit[]> {
-  const { password, passwordOfAccount } = ctx.budgets
+  const { password, passwordOfAccount } = ctx.rateLimits
   const own = await takeUnit(ctx, password, session ? ['password:session', session.id] : ['password:account', user.id])
   if (!session) return [own]
   try {

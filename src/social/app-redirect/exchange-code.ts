@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../../context'
+import { type AuthContext, transaction } from '../../context'
 import { OAuthCodeInvalidError } from '../../core/errors'
 import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
 import { isAccountDigest } from '../../sessions/account-digest'
@@ -58,7 +58,7 @@ async function exchangeOnce(
 ): Promise<{ result: LoginResult; provider: string | null } | null> {
   const { userId, tokenHash } = row
   const claims = await claimsBeforeUse(ctx, row, codeVerifier, open)
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     const taken = await ctx.store.userTokens.consume(tokenHash, 'OAUTH_CODE', ctx.now())
     const grant = taken && readGrant(taken)

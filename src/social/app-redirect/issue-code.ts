@@ -1,4 +1,4 @@
-import { type AuthContext, unitOfWork } from '../../context'
+import { type AuthContext, transaction } from '../../context'
 import type { AuthMethod } from '../../core/amr'
 import { MfaTokenInvalidError } from '../../core/errors'
 import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
@@ -44,7 +44,7 @@ export function openByCode(app: AppDestination): OpenSession<IssuedCode> {
  */
 export function codeOfChallenge(ctx: AuthContext, app: AppDestination, mfaToken: string): Promise<string> {
   const challenge = readChallenge(ctx, mfaToken)
-  return unitOfWork(ctx, async (ctx) => {
+  return transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(challenge.userId)
     if (!isStillMeant(ctx, challenge, user)) throw new MfaTokenInvalidError()
     return issueCode(ctx, user, challenge, app)

@@ -1,6 +1,6 @@
 import type { AuthContext } from '../../context'
 import { hashOpaqueToken } from '../../core/opaque-token'
-import { readChallenge, spendChallenge } from '../../sessions/challenge'
+import { consumeChallenge, readChallenge } from '../../sessions/challenge'
 import type { LoginResult } from '../../sessions/finish-login'
 import { after } from '../../sessions/instants'
 import { readSessionToken } from '../../sessions/session-token'
@@ -46,9 +46,9 @@ export async function endWhatItGave(ctx: AuthContext, code: string): Promise<voi
   ctx.events.emit('session.revoked', { userId, count: 1, reason: 'code_reused' })
 }
 
-async function endChallenge(ctx: AuthContext, challenge: Parameters<typeof spendChallenge>[1]): Promise<void> {
+async function endChallenge(ctx: AuthContext, challenge: Parameters<typeof consumeChallenge>[1]): Promise<void> {
   try {
-    await spendChallenge(ctx, challenge)
+    await consumeChallenge(ctx, challenge)
   } catch (error) {
     if (!(error instanceof DuplicateRecordError)) throw error // the person already finished the login, with the second factor
   }

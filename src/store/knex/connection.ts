@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { ServiceUnavailableError } from '../../core/errors'
-import { inTime } from '../../core/with-timeout'
+import { withTimeout } from '../../core/with-timeout'
 import type { UnitOptions } from '../auth-store'
 import type { Dialect } from './dialect'
 import { type Advise, isConflict, translateDriverError } from './driver-errors'
@@ -140,9 +140,9 @@ async function untilDeadline<T>(result: Promise<T>, deadlineMs: number, progress
     return new ServiceUnavailableError()
   }
   try {
-    return await inTime(result, deadlineMs, late)
+    return await withTimeout(result, deadlineMs, late)
   } catch (error) {
-    if (isLate && progress.isCommitting) return inTime(result, commitMs, late)
+    if (isLate && progress.isCommitting) return withTimeout(result, commitMs, late)
     if (isLate) progress.abandon()
     throw error
   }

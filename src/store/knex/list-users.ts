@@ -24,12 +24,12 @@ export async function listUsers(connection: Connection, users: UsersTable, { fil
     return byAge(users, query.select(isIdsFirst ? users.select(['id']) : whole)).limit(limit + 1) // one more shows whether there is a next page
   })
   const rows = isIdsFirst ? await wholeRows(connection, users, whole, found) : found
-  const shown = rows.slice(0, limit)
-  const end = shown.at(-1)
+  const presented = rows.slice(0, limit)
+  const end = presented.at(-1)
   // Compares the ids again in code, because a host's collation may treat two keys as equal.
   const exact = filters.filter(({ field }) => field === 'id')
   const isAsked = (user: UserRecord) => exact.every((filter) => meetsFilter(user, filter))
-  return { users: shown.map(users.toRecord).filter(isAsked), next: end && found.length > limit ? asText(users, end) : null }
+  return { users: presented.map(users.toRecord).filter(isAsked), next: end && found.length > limit ? asText(users, end) : null }
 }
 
 /** Reads the rows that have the found ids. Omits a row that was deleted meanwhile. */

@@ -45,7 +45,7 @@ function token(request: FakeRequest, provider: FakeProvider, ledger: Ledger): Fa
   if (refusal) return answer(refusal === 'invalid_client' ? 401 : 400, { error: refusal })
   const grant = ledger.codes.get(request.form.get('code') ?? '')
   if (!grant) return answer(400, { error: 'invalid_grant' })
-  grant.spent = true
+  grant.used = true
   return answer(200, tokensFor(provider, ledger, grant))
 }
 
@@ -54,7 +54,7 @@ function refusalOf(request: FakeRequest, provider: FakeProvider, ledger: Ledger)
   if (!isOurClient(request, provider) && !isOurTeam(request, provider, ledger)) return 'invalid_client'
   if (form.get('grant_type') !== 'authorization_code') return 'unsupported_grant_type'
   const grant = ledger.codes.get(form.get('code') ?? '')
-  if (!grant || grant.spent) return 'invalid_grant'
+  if (!grant || grant.used) return 'invalid_grant'
   if (grant.redirectUri !== undefined && grant.redirectUri !== form.get('redirect_uri')) return 'invalid_grant'
   if (grant.codeChallenge !== undefined && grant.codeChallenge !== challengeOf(form.get('code_verifier') ?? '')) return 'invalid_grant'
   return null

@@ -33,7 +33,7 @@ export async function startFakeProvider(
     authorize: (url, { profile } = {}) => sayYes(provider, url, profile),
     deny: (url, error = 'access_denied') => sayNo(provider, url, error),
     issueCode: (code = {}) => issueCode(ledger, code),
-    issueAccessToken: (code = {}) => issueAccessToken(ledger, { ...code, spent: true }),
+    issueAccessToken: (code = {}) => issueAccessToken(ledger, { ...code, used: true }),
     idTokenClaims: (code = {}) => idTokenClaims(provider, ledger, code),
     signJwt: (claims, { header, key } = {}) => signJwt(claims, { alg: 'RS256', kid: 'fake-1', typ: 'JWT', ...header }, key),
     oidcOptions: (overrides) => oidcOptions(provider, overrides),

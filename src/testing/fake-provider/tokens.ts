@@ -3,7 +3,7 @@ import type { CodeOptions, FakeProvider } from './fake-provider'
 
 /** A person's consent. A code or an access token refers to it. */
 export interface Grant extends CodeOptions {
-  spent: boolean
+  used: boolean
 }
 
 /** The codes and tokens of one provider, and the clock for their times. */
@@ -15,7 +15,7 @@ export interface Ledger {
 
 export function issueCode(ledger: Ledger, options: CodeOptions): string {
   const code = `code-${randomBytes(12).toString('hex')}`
-  ledger.codes.set(code, { ...options, spent: false })
+  ledger.codes.set(code, { ...options, used: false })
   return code
 }
 

@@ -18,7 +18,7 @@ export interface Report {
 
 export interface Goal {
   text: string
-  shown: number
+  presented: number
   bound: 'at most' | 'at least'
   wanted: number
 }
@@ -71,12 +71,12 @@ function rounded(value: number): string {
   return value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2)
 }
 
-function isMet({ shown, bound, wanted }: Goal): boolean {
-  return bound === 'at most' ? shown <= wanted : shown >= wanted
+function isMet({ presented, bound, wanted }: Goal): boolean {
+  return bound === 'at most' ? presented <= wanted : presented >= wanted
 }
 
-function sentence({ text, shown, bound, wanted }: Goal): string {
-  return `${text}: ${rounded(shown)} (goal: ${bound} ${rounded(wanted)})`
+function sentence({ text, presented, bound, wanted }: Goal): string {
+  return `${text}: ${rounded(presented)} (goal: ${bound} ${rounded(wanted)})`
 }
 
 function writeSection(name: string, text: string): void {

@@ -106,9 +106,9 @@ async function askOne(report: FuzzReport, { host, pool }: Lane, wish: Wish, seed
   report.statuses.set(answer?.status ?? 0, (report.statuses.get(answer?.status ?? 0) ?? 0) + 1)
   if (answer) learn(host.personas[wish.persona % host.personas.length], asked, answer, host.mounted)
   if (complaint === null) return
-  const shown = JSON.stringify({ ...asked, body: asked.body?.toString('latin1').slice(0, 400) }).slice(0, 1_500)
+  const presented = JSON.stringify({ ...asked, body: asked.body?.toString('latin1').slice(0, 400) }).slice(0, 1_500)
   report.violations.push(
-    `${complaint}\n  ${name} on ${host.name}, --seed ${seed} --requests ${batchSize}\n  asked ${shown}\n  answered ${answer?.status} ${answer?.text.slice(0, 300)}`,
+    `${complaint}\n  ${name} on ${host.name}, --seed ${seed} --requests ${batchSize}\n  asked ${presented}\n  answered ${answer?.status} ${answer?.text.slice(0, 300)}`,
   )
 }
 

@@ -1,6 +1,6 @@
 import type { AuthContext } from '../../../context'
 import { withOwnMessage } from '../../../core/logger'
-import { inTime } from '../../../core/with-timeout'
+import { withTimeout } from '../../../core/with-timeout'
 import type { AuthRouterOptions } from '../../../options'
 
 /** `error`: people cannot log in, or there is a security hole. `warning`: any other finding. */
@@ -81,7 +81,7 @@ export function isLoopback(address: string): boolean {
  * @throws Error after 4 seconds, because a check has only 5 seconds
  */
 export function answerOf<T>(question: Promise<T>): Promise<T> {
-  return inTime(question, 4_000, () => lateAfter(4))
+  return withTimeout(question, 4_000, () => lateAfter(4))
 }
 
 export function lateAfter(seconds: number): Error {

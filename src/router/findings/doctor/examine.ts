@@ -1,6 +1,6 @@
 import { isProduction } from '../../../core/config/environment'
 import { sentenceOf } from '../../../core/error-sentence'
-import { inTime } from '../../../core/with-timeout'
+import { withTimeout } from '../../../core/with-timeout'
 import { accountChecks } from './accounts'
 import { type Check, type DoctorFinding, type DoctorReport, lateAfter, type Patient, type Result } from './check'
 import { databaseChecks } from './database'
@@ -38,7 +38,7 @@ export async function examine(patient: Omit<Patient, 'isProduction'>): Promise<D
 /** Runs one check. If the check fails, the check counts as skipped, and the other checks continue. */
 async function resultOf({ examine }: Check, patient: Patient): Promise<Result> {
   try {
-    return await inTime(Promise.resolve(examine(patient)), longestSeconds * 1_000, () => lateAfter(longestSeconds))
+    return await withTimeout(Promise.resolve(examine(patient)), longestSeconds * 1_000, () => lateAfter(longestSeconds))
   } catch (problem) {
     return { skipped: `The check could not be made: ${sentenceOf(problem)}` }
   }

@@ -2,7 +2,7 @@ import type { Readiness } from '../../../context'
 import { ConfigurationError } from '../../../core/errors'
 import { describeError, type Logger } from '../../../core/logger'
 import { seeTroubleshooting } from '../../../core/troubleshooting'
-import { inTime } from '../../../core/with-timeout'
+import { withTimeout } from '../../../core/with-timeout'
 import type { TableFinding } from '../../../store/auth-store'
 import { findingsLog } from './findings-log'
 import { SignInUnavailableError } from './sign-in-unavailable-error'
@@ -41,7 +41,7 @@ export function createReadiness({ check, logger, now }: Options): Readiness {
   const state: State = { errors: [], running: null, isOpen: false, isLate: false, pauseSeconds: 1, sinceCheck: startedAt }
 
   function run(): Promise<void> {
-    state.running ??= inTime(check(), mostCheckMs, () => new Error('The check takes too long'))
+    state.running ??= withTimeout(check(), mostCheckMs, () => new Error('The check takes too long'))
       .then((findings) => {
         state.errors = findings.filter(({ level }) => level === 'error')
         log.tell(findings)
@@ -106,7 +106,7 @@ export function createReadiness({ check, logger, now }: Options): Readiness {
 async function isDone(work: Promise<void>, mostMs: number): Promise<boolean> {
   const late = new Error('The check is late')
   try {
-    await inTime(work, Math.max(0, mostMs), () => late)
+    await withTimeout(work, Math.max(0, mostMs), () => late)
     return true
   } catch (error) {
     if (error !== late) throw error

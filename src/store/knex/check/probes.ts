@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { seeTroubleshooting } from '../../../core/troubleshooting'
-import { inTime } from '../../../core/with-timeout'
+import { withTimeout } from '../../../core/with-timeout'
 import type { TableFinding } from '../../auth-store'
 import type { Row } from '../queryable'
 import { rowsOf } from '../run-prepared'
@@ -23,7 +23,7 @@ export async function probeUsers(knex: Knex, users: Subject, needs: TableNeeds):
 
 async function quietly(probe: () => Promise<TableFinding | null>): Promise<TableFinding | null> {
   try {
-    return await inTime(probe(), probeMs + 500, () => new Error('The probe is late'))
+    return await withTimeout(probe(), probeMs + 500, () => new Error('The probe is late'))
   } catch {
     return null // silent by design, because the tables work without this extra check of the rows
   }
@@ -39,7 +39,7 @@ async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFind
   if (count === 0) return null
   const many = count === mostCounted ? '1,000 or more addresses have' : count === 1 ? '1 address has' : `${count} addresses have`
   const message = `${many} upper-case letters in ${users.table}.${email.name}. doorward searches addresses in lower case, so the owners cannot sign in, and other people can register the same address. Change the addresses to lower case. If two rows then have one address, decide by hand. ${seeTroubleshooting('addresses-with-upper-case-letters')}`
-  const sql = `update ${table(users)} set ${column} = ${lowered(users, column)} where ${condition}`
+  const sql = `update ${table(users)} set ${column} = ${columnInLower(users, column)} where ${condition}`
   return finding(users, email.name, {
     what: 'lower-case',
     level: 'warning',
@@ -60,7 +60,7 @@ function differs({ dialect }: Subject, column: string): string {
  * Returns an expression that lowers only A to Z, as our code does. lower() of PostgreSQL changes other letters too, and could turn one
  * address into another address.
  */
-function lowered({ dialect }: Subject, column: string): string {
+function columnInLower({ dialect }: Subject, column: string): string {
   if (dialect.name !== 'postgresql') return `lower(${column})`
   return `translate(cast(${column} as text), 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')`
 }

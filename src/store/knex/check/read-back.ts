@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { seeTroubleshooting } from '../../../core/troubleshooting'
-import { inTime } from '../../../core/with-timeout'
+import { withTimeout } from '../../../core/with-timeout'
 import type { TableFinding } from '../../auth-store'
 import { type ColumnKind, expressionOf, fromColumn, toColumn } from '../column-values'
 import type { Row } from '../queryable'
@@ -71,7 +71,7 @@ async function send(knex: Knex, { dialect }: Subject, probed: readonly Probed[])
   const sql = `select ${selected.join(', ')} from ${from[dialect.name]()} order by k`
   const bindings = dialect.name === 'sqlite' ? probed.map(given) : [json]
   try {
-    return await inTime(dialect.run(knex, { sql, bindings: bindings as Knex.Value[] }), probeMs, () => new Error('The probe is late'))
+    return await withTimeout(dialect.run(knex, { sql, bindings: bindings as Knex.Value[] }), probeMs, () => new Error('The probe is late'))
   } catch {
     return null // silent by design: the statement reads no table, so its failure says nothing about one
   }

@@ -77,7 +77,7 @@ function columnFacts({ name, type, base, modifier, notNull, filled, fallback, ge
     isFilled: filled,
     fallback,
     isGenerated: generated,
-    lowerOf: generated ? lowered(fallback ?? '') : null,
+    lowerOf: generated ? columnInLower(fallback ?? '') : null,
     looseness: base === 'citext' || loose ? looseness : 'none',
     charset: '',
     extra: '',
@@ -117,12 +117,12 @@ function indexFacts({ unique, condition, keys }: { unique: boolean; condition: s
 }
 
 function indexKey(text: string): IndexKey {
-  const column = lowered(text)
+  const column = columnInLower(text)
   return column === null ? { column: plainName(text), isLowered: false } : { column, isLowered: true }
 }
 
 /** Returns the name of the column in `lower(email)`, `lower((email)::text)` and similar expressions. */
-function lowered(text: string): string | null {
+function columnInLower(text: string): string | null {
   const [, inside] = /^lower\((.*)\)$/.exec(text) ?? []
   return inside === undefined ? null : plainName(inside.replace(/::[a-z ]+$/, '').replace(/^\((.*)\)$/, '$1'))
 }

@@ -98,13 +98,15 @@ function grouped(rows: readonly Found[]): Found[][] {
 function indexFacts(rows: readonly Found[]): IndexFacts {
   const [first] = rows
   const sql = first?.e ?? ''
-  const lowered = /\(\s*lower\(\s*["`[]?([^"`\])]+?)["`\]]?\s*\)\s*(?:collate \w+)?\s*\)/i.exec(sql)?.[1] ?? null
+  const columnInLower = /\(\s*lower\(\s*["`[]?([^"`\])]+?)["`\]]?\s*\)\s*(?:collate \w+)?\s*\)/i.exec(sql)?.[1] ?? null
   const isNeverNull = /\bwhere\s+\(?\s*\S+\s+is\s+not\s+null\s*\)?\s*$/i.test(sql)
   return {
     isUnique: first?.b === 1,
     isPartial: first?.c === 1 && !isNeverNull,
     keys: rows.map(({ name }) =>
-      name === null && rows.length === 1 ? { column: lowered, isLowered: lowered !== null } : { column: name, isLowered: false },
+      name === null && rows.length === 1
+        ? { column: columnInLower, isLowered: columnInLower !== null }
+        : { column: name, isLowered: false },
     ),
   }
 }
