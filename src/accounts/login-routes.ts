@@ -24,7 +24,7 @@ import { clearEndedCookies } from '../sessions/ended-cookies'
 import type { LoginChallenge, OpenSession } from '../sessions/finish-login'
 import { type AnySession, openServerSession } from '../sessions/open-session'
 import type { RouteSet } from '../sessions/routes-by-delivery'
-import { originOf } from '../sessions/session-cookie'
+import { sessionOriginOf } from '../sessions/session-cookie'
 import { signupOwnershipOf } from './email-verification/signup-ownership'
 import { hostGuard } from './host-guard'
 import { logIn } from './log-in'
@@ -115,7 +115,7 @@ export function sessionLoginRoute(ctx: AuthContext): Route[] {
       before: [sameSite(ctx), ...hostGuard(ctx, 'login', 'login')],
       body: credentials,
       handle: async (ctx, req, res, body) =>
-        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, openOnDevice(req, openServerSession(originOf(ctx, req))))),
+        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, openOnDevice(req, openServerSession(sessionOriginOf(ctx, req))))),
     }),
   ]
 }

@@ -2,7 +2,7 @@
  * The output of a subcommand. `--json` prints `json`. Otherwise the command prints `text`. `note` goes to stderr and is not part of the
  * result.
  */
-export type Answer = Result | Written
+export type CommandAnswer = Result | Written
 
 interface Result {
   readonly json: object

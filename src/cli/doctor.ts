@@ -1,6 +1,6 @@
 import { withTimeout } from '../core/with-timeout'
 import type { DoctorFinding, DoctorReport } from '../router/findings/doctor/check'
-import { type Answer, CommandRefusal } from './answer'
+import { type CommandAnswer, CommandRefusal } from './answer'
 import { type AuthModuleFlags, type LoadedAuth, loadAuth } from './auth-module'
 import { type FolderResult, folderChecks } from './folder-checks'
 import type { Surroundings } from './surroundings'
@@ -16,7 +16,7 @@ const longestStartMs = 9_000
  * Checks the app. If there is no finding, the output is empty. If the app's module throws, the command reports that error as a finding,
  * because it is the most common fault of an app.
  */
-export async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<Answer> {
+export async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<CommandAnswer> {
   const { ofApp, cause } = await examined(flags, surroundings)
   const inFolder = folderChecks(surroundings.folder)
   const findings = [...ofApp.findings, ...inFolder.flatMap(({ finding }) => finding ?? [])]

@@ -1,5 +1,5 @@
 import type { UserExport } from '../admin/operations/export-users'
-import { type Answer, UsageError } from './answer'
+import { type CommandAnswer, UsageError } from './answer'
 import { described } from './failure'
 import type { Surroundings } from './surroundings'
 
@@ -20,7 +20,7 @@ export interface ExportForm {
 }
 
 /** Writes the accounts page by page. If the reader is slow, the function waits. */
-export async function exportUsers(accounts: UserExport, form: ExportForm, { out }: Surroundings): Promise<Answer> {
+export async function exportUsersCommand(accounts: UserExport, form: ExportForm, { out }: Surroundings): Promise<CommandAnswer> {
   const writer = await writerOf(accounts, form)
   let count = 0
   await out(writer.begin)

@@ -1,4 +1,4 @@
-import { type Answer, UsageError } from './answer'
+import { type CommandAnswer, UsageError } from './answer'
 
 export const help = `Usage: doorward <command>
 
@@ -58,7 +58,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
  * Returns the help of one command, with examples.
  * @throws UsageError for an unknown command
  */
-export function helpFor(command: string, verb: string | undefined): Answer {
+export function helpFor(command: string, verb: string | undefined): CommandAnswer {
   if (command === '') return { json: { help }, text: help }
   const name = [command, verb].filter(Boolean).join(' ')
   const [head = '', flags = ''] = help.split('\n\n').slice(1)

@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ImportOutcome, UserImporter } from '../admin/operations/import-users'
-import { type Answer, CommandRefusal, UsageError } from './answer'
+import { type CommandAnswer, CommandRefusal, UsageError } from './answer'
 import { type AuthModuleFlags, loadAuth } from './auth-module'
 import { described, wholeOf } from './failure'
 import { type FileRow, fileRows, formatOf } from './file-rows'
@@ -45,7 +45,7 @@ interface Tally {
 const batchSize = 200
 
 /** Imports the accounts of a file. An existing account stays unchanged. So after an interruption, the host can run the command again. */
-export async function importUsers(file: string, flags: ImportFlags, surroundings: Surroundings): Promise<Answer> {
+export async function importUsersCommand(file: string, flags: ImportFlags, surroundings: Surroundings): Promise<CommandAnswer> {
   const format = formatOf(file, flags.format)
   const sources = sourcesOf(flags.map)
   const chunks = file === '-' ? surroundings.stdin() : contentsOf(resolve(surroundings.folder, file), file)

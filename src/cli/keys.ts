@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
-import { type Answer, CommandRefusal, UsageError } from './answer'
+import { type CommandAnswer, CommandRefusal, UsageError } from './answer'
 
 /** An entry of `AUTH_JWT_KEYS`. */
 interface KeyEntry {
@@ -20,7 +20,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 const keySetSeconds = 300
 
 /** Makes and lists keys, and prints the next value of `AUTH_JWT_KEYS`. The command writes no file. */
-export function keys(words: readonly string[], flags: KeyFlags, env: Environment): Answer {
+export function keys(words: readonly string[], flags: KeyFlags, env: Environment): CommandAnswer {
   const [verb, ...more] = words
   if (more.length > 0) throw new UsageError(`doorward keys ${verb} takes no further arguments.`)
   if (flags.step !== undefined && verb !== 'rotate') throw new UsageError('--step belongs to `doorward keys rotate`.')
@@ -38,7 +38,7 @@ export function keys(words: readonly string[], flags: KeyFlags, env: Environment
   }
 }
 
-function newEntry(alg?: string): Answer {
+function newEntry(alg?: string): CommandAnswer {
   const entry = makeKey(alg)
   return { json: entry, text: JSON.stringify(entry) }
 }
@@ -83,12 +83,12 @@ function isEntry(value: unknown): value is KeyEntry {
   return typeof kid === 'string' && typeof alg === 'string' && [privateKey, publicKey].some((key) => typeof key === 'string')
 }
 
-function listed(entries: readonly KeyEntry[]): Answer {
+function listed(entries: readonly KeyEntry[]): CommandAnswer {
   const rows = entries.map(({ kid, alg }, place) => ({ kid, alg, use: place === 0 ? 'signs' : 'verifies' }))
   return { json: { keys: rows }, text: rows.map(({ kid, alg, use }) => `${kid}  ${alg}  ${use}`).join('\n') }
 }
 
-function rotated(entries: readonly KeyEntry[], { step, alg }: KeyFlags, env: Environment): Answer {
+function rotated(entries: readonly KeyEntry[], { step, alg }: KeyFlags, env: Environment): CommandAnswer {
   switch (step) {
     case 'publish':
       if (nextOf(entries)) return unchanged(step, entries, 'The next key is published already')
@@ -138,7 +138,7 @@ function publicOnly({ privateKey, publicKey, ...entry }: KeyEntry): KeyEntry {
   }
 }
 
-function unchanged(step: string, entries: readonly KeyEntry[], reason: string): Answer {
+function unchanged(step: string, entries: readonly KeyEntry[], reason: string): CommandAnswer {
   return {
     json: { step, keys: entries, waitSeconds: 0 },
     text: JSON.stringify(entries),
@@ -153,7 +153,7 @@ function lifetimeIn({ AUTH_ACCESS_TOKEN_TTL_SECONDS: text }: Environment): numbe
   throw new CommandRefusal('UNREADABLE_LIFETIME', 'AUTH_ACCESS_TOKEN_TTL_SECONDS is not a number of seconds.')
 }
 
-function nextValue(step: string, entries: readonly KeyEntry[], next: { afterwards: string; waitSeconds: number }): Answer {
+function nextValue(step: string, entries: readonly KeyEntry[], next: { afterwards: string; waitSeconds: number }): CommandAnswer {
   const wait = next.waitSeconds === 0 ? '' : `, ${next.waitSeconds} seconds after the last process has it`
   return {
     json: { step, keys: entries, waitSeconds: next.waitSeconds },

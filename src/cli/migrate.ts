@@ -1,5 +1,5 @@
 import { databaseTrouble } from '../store/knex/check/table-findings'
-import { type Answer, CommandRefusal, UsageError } from './answer'
+import { type CommandAnswer, CommandRefusal, UsageError } from './answer'
 import type { LoadedAuth } from './auth-module'
 
 export interface MigrateFlags {
@@ -20,7 +20,11 @@ export function requireMigrateVerb([verb = '', ...more]: readonly string[]): voi
  * Shows the state of the migrations, runs them, or prints their SQL. The command records the migrations in `auth_migrations` and not in the
  * host's own table of migrations, because knex expects a file in the host's folder for every row of the host's table.
  */
-export async function migrate([verb]: readonly string[], { table = 'auth_migrations' }: MigrateFlags, loaded: LoadedAuth): Promise<Answer> {
+export async function migrate(
+  [verb]: readonly string[],
+  { table = 'auth_migrations' }: MigrateFlags,
+  loaded: LoadedAuth,
+): Promise<CommandAnswer> {
   const { migrations } = loaded.operations
   if (!migrations) throw new CommandRefusal('NO_TABLES', 'The store is an adapter of your own, whose tables are yours to make.')
   try {
@@ -35,7 +39,7 @@ async function answerOf(
   verb: string | undefined,
   table: string,
   migrations: NonNullable<LoadedAuth['operations']['migrations']>,
-): Promise<Answer> {
+): Promise<CommandAnswer> {
   if (verb === 'up') {
     const { done, tookLock } = await migrations.up(table)
     const notes = [

@@ -1,8 +1,8 @@
-import type { Answer } from './answer'
+import type { CommandAnswer } from './answer'
 import type { LoadedAuth } from './auth-module'
 
 /** Deletes expired rows that are no longer needed. */
-export async function purge({ operations }: LoadedAuth): Promise<Answer> {
+export async function purge({ operations }: LoadedAuth): Promise<CommandAnswer> {
   const deleted = await operations.purge()
   return {
     json: deleted,

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { type Answer, isOwn, UsageError } from './answer'
+import { type CommandAnswer, isOwn, UsageError } from './answer'
 import { loadAuth, loadUnchecked } from './auth-module'
 import { doctor } from './doctor'
 import { readEnvFile } from './env-file'
@@ -103,7 +103,7 @@ function withLineEnd(text: string): string {
   return text === '' ? '' : `${text}\n`
 }
 
-async function answerTo(args: readonly string[], surroundings: Surroundings): Promise<Answer> {
+async function answerTo(args: readonly string[], surroundings: Surroundings): Promise<CommandAnswer> {
   const { values, positionals } = parsed(args)
   const [command = '', ...words] = positionals
   if (values.help) return helpFor(command, words[0])

@@ -1,8 +1,8 @@
 import type { UserBody } from '../admin/operations/operations'
-import { type Answer, CommandRefusal, UsageError } from './answer'
+import { type CommandAnswer, CommandRefusal, UsageError } from './answer'
 import { type LoadedAuth, loadAuth } from './auth-module'
-import { exportUsers } from './export-users'
-import { type ImportFlags, importUsers } from './import-users'
+import { exportUsersCommand } from './export-users'
+import { type ImportFlags, importUsersCommand } from './import-users'
 import { printable } from './printable'
 import type { Surroundings } from './surroundings'
 
@@ -22,7 +22,7 @@ export interface UserFlags extends ImportFlags {
 }
 
 /** Administers accounts. Each change calls the same operation as the admin routes, but no administrator is logged in. */
-export async function users([verb, ...words]: readonly string[], flags: UserFlags, surroundings: Surroundings): Promise<Answer> {
+export async function users([verb, ...words]: readonly string[], flags: UserFlags, surroundings: Surroundings): Promise<CommandAnswer> {
   switch (verb) {
     case 'create':
       return create(one(words, 'users create <email>'), flags, surroundings)
@@ -34,7 +34,7 @@ export async function users([verb, ...words]: readonly string[], flags: UserFlag
       return presented(await found(await loadAuth(surroundings, flags), who))
     }
     case 'import':
-      return importUsers(one(words, 'users import <file>'), flags, surroundings)
+      return importUsersCommand(one(words, 'users import <file>'), flags, surroundings)
     case 'export':
       if (words.length > 0) throw new UsageError('doorward users export takes no arguments. To write its output into a file, add `> file`.')
       return exported(await loadAuth(surroundings, flags), flags, surroundings)
@@ -49,7 +49,7 @@ function one(words: readonly string[], usage: string): string {
   return word
 }
 
-async function create(email: string, flags: UserFlags, surroundings: Surroundings): Promise<Answer> {
+async function create(email: string, flags: UserFlags, surroundings: Surroundings): Promise<CommandAnswer> {
   const password = await passwordFrom(flags, surroundings)
   const { auth, operations } = await loadAuth(surroundings, flags)
   const { name, admin: isAdmin, verified: isVerified } = flags
@@ -79,7 +79,7 @@ async function passwordFrom(flags: UserFlags, { terminal, stdin }: Surroundings)
   return password
 }
 
-async function list({ operations }: LoadedAuth, { filter = [], limit, cursor }: UserFlags): Promise<Answer> {
+async function list({ operations }: LoadedAuth, { filter = [], limit, cursor }: UserFlags): Promise<CommandAnswer> {
   const filters = Object.fromEntries(filter.map(pairOf))
   const page = await operations.listUsers({ filters, cursor, ...(limit !== undefined && { limit: Number(limit) }) })
   const lines = page.items.map(lineOf).join('\n')
@@ -90,10 +90,10 @@ async function list({ operations }: LoadedAuth, { filter = [], limit, cursor }: 
   }
 }
 
-function exported({ operations }: LoadedAuth, flags: UserFlags, surroundings: Surroundings): Promise<Answer> {
+function exported({ operations }: LoadedAuth, flags: UserFlags, surroundings: Surroundings): Promise<CommandAnswer> {
   const { filter = [], format, json: isJson = false, raw: isRaw = false, 'with-hashes': withHashes = false } = flags
   const accounts = operations.exportUsers({ filters: Object.fromEntries(filter.map(pairOf)), withHashes })
-  return exportUsers(accounts, { format, isJson, isRaw }, surroundings)
+  return exportUsersCommand(accounts, { format, isJson, isRaw }, surroundings)
 }
 
 function pairOf(text: string): [string, string] {
@@ -106,7 +106,7 @@ function lineOf(user: UserBody): string {
   return `${printable(user.id)}  ${printable(user.email)}`
 }
 
-function presented(user: UserBody): Answer {
+function presented(user: UserBody): CommandAnswer {
   const rows = Object.entries(user).map(([key, value]) => `${key}  ${printable(typeof value === 'object' ? JSON.stringify(value) : value)}`)
   return { json: user, text: rows.join('\n') }
 }
@@ -136,7 +136,7 @@ const changes: Readonly<Record<string, Change>> = {
   'revoke-sessions': { asks: 'Revoke all sessions of', apply: (auth, id) => auth.service.revokeSessions(id) },
 }
 
-async function change(verb: string, words: readonly string[], flags: UserFlags, surroundings: Surroundings): Promise<Answer> {
+async function change(verb: string, words: readonly string[], flags: UserFlags, surroundings: Surroundings): Promise<CommandAnswer> {
   const name = [verb, ...(flags.revoke ? ['--revoke'] : []), ...(flags.passkeys ? ['--passkeys'] : [])].join(' ')
   const wanted = Object.hasOwn(changes, name) ? changes[name] : undefined
   if (!wanted)

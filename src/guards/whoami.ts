@@ -7,7 +7,7 @@ import type { Route } from '../http/routes'
 import { isOwnRequest } from '../http/same-site'
 import { sendJson } from '../http/send'
 import { type AccessTokenClaims, verifyAccessToken } from '../sessions/access-token'
-import { type Credential, hasBearer, readCredential } from '../sessions/credentials'
+import { type AccessCredential, hasBearer, readCredential } from '../sessions/credentials'
 import { rememberAuth } from '../sessions/current-auth'
 import { readRefreshCookie, setsTokenCookies } from '../sessions/delivery'
 import { findBySessionCookie, isAlive } from '../sessions/find-session'
@@ -20,7 +20,7 @@ import { readStatelessToken } from '../sessions/stateless-refresh-token'
 import { isSuperseded } from '../sessions/superseded-token'
 import type { UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/public-user'
-import { claimsOf as claimsOfSession, closed } from './by-session-cookie'
+import { claimsOf as claimsOfSession, isClosed } from './by-session-cookie'
 import { giveToken, type TokenSource } from './csrf/csrf-token'
 import { siteTokens } from './csrf/site-csrf'
 
@@ -80,7 +80,7 @@ interface SignedIn {
 /** Finds whom `requireLiveSession()` would let in. In contrast to the guards, the function extends and clears nothing. */
 async function findSignedIn(ctx: AuthContext, req: Request): Promise<SignedIn | null> {
   const credential = readQuietly(() => readCredential(ctx, req))
-  const found = credential && (await closed(() => (isOfSession(ctx) ? ofCookie(ctx, credential) : ofToken(ctx, req, credential))))
+  const found = credential && (await isClosed(() => (isOfSession(ctx) ? ofCookie(ctx, credential) : ofToken(ctx, req, credential))))
   const isLive = found?.user.isActive && (found.named === null || isAlive(found.named.session, ctx.now()))
   return isLive ? found : null
 }
@@ -89,13 +89,13 @@ function isOfSession({ settings }: AuthContext): boolean {
   return settings.tokenDelivery === 'session'
 }
 
-async function ofCookie({ store, keys }: AuthContext, { token }: Credential): Promise<SignedIn | null> {
+async function ofCookie({ store, keys }: AuthContext, { token }: AccessCredential): Promise<SignedIn | null> {
   const { sessions } = store
   const named = sessions ? await findBySessionCookie({ sessions, sessionTokenKeys: keys['session-token'] }, token) : null
   return named && { claims: claimsOfSession(named), user: named.user, named }
 }
 
-async function ofToken(ctx: AuthContext, req: Request, { token, from }: Credential): Promise<SignedIn | null> {
+async function ofToken(ctx: AuthContext, req: Request, { token, from }: AccessCredential): Promise<SignedIn | null> {
   const claims = readQuietly(() => verifyAccessToken(ctx, token))
   if (!claims) return null
   const { sessions, users } = ctx.store

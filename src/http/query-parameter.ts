@@ -5,11 +5,11 @@ import type { Request } from 'express'
  * names exactly: `code[]` and `code[x]` are other parameters than `code`.
  */
 export function queryParameter(req: Request, name: string, maxLength: number): string | null {
-  return onlyValue(queryValues(req, name), maxLength)
+  return onlyQueryValue(queryValues(req, name), maxLength)
 }
 
 /** Returns the only value of a parameter. Returns null if the value is missing, repeated, empty or too long. */
-export function onlyValue([value = '', ...others]: readonly string[], maxLength: number): string | null {
+export function onlyQueryValue([value = '', ...others]: readonly string[], maxLength: number): string | null {
   return value !== '' && value.length <= maxLength && others.length === 0 ? value : null
 }
 

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { clientOf } from '../core/client-key'
 import type { Settings } from '../core/config/every-setting'
-import type { Notice, SetupWarnings } from '../core/setup-warnings/notices'
+import type { SetupWarning, SetupWarnings } from '../core/setup-warnings/notices'
 import {
   otherMount,
   secureCookiesOverHttp,
@@ -23,7 +23,7 @@ interface Watched {
  */
 export function watchSetup({ settings, prefix, notices }: Watched): RequestHandler {
   let isFirst = true
-  const tell = (notice: Notice | null) => notice && notices.tell(notice)
+  const tell = (notice: SetupWarning | null) => notice && notices.tell(notice)
   return (req, _res, next) => {
     if (isFirst) {
       isFirst = false

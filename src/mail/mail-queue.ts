@@ -16,7 +16,7 @@ export interface MailQueue {
    * Reserves a mail that must be sent if a change happens. Returns null if too many mails are reserved. Reservations have a separate limit,
    * so that many other mails cannot block a change.
    */
-  reserve(): Place | null
+  reserve(): MailPlace | null
   /**
    * Ends every pause. A mail that already failed gets one last attempt, and any other mail at most two. Resolves when the mails that are in
    * progress now were sent or given up. Later mails are not affected.
@@ -25,7 +25,7 @@ export interface MailQueue {
 }
 
 /** A reservation for one mail. The caller sends the mail or releases the reservation. */
-export interface Place {
+export interface MailPlace {
   /** Sends the reserved mail. Never throws. Does nothing if the reservation was already used or released. */
   post(mail: AuthMail, userId: string | null): void
   /** Releases the reservation. Does nothing if the reservation was already used or released. */
@@ -81,7 +81,7 @@ export function createMailQueue({
   concurrency: number
 }): MailQueue {
   const underWay = new Set<Delivery>()
-  const kept = new Set<Place>()
+  const kept = new Set<MailPlace>()
   /** Reserved mails in progress. */
   const inPlaces = new Set<Delivery>()
   /** Mails after their first attempt. */
@@ -156,7 +156,7 @@ export function createMailQueue({
     },
     reserve() {
       if (kept.size + inPlaces.size >= mostPlaces) return null
-      const place: Place = {
+      const place: MailPlace = {
         post(mail, userId) {
           if (kept.delete(place)) begin(mail, userId, undefined, inPlaces)
         },

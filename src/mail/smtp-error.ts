@@ -33,7 +33,7 @@ const sentences: Record<Verdict, string> = {
   unknown: 'It is unknown whether the mail was sent: the connection was lost, or the answer of the server could not be read.',
 }
 
-export function refused(code: string): SmtpError {
+export function smtpRefusal(code: string): SmtpError {
   return new SmtpError('refused', code)
 }
 

@@ -4,7 +4,7 @@ import type { AuthMail, Mailer } from '../core/mailer'
 import { seeTroubleshooting } from '../core/troubleshooting'
 import { normalizeEmail } from '../http/email-address'
 import { oneLine } from './one-line'
-import { refused, smtpErrorOf } from './smtp-error'
+import { smtpErrorOf, smtpRefusal } from './smtp-error'
 import { type Transporter, transporterOf } from './smtp-transport'
 
 /** Set `transport`, or `url`, or `host` with `port`, `secure` and `auth`. */
@@ -72,7 +72,7 @@ async function send(transporter: Transporter, from: Address, mail: AuthMail): Pr
     throw smtpErrorOf(error)
   })
   const { rejected } = Object(result) as { rejected?: unknown } // nodemailer's transports set `rejected`
-  if (Array.isArray(rejected) && rejected.length > 0) throw refused('EENVELOPE')
+  if (Array.isArray(rejected) && rejected.length > 0) throw smtpRefusal('EENVELOPE')
 }
 
 /**
@@ -80,7 +80,7 @@ async function send(transporter: Transporter, from: Address, mail: AuthMail): Pr
  * header. The recipient's name is left out, because nobody verified the name.
  */
 function messageOf(from: Address, { to, subject, text, html }: AuthMail): object {
-  if (!oneAddress.test(to)) throw refused('EENVELOPE')
+  if (!oneAddress.test(to)) throw smtpRefusal('EENVELOPE')
   return {
     from,
     to: { name: '', address: to },

@@ -54,7 +54,7 @@ export interface AccountPage extends Explaining {
 }
 
 /** Returns the routes of the pages for the features that are on. */
-export function accountRoutes(site: PageSite, pages: readonly AccountPage[]): Route[] {
+export function accountPageRoutes(site: PageSite, pages: readonly AccountPage[]): Route[] {
   const there = pages.filter((page) => page.isThere(site.ctx))
   return there.flatMap((page) => accountLines(site, page, there))
 }

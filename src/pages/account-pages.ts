@@ -2,7 +2,7 @@ import { connections, removeConnection } from './account/connections'
 import { devices } from './account/devices'
 import { email } from './account/email'
 import { overview } from './account/overview'
-import { addPasskey, removePasskey, renamePasskey } from './account/passkeys'
+import { addPasskey, passkeyRemoval, passkeyRenaming } from './account/passkeys'
 import { password } from './account/password'
 import { profile } from './account/profile'
 import { authenticator, recoveryCodes, security, turnOffFactor } from './account/security'
@@ -19,8 +19,8 @@ export const accountPages: readonly AccountPage[] = [
   recoveryCodes,
   turnOffFactor,
   addPasskey,
-  renamePasskey,
-  removePasskey,
+  passkeyRenaming,
+  passkeyRemoval,
   connections,
   removeConnection,
   devices,

@@ -10,7 +10,7 @@ import { requireFields } from './form-fault'
 import { Elsewhere, type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { passkeyForm } from './passkey-form'
-import { presentedPasskey } from './presented-passkey'
+import { passkeyOfForm } from './presented-passkey'
 import { isOurSignIn, signInAddress } from './sign-in-address'
 
 /** Returns the routes of the page for the second step of a login. */
@@ -35,7 +35,7 @@ async function finish(visit: Visit, fields: Fields): Promise<GoOn> {
   const isByPasskey = fields['credential'] !== undefined
   if (!isByPasskey) requireFields(fields, 'code')
   try {
-    const login = await visit.ask.verifyMfa({ mfaToken, ...(isByPasskey ? presentedPasskey(fields) : { code: fields['code'] ?? '' }) })
+    const login = await visit.ask.verifyMfa({ mfaToken, ...(isByPasskey ? passkeyOfForm(fields) : { code: fields['code'] ?? '' }) })
     clearChallenge(visit.ctx, visit.res)
     return afterLogin({ ...visit, returnTo }, login, landing)
   } catch (error) {

@@ -2,7 +2,7 @@ import type { TextKey } from '../core/texts/texts'
 import { card, field, form, type Part, problem } from '../http/html/elements'
 import type { FormState } from '../http/html/form-state'
 import { type Html, html } from '../http/html/html'
-import { forgotButton, passwordField } from '../http/html/old-password'
+import { forgotButton, oldPasswordInput } from '../http/html/old-password'
 import type { Reader } from '../http/html/reader'
 
 export interface CheckMailView {
@@ -54,7 +54,7 @@ function codeForm(reader: Reader, state: FormState): Part {
         isFirst: true,
         keepsCode: asksPassword,
       }),
-      asksPassword ? passwordField(reader, state, true) : null,
+      asksPassword ? oldPasswordInput(reader, state, true) : null,
     ],
     button: reader.text('login.button'),
     after: [asksPassword ? forgotButton(reader) : null],

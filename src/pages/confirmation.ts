@@ -16,7 +16,7 @@ import { requireFields } from './form-fault'
 import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { passkeyForm } from './passkey-form'
-import { presentedPasskey } from './presented-passkey'
+import { passkeyOfForm } from './presented-passkey'
 import { listedProvider } from './provider-marks'
 import { signInAgainAddress } from './sign-in-address'
 
@@ -88,7 +88,7 @@ async function confirm(visit: AccountVisit, fields: Fields): Promise<GoOn> {
  */
 function credentialOf(fields: Fields): Parameters<BoundService['reauthenticate']>[0] {
   const { credential, code, email_code: emailCode, password = '' } = fields
-  if (credential !== undefined) return presentedPasskey(fields)
+  if (credential !== undefined) return passkeyOfForm(fields)
   requireFields(fields, emailCode !== undefined ? 'email_code' : code !== undefined ? 'code' : 'password')
   if (emailCode !== undefined) return { emailCode }
   return code !== undefined ? { code } : { password }

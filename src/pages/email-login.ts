@@ -10,7 +10,7 @@ import { signInAddress } from './sign-in-address'
  * Returns the routes of the form that requests a login mail. The login page contains the form and shows its errors. A GET request for this
  * path redirects to the login page.
  */
-export function emailLoginRoutes(site: PageSite): Route[] {
+export function emailLoginPageRoutes(site: PageSite): Route[] {
   if (site.ctx.settings.emailLogin === 'off') return []
   return pageRouteSets(site, {
     path: '/email-login/request',

@@ -20,7 +20,7 @@ import { listedProvider } from './provider-marks'
 import { findSignedIn } from './signed-in'
 
 /** Returns the routes of the login page, with every configured way to log in. */
-export function loginRoutes(site: PageSite): Route[] {
+export function loginPageRoutes(site: PageSite): Route[] {
   const takesPassword = hasPasswords(site.ctx.settings)
   return pageRouteSets(site, {
     path: '/login',

@@ -3,11 +3,11 @@ import { afterLogin } from './after-login'
 import { showLogin } from './login'
 import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
-import { presentedPasskey } from './presented-passkey'
+import { passkeyOfForm } from './presented-passkey'
 import { signInAddress } from './sign-in-address'
 
 /** Returns the routes of the form that the page's script fills with a passkey. The login page contains the form and shows its errors. */
-export function passkeyLoginRoutes(site: PageSite): Route[] {
+export function passkeyLoginPageRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.passkeysEnabled) return []
   return pageRouteSets(site, {
     path: '/passkeys/login',
@@ -17,7 +17,7 @@ export function passkeyLoginRoutes(site: PageSite): Route[] {
     show: (visit, state) =>
       visit.req.method === 'POST' ? showLogin(visit, state, 'passkey') : { to: signInAddress(visit.ctx, visit.reader, visit.returnTo) },
     async post(visit, fields) {
-      return afterLogin(visit, await visit.ask.logInWithPasskey(presentedPasskey(fields)))
+      return afterLogin(visit, await visit.ask.logInWithPasskey(passkeyOfForm(fields)))
     },
   })
 }

@@ -4,7 +4,7 @@ import type { Fields } from './page-site'
  * Returns the passkey that the page's script wrote into a form: the browser's response and the challenge token. If the JSON is malformed,
  * the credential is an empty object.
  */
-export function presentedPasskey({ credential = '', challenge_token: challenge = '' }: Fields): { credential: object; challenge: string } {
+export function passkeyOfForm({ credential = '', challenge_token: challenge = '' }: Fields): { credential: object; challenge: string } {
   return { credential: readObject(credential), challenge }
 }
 

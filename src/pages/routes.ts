@@ -1,15 +1,15 @@
 import type { Route } from '../http/routes'
-import { accountRoutes } from './account-page'
+import { accountPageRoutes } from './account-page'
 import { accountPages } from './account-pages'
 import { assetRoutes } from './assets'
 import { challengeRoutes } from './challenge'
 import { checkMailRoutes } from './check-mail'
 import { confirmationRoutes } from './confirmation'
-import { emailLoginRoutes } from './email-login'
+import { emailLoginPageRoutes } from './email-login'
 import { forgotPasswordRoutes } from './forgot-password'
-import { loginRoutes } from './login'
+import { loginPageRoutes } from './login'
 import type { PageSite } from './page-site'
-import { passkeyLoginRoutes } from './passkey-login'
+import { passkeyLoginPageRoutes } from './passkey-login'
 import { signOutRoutes } from './sign-out'
 import { signupPageRoutes } from './signup'
 
@@ -21,15 +21,15 @@ export function pageRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.pagesEnabled) return []
   return [
     ...assetRoutes(site),
-    ...loginRoutes(site),
-    ...emailLoginRoutes(site),
-    ...passkeyLoginRoutes(site),
+    ...loginPageRoutes(site),
+    ...emailLoginPageRoutes(site),
+    ...passkeyLoginPageRoutes(site),
     ...signupPageRoutes(site),
     ...forgotPasswordRoutes(site),
     ...checkMailRoutes(site),
     ...challengeRoutes(site),
     ...signOutRoutes(site),
     ...confirmationRoutes(site),
-    ...accountRoutes(site, accountPages),
+    ...accountPageRoutes(site, accountPages),
   ]
 }

@@ -16,7 +16,7 @@ import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../sessions/
 import type { LoginChallenge, OpenSession } from '../sessions/finish-login'
 import { type AnySession, openServerSession } from '../sessions/open-session'
 import type { RouteSet } from '../sessions/routes-by-delivery'
-import { originOf } from '../sessions/session-cookie'
+import { sessionOriginOf } from '../sessions/session-cookie'
 import { logInWithPasskey, passkeyLoginOptions } from './log-in'
 import { loginOptionsSchema, optionsBody } from './options'
 
@@ -58,7 +58,7 @@ export function sessionPasskeyLoginRoute(ctx: AuthContext): Route[] {
       before: [sameSite(ctx), ...limits(ctx)],
       body: credentials,
       handle: async (ctx, req, res, body) =>
-        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, openOnDevice(req, openServerSession(originOf(ctx, req))))),
+        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, openOnDevice(req, openServerSession(sessionOriginOf(ctx, req))))),
     }),
   ]
 }

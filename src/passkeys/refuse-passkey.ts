@@ -1,7 +1,7 @@
 import type { AuthContext } from '../context'
 import type { PasskeyInvalidError, PasskeyRejectedError } from '../core/errors'
 import type { Ceremony } from './passkey-challenge'
-import { Refused } from './webauthn/refused'
+import { CeremonyRefused } from './webauthn/refused'
 
 /**
  * Logs why a passkey was refused, and throws the error for the client, which has no reason. `doctor` repeats the reason.
@@ -13,7 +13,7 @@ export function refusePasskey(
   thrown: unknown,
   Refusal: typeof PasskeyInvalidError | typeof PasskeyRejectedError,
 ): never {
-  if (!(thrown instanceof Refused)) throw thrown
+  if (!(thrown instanceof CeremonyRefused)) throw thrown
   const reason = thrown.message
   ctx.logger.warn({ ceremony, reason }, 'doorward: a passkey was refused')
   const message = `a passkey was refused (${ceremony}): ${reason}.`

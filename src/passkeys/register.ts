@@ -14,7 +14,7 @@ import { refusePasskey } from './refuse-passkey'
 import { passkeyToolsOf } from './verify-passkey'
 import { authenticatorName } from './webauthn/authenticator-names'
 import type { PasskeyCreationOptions, RegisteredCredential } from './webauthn/ceremonies'
-import { Refused } from './webauthn/refused'
+import { CeremonyRefused } from './webauthn/refused'
 
 /** The maximum number of passkeys of an account. */
 const mostPasskeys = 20
@@ -78,7 +78,7 @@ export async function registerPasskey(ctx: AuthContext, registration: PasskeyReg
     return refusePasskey(
       ctx,
       'register',
-      new Refused('the challenge has expired, or is of another account or session'),
+      new CeremonyRefused('the challenge has expired, or is of another account or session'),
       PasskeyInvalidError,
     )
   const found = await passkeyToolsOf(ctx)

@@ -12,7 +12,7 @@ import { type Ceremony, type ChallengeOwner, readPasskeyChallenge, usedChallenge
 import { refusePasskey } from './refuse-passkey'
 import type { AssertedCredential, WebAuthn } from './webauthn/ceremonies'
 import { readAssertion, storedId } from './webauthn/read-credential'
-import { Refused } from './webauthn/refused'
+import { CeremonyRefused } from './webauthn/refused'
 
 /** The passkey of a request. */
 export interface PresentedPasskey {
@@ -57,15 +57,15 @@ async function prove(
 ): Promise<VerifiedPasskey> {
   const { webauthn, passkeys } = passkeyToolsOf(ctx)
   const [presented, open] = [readAssertion(credential), readPasskeyChallenge(ctx, ceremony, owner, token)]
-  if (!presented) throw new Refused('a field of the response is missing, malformed or too long')
-  if (!open) throw new Refused('the challenge has expired, or is of another ceremony, account or session')
+  if (!presented) throw new CeremonyRefused('a field of the response is missing, malformed or too long')
+  if (!open) throw new CeremonyRefused('the challenge has expired, or is of another ceremony, account or session')
   const found = await passkeys.findWithUser(storedId(presented.id))
   const asserted = await webauthn.verifyAssertion(presented, open.challenge, found?.passkey ?? null)
-  if (!found?.user?.isActive) throw new Refused('the account of the passkey is not active')
-  if (owner && found.user.id !== owner.userId) throw new Refused('the passkey is of another account')
+  if (!found?.user?.isActive) throw new CeremonyRefused('the account of the passkey is not active')
+  if (owner && found.user.id !== owner.userId) throw new CeremonyRefused('the passkey is of another account')
   const { passkey, user } = found
   const isOwnHandle = presented.userHandle === passkey.userHandle || (owner !== null && presented.userHandle === null)
-  if (!isOwnHandle) throw new Refused('the user handle is missing, or is not the one of this passkey')
+  if (!isOwnHandle) throw new CeremonyRefused('the user handle is missing, or is not the one of this passkey')
   refuseCopy(ctx, passkey, asserted)
   const { id, userId, signCount: seenCount } = passkey
   return { passkey, user, use: { id, userId, seenCount, ...asserted, at: ctx.now() }, used: usedChallenge(ctx, userId, open) }
@@ -78,7 +78,7 @@ async function prove(
 function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRecord, { signCount }: AssertedCredential): void {
   if (signCount > last || (signCount === 0 && last === 0)) return
   ctx.events.emit('passkey.cloned', { userId, passkeyId: id })
-  throw new Refused('the counter of the authenticator did not increase, so somebody may have copied it')
+  throw new CeremonyRefused('the counter of the authenticator did not increase, so somebody may have copied it')
 }
 
 /**

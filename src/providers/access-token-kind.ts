@@ -1,4 +1,4 @@
-import { refused } from './signed-token'
+import { signedTokenRefusal } from './signed-token'
 
 type Claims = Record<string, unknown>
 
@@ -25,10 +25,10 @@ export function requireAccessToken(headerType: string | null, claims: Claims, { 
   const type = mediaType(headerType)
   const isNamed = isAccessTokenType(headerType)
   if (mustSayType && !isNamed)
-    throw refused("the header's typ is not at+jwt: have the provider set it, or leave typ out of createTokenVerifier()")
-  if ((type.endsWith('+jwt') && !isNamed) || otherKinds.includes(type)) throw refused('the token is of another kind')
+    throw signedTokenRefusal("the header's typ is not at+jwt: have the provider set it, or leave typ out of createTokenVerifier()")
+  if ((type.endsWith('+jwt') && !isNamed) || otherKinds.includes(type)) throw signedTokenRefusal('the token is of another kind')
   refuseNames(claims)
-  if (!isNamed && idTokenClaims.some((name) => Object.hasOwn(claims, name))) throw refused('the token is an id_token')
+  if (!isNamed && idTokenClaims.some((name) => Object.hasOwn(claims, name))) throw signedTokenRefusal('the token is an id_token')
 }
 
 /**
@@ -39,7 +39,7 @@ export function requireAccessToken(headerType: string | null, claims: Claims, { 
  */
 export function refusePossibleIdToken(headerType: string | null, claims: Claims): void {
   if (isAccessTokenType(headerType) || accessTokenClaims.some((name) => isSaid(claims[name]))) return
-  throw refused('the token may be an id_token: it has neither azp, client_id, scope nor scp, and its header no typ at+jwt')
+  throw signedTokenRefusal('the token may be an id_token: it has neither azp, client_id, scope nor scp, and its header no typ at+jwt')
 }
 
 function isAccessTokenType(headerType: string | null): boolean {
@@ -60,11 +60,11 @@ function mediaType(headerType: string | null): string {
 export function refuseOtherKinds(claims: Claims): void {
   refuseNames(claims)
   const saysSo = namesIn(claims).some((name) => accessTokenNames.includes(name))
-  if (!saysSo && idTokenClaims.some((name) => Object.hasOwn(claims, name))) throw refused('the token is an id_token')
+  if (!saysSo && idTokenClaims.some((name) => Object.hasOwn(claims, name))) throw signedTokenRefusal('the token is an id_token')
 }
 
 function refuseNames(claims: Claims): void {
-  if (namesIn(claims).some((name) => otherKinds.includes(name))) throw refused('the token is of another kind')
+  if (namesIn(claims).some((name) => otherKinds.includes(name))) throw signedTokenRefusal('the token is of another kind')
 }
 
 function namesIn({ typ, token_use: use }: Claims): string[] {

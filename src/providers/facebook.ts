@@ -9,7 +9,7 @@ import { getWithBearer } from './oauth2-request'
 import { refuseOtherSubject } from './proven-subject'
 import type { OAuthTokens, OAuthUser, TokenProof } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
-import { refused } from './signed-token'
+import { signedTokenRefusal } from './signed-token'
 
 export interface FacebookClientOptions extends OAuthClientOptions {
   /** The version of the Graph API, `v24.0` by default. Facebook switches off a version about two years after its release. */
@@ -63,7 +63,7 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
     if (this.clientId === '') throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
     const { app_id: app, is_valid: isValid, type, user_id: sub } = await debugToken(this.connection(), this.#apiUrl, accessToken)
     requireAudience({ client_id: app }, [this.clientId, ...this.extraAudiences])
-    if (isValid !== true || type !== 'USER') throw refused('the token is not valid, or not a person’s')
+    if (isValid !== true || type !== 'USER') throw signedTokenRefusal('the token is not valid, or not a person’s')
     return { claims: { sub } }
   }
 

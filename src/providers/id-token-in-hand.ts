@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { OAuthTokenAudienceMismatchError } from '../core/errors'
 import type { IdTokenAlgorithm } from './jws'
 import { type KeySet, verifyByKeySet } from './key-set'
-import { checkClaims, readHeader, refused, type TokenClaims } from './signed-token'
+import { checkClaims, readHeader, signedTokenRefusal, type TokenClaims } from './signed-token'
 
 export interface InHandRules {
   /** `clientId` and `extraAudiences`. */
@@ -35,7 +35,8 @@ export async function verifyIdTokenInHand(idToken: string, rules: InHandRules): 
   const claims = checkClaims(signed, { acceptsIssuer: rules.acceptsIssuer, required: ['aud', 'iat'], now: rules.now })
   refuseOtherThanIdTokens(header.typ, claims)
   requireParties(claims, rules.accepted)
-  if (Number(claims['iat']) < rules.now.getTime() / 1000 - oldestSeconds) throw refused('the id_token is older than 10 minutes (iat)')
+  if (Number(claims['iat']) < rules.now.getTime() / 1000 - oldestSeconds)
+    throw signedTokenRefusal('the id_token is older than 10 minutes (iat)')
   requireNonce(claims, rules.nonce)
   return claims
 }
@@ -45,7 +46,7 @@ function refuseOtherThanIdTokens(headerType: string | null, claims: TokenClaims)
   const { typ, token_use: use, events } = claims
   const isOtherHeader = headerType !== null && headerType.toLowerCase() !== 'jwt'
   const isOtherName = [typ, use].some((name) => typeof name === 'string' && !['id', 'id_token', 'jwt'].includes(name.toLowerCase()))
-  if (isOtherHeader || isOtherName || events !== undefined) throw refused('the token is not an id_token')
+  if (isOtherHeader || isOtherName || events !== undefined) throw signedTokenRefusal('the token is not an id_token')
 }
 
 /**
@@ -64,5 +65,5 @@ function requireParties({ aud, azp }: TokenClaims, accepted: readonly string[]):
 function requireNonce({ nonce }: TokenClaims, given: string | null): void {
   if (nonce === undefined && given === null) return
   const spellings = given === null ? [] : [given, createHash('sha256').update(given, 'utf8').digest('hex')]
-  if (typeof nonce !== 'string' || !spellings.includes(nonce)) throw refused('nonce is not the one that the app sent along')
+  if (typeof nonce !== 'string' || !spellings.includes(nonce)) throw signedTokenRefusal('nonce is not the one that the app sent along')
 }

@@ -2,7 +2,7 @@ import { AppError } from '../core/errors'
 import type { IdTokenAlgorithm } from './jws'
 import { type KeySet, verifyByKeySet } from './key-set'
 import { unusableIdentity } from './provider-refusal'
-import { checkClaims, readHeader, readUnverifiedClaims, reasonOf, refused, type TokenClaims } from './signed-token'
+import { checkClaims, readHeader, readUnverifiedClaims, reasonOf, signedTokenRefusal, type TokenClaims } from './signed-token'
 
 export interface IdTokenRules {
   clientId: string
@@ -33,7 +33,7 @@ export async function verifyIdToken(idToken: string, rules: IdTokenRules): Promi
     const checked = checkClaims(claims, { acceptsIssuer: rules.acceptsIssuer, required: ['aud', 'iat'], now: rules.now })
     checkAudience(checked, rules.clientId)
     if (rules.nonce !== undefined && checked['nonce'] !== rules.nonce)
-      throw refused('nonce is not the nonce that was sent: the provider must repeat the nonce of the same login')
+      throw signedTokenRefusal('nonce is not the nonce that was sent: the provider must repeat the nonce of the same login')
     return checked
   } catch (error) {
     if (!(error instanceof AppError)) throw error
@@ -44,6 +44,6 @@ export async function verifyIdToken(idToken: string, rules: IdTokenRules): Promi
 /** Checks rules 3 to 5: `aud` must name this client. With several audiences, or if `azp` is present, `azp` must be this client. */
 function checkAudience({ aud, azp }: TokenClaims, clientId: string): void {
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
-  if (clientId === '' || !audiences.includes(clientId)) throw refused('aud does not name this client: check clientId')
-  if ((audiences.length > 1 || azp !== undefined) && azp !== clientId) throw refused('azp is not this client: check clientId')
+  if (clientId === '' || !audiences.includes(clientId)) throw signedTokenRefusal('aud does not name this client: check clientId')
+  if ((audiences.length > 1 || azp !== undefined) && azp !== clientId) throw signedTokenRefusal('azp is not this client: check clientId')
 }

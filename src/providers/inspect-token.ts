@@ -4,7 +4,7 @@ import { refuseOtherKinds } from './access-token-kind'
 import { askProvider, isSuccess, type ProviderConnection } from './oauth2-request'
 import { providerRefusal, providerUnavailable } from './provider-refusal'
 import { isPlainObject, type ProviderAnswer, parseJsonObject } from './provider-request'
-import { refused } from './signed-token'
+import { signedTokenRefusal } from './signed-token'
 
 type Claims = Record<string, unknown>
 
@@ -24,10 +24,10 @@ export async function introspect(connection: ProviderConnection, url: string, ac
     // `unsupported_token_type` is from RFC 7009. Some servers send this code for a token of an unknown kind.
     const isOfNoKnownKind = answer.status === 400 && parseJsonObject(answer.body)?.['error'] === 'unsupported_token_type'
     return isOfNoKnownKind
-      ? refused('the provider does not know the token')
+      ? signedTokenRefusal('the provider does not know the token')
       : providerRefusal(connection.providerName, answer, [accessToken, ...secrets])
   })
-  if (claims['active'] !== true) throw refused('the token is not active')
+  if (claims['active'] !== true) throw signedTokenRefusal('the token is not active')
   requireTimely(claims, now)
   refuseOtherKinds(claims)
   return claims
@@ -45,7 +45,7 @@ export async function readTokeninfo(connection: ProviderConnection, tokeninfoUrl
   url.searchParams.set('access_token', accessToken)
   const claims = await ask(connection, url.href, { headers: { accept: 'application/json' } }, () => new OAuthTokenRejectedError())
   refuseErrors(claims)
-  if (claims['active'] === false) throw refused('the token is not active')
+  if (claims['active'] === false) throw signedTokenRefusal('the token is not active')
   requireTimely(claims, now)
   return claims
 }
@@ -116,7 +116,7 @@ async function ask(
 
 /** Rejects a response with an `error`, because some providers send an error with status 200. */
 function refuseErrors({ error }: Claims): void {
-  if (error !== undefined && error !== null) throw refused('the provider does not know the token')
+  if (error !== undefined && error !== null) throw signedTokenRefusal('the provider does not know the token')
 }
 
 /**
@@ -126,8 +126,8 @@ function refuseErrors({ error }: Claims): void {
 function requireTimely(claims: Claims, now: Date): void {
   const seconds = now.getTime() / 1000
   const [expires, begins] = ['exp', 'nbf'].map((name) => secondsOf(claims[name]))
-  if (expires !== null && !(Number(expires) > seconds)) throw refused('exp is past')
-  if (begins !== null && !(Number(begins) <= seconds + 60)) throw refused('nbf is not in the past')
+  if (expires !== null && !(Number(expires) > seconds)) throw signedTokenRefusal('exp is past')
+  if (begins !== null && !(Number(begins) <= seconds + 60)) throw signedTokenRefusal('nbf is not in the past')
 }
 
 /**

@@ -5,7 +5,7 @@ import { withOwnMessage } from '../core/logger'
 import type { IdTokenAlgorithm } from './jws'
 import { callProvider, isPlainObject, parseJsonObject } from './provider-request'
 import { createRetryClock } from './retry-clock'
-import { refused, type TokenHeader, verifySignature } from './signed-token'
+import { signedTokenRefusal, type TokenHeader, verifySignature } from './signed-token'
 import { isSamePublicKey, readVerificationKey, type VerificationKey } from './verification-key'
 
 export interface KeySetOptions {
@@ -195,8 +195,10 @@ function pick(keys: Keys, header: KeyName): VerificationKey {
   if (key) return key
   if (keys.usable.size === 0 && !keys.unusable.has(header.kid ?? '')) throw unreadable('it holds no signing key')
   if (header.kid === null)
-    throw refused(`the header names no key (kid), and the key set has ${keys.count}: have the provider name the key in its tokens`)
-  throw refused('the key set has no such key, or not for this algorithm: check jwksUri')
+    throw signedTokenRefusal(
+      `the header names no key (kid), and the key set has ${keys.count}: have the provider name the key in its tokens`,
+    )
+  throw signedTokenRefusal('the key set has no such key, or not for this algorithm: check jwksUri')
 }
 
 /** Returns the only key with this name and algorithm. Null if two keys match, because the right key is unknown. */

@@ -1,5 +1,5 @@
 import type { TokenProof } from './provider-client'
-import { refused } from './signed-token'
+import { signedTokenRefusal } from './signed-token'
 
 /**
  * Rejects a profile if its subject differs from the subject of the verified token. If the verification found no subject, the check does
@@ -11,7 +11,7 @@ import { refused } from './signed-token'
 export function refuseOtherSubject(proof: TokenProof | undefined, subject: string): void {
   const proven = proof?.claims?.['sub']
   if (proven === undefined || proven === null) return
-  if (spelled(proven) !== subject) throw refused('the profile is of another subject than the token')
+  if (spelled(proven) !== subject) throw signedTokenRefusal('the profile is of another subject than the token')
 }
 
 /**

@@ -33,11 +33,11 @@ export const CLOCK_SKEW_SECONDS = 60
 export function readHeader<Algorithm extends IdTokenAlgorithm>(token: unknown, algorithms: readonly Algorithm[]): TokenHeader<Algorithm> {
   const header = segment(token, 0)
   const alg = algorithms.find((algorithm) => algorithm === algorithmNamed(header['alg']))
-  if (alg === undefined) throw refused(unlisted(header['alg'], algorithms))
+  if (alg === undefined) throw signedTokenRefusal(unlisted(header['alg'], algorithms))
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64'))
-    throw refused('the header has a critical extension that doorward does not know')
+    throw signedTokenRefusal('the header has a critical extension that doorward does not know')
   const { kid, typ } = header
-  if (kid !== undefined && typeof kid !== 'string') throw refused('kid is not a string')
+  if (kid !== undefined && typeof kid !== 'string') throw signedTokenRefusal('kid is not a string')
   return { alg, kid: kid || null, typ: typeof typ === 'string' ? typ : null }
 }
 
@@ -63,7 +63,9 @@ export function readUnverifiedClaims(token: unknown): Record<string, unknown> {
 export function verifySignature(token: string, key: KeyObject, alg: IdTokenAlgorithm): Record<string, unknown> {
   const claims = segment(token, 1)
   if (!isSignedBy(token, key, alg))
-    throw refused(`the signature is not valid: check ${alg === 'HS256' ? 'clientSecret' : 'that jwksUri belongs to this provider'}`)
+    throw signedTokenRefusal(
+      `the signature is not valid: check ${alg === 'HS256' ? 'clientSecret' : 'that jwksUri belongs to this provider'}`,
+    )
   return claims
 }
 
@@ -73,11 +75,12 @@ export function checkClaims(claims: Record<string, unknown>, rules: ClaimRules):
   const sub = Number.isSafeInteger(claims['sub']) ? String(claims['sub']) : claims['sub']
   const seconds = rules.now.getTime() / 1000
   if (typeof iss !== 'string' || iss === '' || !rules.acceptsIssuer(iss, claims))
-    throw refused('iss is not the issuer: set issuer exactly as the provider spells it in its tokens')
-  if (typeof sub === 'number') throw refused('sub is a number that JavaScript cannot hold exactly: have the provider send it as a string')
-  if (typeof sub !== 'string' || sub === '') throw refused('sub is missing')
-  if (typeof exp !== 'number' || !Number.isFinite(exp)) throw refused('exp is missing')
-  if (exp <= seconds) throw refused(`expired ${Math.ceil(seconds - exp)} s ago (exp): ${clocks}`)
+    throw signedTokenRefusal('iss is not the issuer: set issuer exactly as the provider spells it in its tokens')
+  if (typeof sub === 'number')
+    throw signedTokenRefusal('sub is a number that JavaScript cannot hold exactly: have the provider send it as a string')
+  if (typeof sub !== 'string' || sub === '') throw signedTokenRefusal('sub is missing')
+  if (typeof exp !== 'number' || !Number.isFinite(exp)) throw signedTokenRefusal('exp is missing')
+  if (exp <= seconds) throw signedTokenRefusal(`expired ${Math.ceil(seconds - exp)} s ago (exp): ${clocks}`)
   for (const name of ['nbf', 'iat']) requirePast(claims, name, seconds)
   for (const name of rules.required ?? []) requirePresent(claims, name)
   return { ...claims, iss, sub, exp }
@@ -86,27 +89,27 @@ export function checkClaims(claims: Record<string, unknown>, rules: ClaimRules):
 function requirePast(claims: Record<string, unknown>, name: string, seconds: number): void {
   const time = claims[name]
   if (time === undefined) return
-  if (typeof time !== 'number' || !Number.isFinite(time)) throw refused(`${name} is no time`)
-  if (time > seconds + CLOCK_SKEW_SECONDS) throw refused(`${name} is ${Math.ceil(time - seconds)} s ahead: ${clocks}`)
+  if (typeof time !== 'number' || !Number.isFinite(time)) throw signedTokenRefusal(`${name} is no time`)
+  if (time > seconds + CLOCK_SKEW_SECONDS) throw signedTokenRefusal(`${name} is ${Math.ceil(time - seconds)} s ahead: ${clocks}`)
 }
 
 const clocks = 'check the clocks of this server and of the provider (NTP)'
 
 function requirePresent(claims: Record<string, unknown>, name: string): void {
   const value = Object.hasOwn(claims, name) ? claims[name] : null
-  if (value === null || value === undefined || value === '') throw refused(`${name} is missing`)
+  if (value === null || value === undefined || value === '') throw signedTokenRefusal(`${name} is missing`)
 }
 
 /** Returns one base64url part of a compact JWS (RFC 7515 section 7.1), as an object. */
 function segment(token: unknown, index: 0 | 1): Record<string, unknown> {
-  if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH) throw refused('not a token')
+  if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH) throw signedTokenRefusal('not a token')
   const parts = token.split('.')
   // An encrypted token has five parts (RFC 7516 section 3.1).
   if (parts.length === 5)
-    throw refused('it is encrypted (JWE), which is not supported: register this client at the provider without encryption')
-  if (parts.length !== 3 || !parts.every((part) => /^[\w-]*$/.test(part))) throw refused('not a JWT')
+    throw signedTokenRefusal('it is encrypted (JWE), which is not supported: register this client at the provider without encryption')
+  if (parts.length !== 3 || !parts.every((part) => /^[\w-]*$/.test(part))) throw signedTokenRefusal('not a JWT')
   const content = parseJsonObject(Buffer.from(parts[index] ?? '', 'base64url'))
-  if (!isPlainObject(content)) throw refused('not a JWT')
+  if (!isPlainObject(content)) throw signedTokenRefusal('not a JWT')
   return content
 }
 
@@ -119,6 +122,6 @@ export function reasonOf({ cause, code }: AppError): string {
  * Returns the error for a rejected token. `reason` is the library's own sentence: which check failed, and what to do. `reason` contains no
  * text of the token.
  */
-export function refused(reason: string): OAuthTokenRejectedError {
+export function signedTokenRefusal(reason: string): OAuthTokenRejectedError {
   return new OAuthTokenRejectedError({ cause: withOwnMessage(new Error(reason)) })
 }

@@ -4,7 +4,7 @@ import { type KeySet, verifyByKeySet } from './key-set'
 import { getClaimsWithBearer, type ProviderConnection } from './oauth2-request'
 import type { OAuthTokens } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
-import { readHeader, reasonOf, refused } from './signed-token'
+import { readHeader, reasonOf, signedTokenRefusal } from './signed-token'
 
 type Claims = Record<string, unknown>
 
@@ -43,12 +43,13 @@ export async function readUserinfo(
  */
 async function verifyUserinfo(jwt: string, rules: UserinfoRules, { isOwnExchange }: { isOwnExchange: boolean }): Promise<Claims> {
   const header = readHeader(jwt, SIGNATURE_ALGORITHMS)
-  if (!rules.keySet) throw refused('it is a signed JWT, and no jwksUri is set to check it')
+  if (!rules.keySet) throw signedTokenRefusal('it is a signed JWT, and no jwksUri is set to check it')
   const claims = await verifyByKeySet(rules.keySet, jwt, header, { isOwnExchange })
   const { iss, aud, exp } = claims
   if (iss !== undefined && !(typeof iss === 'string' && rules.acceptsIssuer(iss, claims)))
-    throw refused('iss is not the issuer: check issuer')
-  if (aud !== undefined && ![aud].flat().includes(rules.clientId)) throw refused('aud does not name this client: check clientId')
-  if (exp !== undefined && !(typeof exp === 'number' && exp > rules.now.getTime() / 1000)) throw refused('exp is past: check the clocks')
+    throw signedTokenRefusal('iss is not the issuer: check issuer')
+  if (aud !== undefined && ![aud].flat().includes(rules.clientId)) throw signedTokenRefusal('aud does not name this client: check clientId')
+  if (exp !== undefined && !(typeof exp === 'number' && exp > rules.now.getTime() / 1000))
+    throw signedTokenRefusal('exp is past: check the clocks')
   return claims
 }

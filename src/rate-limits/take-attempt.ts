@@ -5,7 +5,7 @@ import type { Exhausted, LimitContext } from './take-unit'
 import { attempt, clear, counterKey, giveBack } from './throttle'
 
 /** An attempt that was counted before its password or code is checked. The attempt is in progress until one of these methods is called. */
-export interface Attempt {
+export interface CountedAttempt {
   /** The attempt failed and stays counted. */
   keep(): Promise<void>
   /** The attempt did not fail. Only this attempt is taken back. */
@@ -21,7 +21,7 @@ export interface AttemptOf {
 }
 
 const nothing = async () => undefined
-export const unlimited: Attempt = { keep: nothing, giveBack: nothing, clear: nothing }
+export const unlimited: CountedAttempt = { keep: nothing, giveBack: nothing, clear: nothing }
 
 /**
  * Counts an attempt against a rate limit before the password or code is checked, so that many requests at once cannot exceed the limit. If
@@ -30,12 +30,12 @@ export const unlimited: Attempt = { keep: nothing, giveBack: nothing, clear: not
  * @throws the error of `Exhausted`, with details.retry_after_seconds; ServiceUnavailableError after two seconds, or if too many requests
  *   wait
  */
-export async function takeAttempt(
+export async function countAttempt(
   ctx: LimitContext,
   { name, subject, rateLimit }: AttemptOf,
   Exhausted: Exhausted,
   patience: Patience = { endsAt: null },
-): Promise<Attempt> {
+): Promise<CountedAttempt> {
   if (rateLimit === false) return unlimited
   const key = counterKey(name, subject)
   const flight = inFlight(ctx.counters, key)
@@ -64,7 +64,7 @@ export async function takeAttempt(
  */
 const longestMs = 60_000
 
-function endingOnce({ keep, giveBack, clear }: Attempt): Attempt {
+function endingOnce({ keep, giveBack, clear }: CountedAttempt): CountedAttempt {
   let isOver = false
   const once = (end: () => Promise<void>) => async () => {
     if (isOver) return

@@ -2,7 +2,7 @@ import { networkOf, networkTimes } from '../core/client-key'
 import type { RateLimit } from './counter-store'
 import type { Patience } from './in-flight'
 import type { SubjectRateLimits } from './rate-limit'
-import { type Attempt, type AttemptOf, takeAttempt, unlimited } from './take-attempt'
+import { type AttemptOf, type CountedAttempt, countAttempt, unlimited } from './take-attempt'
 import { type Exhausted, type LimitContext, type TakenUnit, takeUnit, tellRefusal } from './take-unit'
 
 /**
@@ -37,9 +37,9 @@ export function takeAttempts(
   rateLimits: SubjectRateLimits,
   subjects: Subjects,
   Exhausted: Exhausted,
-): Promise<OfEach<Attempt>> {
+): Promise<OfEach<CountedAttempt>> {
   const patience: Patience = { endsAt: null }
-  return takeOfEach(rateLimits, subjects, (about) => tellRefusal(ctx, about, () => takeAttempt(ctx, about, Exhausted, patience)))
+  return takeOfEach(rateLimits, subjects, (about) => tellRefusal(ctx, about, () => countAttempt(ctx, about, Exhausted, patience)))
 }
 
 async function takeOfEach<Taken extends TakenUnit>(

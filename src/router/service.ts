@@ -49,7 +49,7 @@ import { changePasswordWithMfa, type PasswordChangeWithMfa } from '../second-fac
 import { type Confirmation, confirmTotp } from '../second-factor/confirm'
 import { type Disabling, disableTotp, type Regeneration, regenerateRecoveryCodes } from '../second-factor/disable'
 import { type Enrolment, type EnrolmentOptions, enrollTotp } from '../second-factor/enroll'
-import { type Verification, verifyMfa } from '../second-factor/verify-challenge'
+import { type ChallengeVerification, verifyMfa } from '../second-factor/verify-challenge'
 import { newLoginAttempt } from '../sessions/announce-failed-login'
 import { findLiveSession, type PublicSession, sessionsOf, toPublicSession } from '../sessions/find-session'
 import type { LoginResult, OpenSession, TokenPair } from '../sessions/finish-login'
@@ -57,7 +57,7 @@ import { listSessions, revokeSession } from '../sessions/list-sessions'
 import { type LoggedOut, logOut, logOutSession } from '../sessions/log-out'
 import { logoutUrlOf } from '../sessions/logout-url'
 import { type LoginResultOf, openDelivered, openServerSession, openTokens, type SessionLoginResult } from '../sessions/open-session'
-import type { IssuedCode } from '../sessions/reauthentication/confirmation-code'
+import type { ConfirmationCode } from '../sessions/reauthentication/confirmation-code'
 import { findActiveUser } from '../sessions/reauthentication/find-active-user'
 import {
   type Reauthenticated,
@@ -231,9 +231,9 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * Mails a code that confirms this session, for `reauthenticate({ emailCode })`. Returns the code, or null if the address may get no
    * further mail now.
    */
-  requestConfirmationCode(userId: string, sessionId: string, options?: { locale?: Locale }): Promise<IssuedCode | null>
+  requestConfirmationCode(userId: string, sessionId: string, options?: { locale?: Locale }): Promise<ConfirmationCode | null>
   confirmTotp(input: Confirmation & SessionOrigin): Promise<LoginResultOf<Host>>
-  verifyMfa(input: Verification & SessionOrigin): Promise<LoginResultOf<Host>>
+  verifyMfa(input: ChallengeVerification & SessionOrigin): Promise<LoginResultOf<Host>>
   disableTotp(input: Disabling): Promise<void>
   regenerateRecoveryCodes(input: Regeneration): Promise<string[]>
   /** Mails a verification link to the account's own address and returns the link. Returns null if no mail was sent. */
@@ -311,7 +311,7 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Like `logIn`, but starts a server-side session. Put `sessionToken` only into the session cookie. */
   logInToSession(input: LoginInput & SessionOrigin): Promise<SessionLoginResult>
   /** Like `verifyMfa`, but starts a server-side session, for the challenge of any login. */
-  verifyMfaToSession(input: Verification & SessionOrigin): Promise<SessionLoginResult>
+  verifyMfaToSession(input: ChallengeVerification & SessionOrigin): Promise<SessionLoginResult>
   /**
    * Returns the session of a cookie's value, and extends the session as `requireSession` does. Returns null if no live session has this
    * value.

@@ -27,7 +27,7 @@ import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/fin
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { openByCode } from '../social/app-redirect/issue-code'
 import { factorCode } from './factor-code'
-import { type Verification, verifyMfa } from './verify-challenge'
+import { type ChallengeVerification, verifyMfa } from './verify-challenge'
 
 const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })
 
@@ -79,7 +79,7 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
   }
 }
 
-async function codeAfter(ctx: AuthContext, req: Request, given: Verification, app: AppDestination): Promise<string> {
+async function codeAfter(ctx: AuthContext, req: Request, given: ChallengeVerification, app: AppDestination): Promise<string> {
   const result = await verify(ctx, req, given, openByCode(app))
   if (result.kind === 'challenge') throw new MfaTokenInvalidError() // cannot happen: a login with a second factor ends in a session
   return result.code
@@ -88,7 +88,7 @@ async function codeAfter(ctx: AuthContext, req: Request, given: Verification, ap
 function verify<Session extends OpenedSession>(
   ctx: AuthContext,
   req: Request,
-  given: Verification,
+  given: ChallengeVerification,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
   return verifyMfa(ctx, { ...given, locale: localeOf(ctx, req) }, open, presentedDevice(ctx, req))

@@ -11,7 +11,7 @@ import { endOtherSessions } from '../sessions/log-out'
 import { usableAt } from '../sessions/reauthentication/credential-age'
 import { holdSession, reauthenticationRequired } from '../sessions/reauthentication/fresh-session'
 import { addMethods, keepServerSession, keepStateless, keepTokens, trustedStateless } from '../sessions/reissue-tokens'
-import type { ContinuedSession } from '../sessions/send-reissued-tokens'
+import type { ReissuedSession } from '../sessions/send-reissued-tokens'
 import { refuseSupersededToken } from '../sessions/superseded-token'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { finishEnrolment } from './enrolment'
@@ -73,7 +73,7 @@ export async function confirmInSession(
   ctx: AuthContext,
   { code, locale }: Pick<Confirmation, 'code' | 'locale'>,
   { session: asked, claims, refreshToken }: ConfirmingSession,
-): Promise<ContinuedSession> {
+): Promise<ReissuedSession> {
   const { sub: userId } = claims
   const claimsOf = () => claimsToGoOn(ctx, { userId, session: asked, amr: addMethods(asked, claims.amr, ['otp']) })
   const confirming = confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { pending, activate, claims: hostClaims }) => {

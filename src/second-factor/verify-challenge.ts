@@ -15,7 +15,7 @@ import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
 import { acceptSecondFactor, announceFactor } from './accept-code'
 import { guardedAttempt } from './guarded-attempt'
 
-export interface Verification {
+export interface ChallengeVerification {
   mfaToken: string
   /** A code of the authenticator app, or a recovery code. */
   code?: string | undefined
@@ -40,7 +40,7 @@ export interface Verification {
  */
 export async function verifyMfa<Session extends OpenedSession>(
   ctx: AuthContext,
-  { mfaToken, code = '', credential, challenge: token = '', locale, previousToken }: Verification,
+  { mfaToken, code = '', credential, challenge: token = '', locale, previousToken }: ChallengeVerification,
   open: OpenSession<Session>,
   presented?: PresentedDevice,
 ): Promise<Session | LoginChallenge> {

@@ -13,7 +13,7 @@ import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../sessions/
 import type { LoginChallenge, OpenSession } from '../sessions/finish-login'
 import { type AnySession, openServerSession } from '../sessions/open-session'
 import type { RouteSet } from '../sessions/routes-by-delivery'
-import { originOf } from '../sessions/session-cookie'
+import { sessionOriginOf } from '../sessions/session-cookie'
 import { challengeForm } from './challenge-form'
 import { codeOrPasskey, type IrreversibleFields, type PasskeyFields } from './irreversible-code'
 import { verifyMfa } from './verify-challenge'
@@ -66,7 +66,7 @@ export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
       before: [sameSite(ctx)],
       body: verification(ctx),
       handle: async (ctx, req, res, body) =>
-        sendSessionLogin(ctx, res, await verifyBy(ctx, req, body, openOnDevice(req, openServerSession(originOf(ctx, req))))),
+        sendSessionLogin(ctx, res, await verifyBy(ctx, req, body, openOnDevice(req, openServerSession(sessionOriginOf(ctx, req))))),
     }),
   ]
 }

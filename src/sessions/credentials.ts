@@ -10,7 +10,7 @@ const bearer = /^Bearer +([^ ].*)$/i
 // RFC 9110 section 5.6.2 lists the characters of a scheme's name. The name is exactly `Bearer` if none of these characters follows.
 const bearerScheme = /^Bearer(?![\w!#$%&'*+.^`|~-])/i
 
-export type Credential = { token: string; from: 'header' | 'cookie' }
+export type AccessCredential = { token: string; from: 'header' | 'cookie' }
 
 type DeliverySite = CookieSite & { readonly settings: Pick<Settings, 'tokenDelivery' | 'accessCookieName' | 'sessionCookieName'> }
 
@@ -21,7 +21,7 @@ type DeliverySite = CookieSite & { readonly settings: Pick<Settings, 'tokenDeliv
  * @throws InvalidTokenError for a Bearer header without a token, and for a request with two Authorization headers
  * @throws InvalidTokenError for every Bearer header with `tokenDelivery: 'session'`
  */
-export function readCredential(site: DeliverySite, req: Request): Credential | null {
+export function readCredential(site: DeliverySite, req: Request): AccessCredential | null {
   const { tokenDelivery, accessCookieName, sessionCookieName } = site.settings
   const token = bearerToken(req)
   if (token !== null && tokenDelivery === 'session') throw new InvalidTokenError({ reason: 'bearer_in_session_delivery' })

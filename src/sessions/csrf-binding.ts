@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { KeyList } from '../core/keys'
 import { type CookieScope, clearCookie } from '../http/cookies'
-import { type ProofCookieContext, placeOf, readProofCookie, setProofCookie } from './proof-cookies'
+import { cookiePlaceOf, type ProofCookieContext, readProofCookie, setProofCookie } from './proof-cookies'
 
 const name = 'csrf_binding'
 export const csrfBindingNames: readonly string[] = [name, `__Host-${name}`]
@@ -46,7 +46,7 @@ export function csrfBinding(keys: KeyList, cookieSecure: boolean, { sameSite, no
  */
 export function forgetCsrfBinding(res: Response, sameSite: CookieScope['sameSite']): void {
   for (const cookieSecure of [true, false]) {
-    const { fullName, scope } = placeOf(formOf(cookieSecure), name)
+    const { fullName, scope } = cookiePlaceOf(formOf(cookieSecure), name)
     const isThere = (res.req?.headers.cookie ?? '').split(';').some((pair) => pair.trim().startsWith(`${fullName}=`))
     if (isThere) clearCookie(formOf(cookieSecure), res, fullName, { ...scope, sameSite: cookieSecure ? sameSite : 'lax' })
   }

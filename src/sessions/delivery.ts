@@ -78,8 +78,8 @@ export function setsTokenCookies(delivery: Delivery): boolean {
 }
 
 /** Sends the result of a login. A challenge is always in the body, and sets no cookie. */
-export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
-  if (delivery !== 'bearer') setLoginCookies(ctx, res, result)
+export function sendLoginTokens(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
+  if (delivery !== 'bearer') setCookiesOfLogin(ctx, res, result)
   setResult(res, result)
   sendJson(res, 200, loginBody(result, delivery))
 }
@@ -94,8 +94,8 @@ export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>):
 }
 
 /** Sends the result of a login below `/session`, in every delivery. */
-export function sendSessionLogin(ctx: AuthContext, res: Response, result: SessionLoginResult): void {
-  setLoginCookies(ctx, res, result)
+export function sendServerSession(ctx: AuthContext, res: Response, result: SessionLoginResult): void {
+  setCookiesOfLogin(ctx, res, result)
   const { userId: user_id } = result
   const body =
     result.kind === 'challenge'
@@ -110,7 +110,7 @@ export function sendRefreshed(ctx: AuthContext, res: Response, pair: TokenPair |
   sendJson(res, 200, loginBody(pair, delivery))
 }
 
-export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
+export function setCookiesOfLogin(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   if (result.kind !== 'session') return
   forgetCsrfBinding(res, ctx.settings.cookieSamesite)
   if ('sessionToken' in result) setSessionCookie(ctx, res, result)

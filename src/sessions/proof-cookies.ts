@@ -32,7 +32,7 @@ export function setProofCookie(
   maxAgeSeconds: number,
   { sameSite = 'lax', ...place }: { sameSite?: CookieScope['sameSite']; path?: '/' } = {},
 ): void {
-  const { fullName, scope } = placeOf(ctx, name)
+  const { fullName, scope } = cookiePlaceOf(ctx, name)
   const encoded = Buffer.from(value, 'utf8').toString('base64url')
   const end = String(Math.floor(ctx.now().getTime() / 1000) + maxAgeSeconds)
   const sealed = [encoded, end, macOf(ctx.keys['proof-cookie'][0], fullName, encoded, end)].join('.')
@@ -57,7 +57,7 @@ function isOwnProof({ keys }: ProofReadContext, fullName: string, value: string)
 }
 
 export function clearProofCookie(ctx: ProofCookieContext, res: Response, name: string): void {
-  const { fullName, scope } = placeOf(ctx, name)
+  const { fullName, scope } = cookiePlaceOf(ctx, name)
   clearCookie(ctx, res, fullName, scope)
 }
 
@@ -65,7 +65,7 @@ export function clearProofCookie(ctx: ProofCookieContext, res: Response, name: s
  * Returns the name and scope of a cookie. The cookie is Lax, because the browser must send some of these cookies when the person opens a
  * link from a mail. The cookie is only for this host, even if `cookieDomain` is set.
  */
-export function placeOf({ settings, prefix }: Pick<ProofCookieContext, 'settings' | 'prefix'>, name: string) {
+export function cookiePlaceOf({ settings, prefix }: Pick<ProofCookieContext, 'settings' | 'prefix'>, name: string) {
   const path = settings.cookieSecure ? '/' : prefix
   return { fullName: fullNameOf({ settings }, name), scope: { path, sameSite: 'lax', hostOnly: true } as const }
 }

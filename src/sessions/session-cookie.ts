@@ -35,7 +35,7 @@ export function readSessionCookie(ctx: SessionCookieContext, req: Request): stri
   return readCookie(ctx, req, ctx.settings.sessionCookieName)
 }
 
-export function originOf(ctx: AuthContext, req: Request): SessionOrigin {
+export function sessionOriginOf(ctx: AuthContext, req: Request): SessionOrigin {
   return { ip: req.ip, userAgent: req.headers['user-agent'], sessionToken: readSessionCookie(ctx, req) }
 }
 

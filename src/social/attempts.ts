@@ -45,7 +45,7 @@ export function beginAttempt(
  * unknown request must not write to the database.
  * @throws OAuthProviderDeniedError, OAuthStateMismatchError
  */
-export async function takeAttempt(ctx: AuthContext, req: Request, res: Response, provider: string): Promise<Attempt> {
+export async function consumeAttempt(ctx: AuthContext, req: Request, res: Response, provider: string): Promise<Attempt> {
   const attempts = readAttempts(ctx, req)
   const attempt = matching(ctx, req, provider, attempts)
   const denial = deniedBy(ctx, req, { provider, isOurs: attempt !== null })

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import type { AuthContext } from '../context'
 import { openText, sealText } from '../core/sealing'
-import { onlyValue, queryParameter, queryValues } from '../http/query-parameter'
+import { onlyQueryValue, queryParameter, queryValues } from '../http/query-parameter'
 import { answersByForm } from './post-states'
 
 /** A provider's response in the callback (RFC 6749 section 4.1.2). */
@@ -35,7 +35,7 @@ export function callbackAnswer(ctx: AuthContext, req: Request, provider: string)
 }
 
 function answerOf(values: (name: string) => string[], mustBePosted: boolean): CallbackAnswer {
-  return { values, value: (name, maxLength) => onlyValue(values(name), maxLength), mustBePosted }
+  return { values, value: (name, maxLength) => onlyQueryValue(values(name), maxLength), mustBePosted }
 }
 
 /**

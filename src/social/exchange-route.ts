@@ -9,7 +9,7 @@ import { newLoginAttempt } from '../sessions/announce-failed-login'
 import { loginAnswer } from '../sessions/delivery'
 import { openOnDevice, sendLogin } from '../sessions/devices/send-login'
 import { openTokens } from '../sessions/open-session'
-import { originOf } from '../sessions/session-cookie'
+import { sessionOriginOf } from '../sessions/session-cookie'
 import { exchangeCode } from './app-redirect/exchange-code'
 
 interface ExchangeBody {
@@ -36,7 +36,7 @@ export function exchangeRoutes(ctx: AuthContext): Route[] {
       before: [routeRateLimit(ctx, 'oauth_exchange')],
       body: Joi.object<ExchangeBody>({ code: text(512), code_verifier: text(512) }),
       handle: async (req, res, { code, code_verifier: codeVerifier }) => {
-        const open = openOnDevice(req, openTokens(originOf(ctx, req)))
+        const open = openOnDevice(req, openTokens(sessionOriginOf(ctx, req)))
         const result = await exchangeCode(ctx, { code, codeVerifier }, open, newLoginAttempt(clientOf(req)))
         sendLogin(ctx, res, result, 'bearer')
       },

@@ -35,7 +35,7 @@ import { goOn } from './go-on'
 import { handOverTokens } from './hand-over-tokens'
 import { identityBody, identitySchema } from './identity-body'
 import { linkIdentity, requireActive } from './link-identity'
-import { issueLinkTicket, redeemLinkTicket, requireSession } from './link-ticket'
+import { issueLinkTicket, redeemLinkTicket, requireTicketSession } from './link-ticket'
 import { type DestinationBody, destinationFields, destinationOfBody } from './read-destination'
 import type { RedirectFlow } from './redirect-flow'
 import { linkRefusals, tokenRefusals } from './refusals'
@@ -148,7 +148,7 @@ export async function finishLink(
     isIrreversible: attempt.isIrreversible,
     async check(ctx, user) {
       if (!user || !isAccountDigest(ctx.keys.state, user, attempt.digest)) throw new OAuthStateMismatchError()
-      await requireSession(ctx, attempt)
+      await requireTicketSession(ctx, attempt)
     },
   })
   await handOverTokens(ctx, attempt.userId, attempt.provider, tokens)

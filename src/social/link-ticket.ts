@@ -55,14 +55,14 @@ export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner
       async check(ctx, user) {
         requireActive(user)
         taken.requireSameAccount(user)
-        await requireSession(ctx, owner)
+        await requireTicketSession(ctx, owner)
       },
     },
   )
 }
 
 /** Requires a live session, and locks its row until the transaction ends. Call it in a transaction that has locked the user's row. */
-export async function requireSession(ctx: AuthContext, { userId, sessionId }: TicketOwner): Promise<SessionRecord | null> {
+export async function requireTicketSession(ctx: AuthContext, { userId, sessionId }: TicketOwner): Promise<SessionRecord | null> {
   if (!ctx.store.sessions) return null
   const held = sessionId === null ? null : await ctx.store.sessions.lock(sessionId, ctx.now())
   if (held?.userId !== userId) throw new OAuthStateMismatchError()

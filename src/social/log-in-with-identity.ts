@@ -64,7 +64,7 @@ export async function logInWithIdentity<Session extends OpenedSession>(
     announce(ctx, profile, login, locale)
     const result = await openPostponed(ctx, login.result, open)
     announceLogin(ctx, result, { provider: profile.provider })
-    return login.takenOver ? withoutPassword(ctx, result) : result
+    return login.takenOver ? withPasswordRequired(ctx, result) : result
   }
   throw new ServiceUnavailableError()
 }
@@ -101,7 +101,7 @@ async function tryOnce<Session extends OpenedSession>(
  * Adds `passwordRequired` to the result of a login that removed the password (`takeOver`). So the app can ask the person for a new
  * password. Does nothing if the router has no passwords.
  */
-function withoutPassword<Session extends OpenedSession>(ctx: AuthContext, result: Session | LoginChallenge): Session | LoginChallenge {
+function withPasswordRequired<Session extends OpenedSession>(ctx: AuthContext, result: Session | LoginChallenge): Session | LoginChallenge {
   return result.kind === 'session' && hasPasswords(ctx.settings) ? { ...result, passwordRequired: true } : result
 }
 

@@ -3,7 +3,7 @@ import type { AuthContext } from '../context'
 import { constantTimeEqual } from '../core/constant-time-equal'
 import { cookieNames } from '../http/cookies'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
-import { clearProofCookie, placeOf, readProofCookie, setProofCookie } from '../sessions/proof-cookies'
+import { clearProofCookie, cookiePlaceOf, readProofCookie, setProofCookie } from '../sessions/proof-cookies'
 
 const cookieName = 'oauth_state_post'
 
@@ -28,7 +28,7 @@ export function writePostStates(
     .map(({ provider, random, expiresAt }): PostState => [provider, random, expiresAt])
   if (states.length > 0)
     setProofCookie(ctx, res, cookieName, JSON.stringify(states), ctx.settings.oauthStateTtlSeconds, { sameSite: 'none' })
-  else if (res.req && cookieNames(res.req).includes(placeOf(ctx, cookieName).fullName)) clearProofCookie(ctx, res, cookieName)
+  else if (res.req && cookieNames(res.req).includes(cookiePlaceOf(ctx, cookieName).fullName)) clearProofCookie(ctx, res, cookieName)
 }
 
 /**

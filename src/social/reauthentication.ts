@@ -29,12 +29,12 @@ import { issueConfirmationTicket, requireConfirming, type VerifiedIdentity } fro
 import { addMethods, keepServerSession, keepStateless, keepTokens } from '../sessions/reissue-tokens'
 import type { RouteGuards } from '../sessions/route-guards'
 import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
-import { type ContinuedSession, sendReissuedTokens, setReissuedCookies } from '../sessions/send-reissued-tokens'
+import { type ReissuedSession, sendReissuedTokens, setReissuedCookies } from '../sessions/send-reissued-tokens'
 import type { SessionWithUser, UserRecord } from '../store/auth-store'
 import { beginBoundAttempt, isInSameSession } from './bound-attempt'
 import { goOn } from './go-on'
 import { listIdentities } from './identities'
-import { requireSession } from './link-ticket'
+import { requireTicketSession } from './link-ticket'
 import { type DestinationBody, destinationFields, destinationOfBody } from './read-destination'
 import type { RedirectFlow } from './redirect-flow'
 import { registeredProvider } from './registered-provider'
@@ -120,7 +120,7 @@ async function makeFresh(
   attempt: BoundAttempt,
   identity: VerifiedIdentity,
   refreshToken: string | null,
-): Promise<ContinuedSession> {
+): Promise<ReissuedSession> {
   const asking = await findAsking(ctx, attempt)
   if (asking) await requireNewToken(ctx, { ...asking, refreshToken })
   const session = asking?.session ?? null
@@ -130,7 +130,7 @@ async function makeFresh(
     if (!user || !isAccountDigest(ctx.keys.state, user, attempt.digest)) throw new OAuthStateMismatchError()
     if (needsFactor(ctx, user)) throw new MfaRequiredError()
     await requireConfirming(ctx, user, identity)
-    const session = await requireSession(ctx, attempt)
+    const session = await requireTicketSession(ctx, attempt)
     const now = ctx.now()
     const renewal = { amr: addMethods(session, [], ['ext']), authenticatedAt: now, tokenAuthenticatedAt: now, refreshToken, claims }
     if (!session) return keepStateless(ctx, user, renewal, null)

@@ -40,7 +40,7 @@ import { aliveSession, freshSession, sessionOf } from '../sessions/reauthenticat
 import type { RouteGuards } from '../sessions/route-guards'
 import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
 import { openByCode } from './app-redirect/issue-code'
-import { beginAttempt, takeAttempt } from './attempts'
+import { beginAttempt, consumeAttempt } from './attempts'
 import { browserOf, isOfThisBrowser, markBrowser } from './browser-mark'
 import { callbackAnswer } from './callback-answer'
 import { type ClientShare, createClientShare } from './client-share'
@@ -200,7 +200,7 @@ function navigationOnly({ settings, notices }: AuthContext): RequestHandler {
 async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, login: LoginAttempt): Promise<void> {
   const { key, client } = registeredProvider(ctx, req)
   if (loadedAgain(ctx, req, res, key)) return
-  const attempt = await takeAttempt(ctx, req, res, key)
+  const attempt = await consumeAttempt(ctx, req, res, key)
   const answer = callbackAnswer(ctx, req, key)
   const code = answer.value('code', 4096)
   if (code === null) throw new OAuthCodeMissingError()

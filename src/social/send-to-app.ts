@@ -6,7 +6,7 @@ import { withParameter } from '../http/with-parameter'
 import type { AppDestination } from '../sessions/destination'
 import { sendChallenge } from '../sessions/devices/send-challenge'
 import type { LoginChallenge } from '../sessions/finish-login'
-import { codeOfChallenge, type IssuedCode } from './app-redirect/issue-code'
+import { type AppCode, codeOfChallenge } from './app-redirect/issue-code'
 
 /**
  * Ends a login that an app began. The browser shows the page for the second factor, or opens the app with the login's code. The
@@ -17,7 +17,7 @@ export async function sendToApp(
   req: Request,
   res: Response,
   app: AppDestination,
-  result: IssuedCode | LoginChallenge,
+  result: AppCode | LoginChallenge,
 ): Promise<void> {
   const target = app.redirectTo
   if (result.kind === 'challenge' && wantsPage(req)) return sendChallenge(ctx, req, res, { ...result, target })

@@ -11,7 +11,7 @@ import { type Irreversibility, readIrreversibility, writeIrreversibility } from 
 import { writePostStates } from './post-states'
 
 /** One browser tab that went to a provider and has not come back yet. */
-export type Attempt = LoginAttempt | BoundAttempt
+export type Attempt = LoginFlow | BoundAttempt
 
 interface AttemptCore {
   readonly provider: string
@@ -29,7 +29,7 @@ interface AttemptCore {
   readonly destination: Destination | null
 }
 
-export interface LoginAttempt extends AttemptCore {
+export interface LoginFlow extends AttemptCore {
   readonly purpose: 'login'
   /** The id of the browser that began the attempt (`browser-mark.ts`). Null without such a mark. */
   readonly browser: string | null
@@ -52,7 +52,7 @@ export interface BoundAttempt extends AttemptCore {
 }
 
 /** The purpose of an attempt, with the data that the callback needs. */
-export type Intent = Omit<LoginAttempt, keyof AttemptCore> | Omit<BoundAttempt, keyof AttemptCore>
+export type Intent = Omit<LoginFlow, keyof AttemptCore> | Omit<BoundAttempt, keyof AttemptCore>
 
 /** The maximum number of tabs that can be at providers at the same time. */
 export const parallelAttempts = 5
@@ -90,7 +90,7 @@ export function writeAttempts(ctx: AuthContext, res: Response, attempts: readonl
 
 function sealAttempt(ctx: AuthContext, attempt: Attempt): string {
   const fields = fieldsOf(attempt)
-  return [...fields, mac(ctx, keyOf(ctx.keys.state, attempt), fields)].join('.')
+  return [...fields, mac(ctx, attemptKeyOf(ctx.keys.state, attempt), fields)].join('.')
 }
 
 function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
@@ -152,7 +152,7 @@ function decoded(field: string): string {
 }
 
 /** Returns the key of the secret that signed the attempt. @param keys one list of `ctx.keys` */
-export function keyOf(keys: KeyList, { secret }: Attempt): KeyObject {
+export function attemptKeyOf(keys: KeyList, { secret }: Attempt): KeyObject {
   return keys[secret] ?? keys[0]
 }
 

@@ -15,7 +15,7 @@ import { mayActivate, signupOf } from '../email-verification/activate-by-verific
 import { PasswordAskedError, type SignupOwnership, wantsPassword } from '../email-verification/signup-ownership'
 import { isFirstVerification } from '../email-verification/verify-address'
 import { announceTakeOver } from '../take-over'
-import { type ConfirmedEmailLogin, type Confirming, type ConfirmOptions, logInByEmail } from './log-in-by-email'
+import { type ConfirmedEmailLogin, type ConfirmingEmailLogin, type ConfirmOptions, logInByEmail } from './log-in-by-email'
 import { maySignUp } from './may-sign-up'
 import { requireEmailLogins } from './request-email-login'
 import { signUpByEmail } from './sign-up-by-email'
@@ -110,7 +110,7 @@ async function confirmInRounds<Session extends OpenedSession>(
   ctx: AuthContext,
   login: EmailLoginRecord,
   open: OpenSession<Session>,
-  confirming: Confirming,
+  confirming: ConfirmingEmailLogin,
 ): Promise<ConfirmedEmailLogin<Session>> {
   for (let round = 1; round <= rounds; round++) {
     const user = await findByAddress(ctx, login.email)

@@ -26,7 +26,7 @@ export interface ConfirmOptions {
   readonly attempt: LoginAttempt
 }
 
-export interface Confirming extends ConfirmOptions {
+export interface ConfirmingEmailLogin extends ConfirmOptions {
   /** The redirect target for this browser. Null if there is no target. */
   readonly returnTo: string | null
 }
@@ -54,7 +54,7 @@ export async function logInByEmail<Session extends OpenedSession>(
   ctx: AuthContext,
   { login, seen }: Matching,
   open: OpenSession<Session>,
-  { ownership = {}, returnTo }: Confirming,
+  { ownership = {}, returnTo }: ConfirmingEmailLogin,
 ): Promise<ConfirmedEmailLogin<Session> | null> {
   const how = loginOf(returnTo)
   if (isFirstVerification(ctx, seen, !seen.isActive)) {

@@ -6,7 +6,7 @@ import type { OpenedSession, OpenSession } from '../../sessions/finish-login'
 import type { EmailLoginRecord, NewUser } from '../../store/auth-store'
 import { transactionOf } from '../../store/knex/knex-store'
 import { newUser } from '../../store/new-user'
-import { type ConfirmedEmailLogin, type Confirming, consume, loginOf } from './log-in-by-email'
+import { type ConfirmedEmailLogin, type ConfirmingEmailLogin, consume, loginOf } from './log-in-by-email'
 
 /**
  * Creates an active account with a verified address, for an address without an account. If the host's `onSignup` throws, no account is
@@ -17,7 +17,7 @@ export function signUpByEmail<Session extends OpenedSession>(
   ctx: AuthContext,
   login: EmailLoginRecord,
   open: OpenSession<Session>,
-  { returnTo }: Confirming,
+  { returnTo }: ConfirmingEmailLogin,
 ): Promise<ConfirmedEmailLogin<Session>> {
   return transaction(ctx, async (ctx) => {
     await consume(ctx, login)

@@ -10,7 +10,7 @@ import { adviceOnHash } from './hash-names'
 export type ImportRow = Readonly<Record<string, unknown>>
 
 /** Why the import rejects a row. `rule` and `message` contain no value of the row. */
-export interface Refusal {
+export interface RowRefusal {
   readonly rule: string
   readonly message: string
   /** The store's error. The text of the error may contain values of the row. */
@@ -27,7 +27,7 @@ export interface ImportRules {
 export const importedFields = ['email', 'password_hash', 'name', 'is_active', 'email_verified', 'created_at', 'id', 'is_admin'] as const
 
 /** Returns the account of a row, or why the import rejects the row. */
-export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser | Refusal {
+export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser | RowRefusal {
   const email = normalizeEmail(row['email'])
   if (email === null) return refusal('email', 'The address is missing, or is not an email address of at most 320 characters.')
   const { name = null, password_hash: hash = null, id = null } = row
@@ -52,7 +52,7 @@ export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser 
   if (refused) return refused
   const hashedPassword = hash === null || isMarker(hash) ? null : String(hash)
   const fields = fieldsOf(row, rules.hostFields)
-  if ('rule' in fields) return fields as Refusal
+  if ('rule' in fields) return fields as RowRefusal
   const user = newUser(rules.now, {
     email,
     name: name === '' ? null : name,
@@ -69,7 +69,7 @@ export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser 
   return { ...(id !== null && { id: String(id) }), user }
 }
 
-function refusal(rule: string, message: string): Refusal {
+function refusal(rule: string, message: string): RowRefusal {
   return { rule, message }
 }
 
@@ -80,7 +80,7 @@ function isMarker(hash: unknown): boolean {
   return typeof hash === 'string' && /^[!*]/.test(hash)
 }
 
-function refusalOf(hash: unknown, hasher: PasswordHasher): Refusal | null {
+function refusalOf(hash: unknown, hasher: PasswordHasher): RowRefusal | null {
   if (typeof hash !== 'string' || hash.length > 1024) return refusal('password_hash', adviceOnHash(''))
   return hasher.reads && !hasher.reads(hash) ? refusal('password_hash', adviceOnHash(hash)) : null
 }
@@ -134,7 +134,7 @@ function fromIso(text: string): Date {
   return new Date(ZONE.test(whole.slice(10)) ? whole.replace(/([+-]\d\d)$/, '$1:00') : `${whole}Z`)
 }
 
-function fieldsOf(row: ImportRow, hostFields: ImportRules['hostFields']): { values: Record<string, unknown> } | Refusal {
+function fieldsOf(row: ImportRow, hostFields: ImportRules['hostFields']): { values: Record<string, unknown> } | RowRefusal {
   const values: Record<string, unknown> = {}
   for (const [name, { type }] of hostFields) {
     const value = row[name]

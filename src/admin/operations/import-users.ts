@@ -4,7 +4,7 @@ import { ownSentence, sentenceOf } from '../../core/error-sentence'
 import { ConfigurationError, ServiceUnavailableError, ValidationError } from '../../core/errors'
 import { type AuthStore, DuplicateRecordError, type NewUser } from '../../store/auth-store'
 import { type UserImport, userImportOf } from '../../store/knex/import-users'
-import { type ImportRow, type ImportRules, importedFields, type Refusal, readImportRow } from './import-row'
+import { type ImportRow, type ImportRules, importedFields, type RowRefusal, readImportRow } from './import-row'
 
 export interface ImportOptions {
   /** If true, the import reports its results and inserts nothing. */
@@ -14,7 +14,7 @@ export interface ImportOptions {
 }
 
 /** The result of a row. `admin`: the account was imported and is now an administrator. */
-export type ImportOutcome = 'imported' | 'admin' | 'skipped' | Refusal
+export type ImportOutcome = 'imported' | 'admin' | 'skipped' | RowRefusal
 
 /** An import that receives the rows in batches. */
 export interface UserImporter {
@@ -55,12 +55,12 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
     const rules = { hasher: ctx.hasher, hostFields, now: ctx.now() }
     return rows.map((row) => readyOf(row, rules, accounts, admins))
   }
-  const settle = async (rows: readonly (Ready | Refusal)[]) => {
+  const settle = async (rows: readonly (Ready | RowRefusal)[]) => {
     const addresses = new Set<string>()
     const isFirst = (email: string) => (wholeFile ? isNew(wholeFile, digestOf(email)) : isNew(addresses, email))
     const wanted = rows.filter((row): row is Ready => 'email' in row && isFirst(row.email))
     const outcomes = isDryRun ? await expected(accounts, wanted) : await inserted(accounts, wanted)
-    const unfit = rows.filter((row): row is Refusal => 'rule' in row && row.rule === 'database')
+    const unfit = rows.filter((row): row is RowRefusal => 'rule' in row && row.rule === 'database')
     stopWhereNothingGoesIn([...outcomes.values(), ...unfit])
     return rows.map((row): ImportOutcome => {
       if ('rule' in row) return row
@@ -93,7 +93,7 @@ function readyOf<Ready extends Account>(
   rules: ImportRules,
   accounts: UserImport<Ready>,
   admins: WeakSet<Ready>,
-): Ready | Refusal {
+): Ready | RowRefusal {
   const read = readImportRow(row, rules)
   if ('rule' in read) return read
   try {
@@ -162,7 +162,7 @@ async function refusedBy<Ready extends Account>(error: unknown, accounts: UserIm
  * error.
  * @throws the error itself if it is a ConfigurationError
  */
-function refusalBy(error: unknown): Refusal {
+function refusalBy(error: unknown): RowRefusal {
   if (error instanceof ConfigurationError) throw error
   if (!(error instanceof ValidationError)) {
     const message = ownSentence(error) ?? `The store failed with ${sentenceOf(error)}; --verbose shows the whole error.`

@@ -2,14 +2,14 @@ import { posix } from 'node:path'
 import type { Choices } from './choices'
 import type { App } from './look-at-app'
 import { codeOf, type ProviderCode } from './providers'
-import type { FilledColumn, UsersTable } from './users-table'
+import type { FilledColumn, FoundUsersTable } from './users-table'
 
 /** The data that determines the auth module. */
 export interface Plan {
   readonly app: Pick<App, 'language' | 'modules' | 'authFile' | 'knexfile'>
   readonly choices: Choices
   /** The app's own users table. Null if the app uses the users table of doorward. */
-  readonly users: UsersTable | null
+  readonly users: FoundUsersTable | null
 }
 
 type Lines = readonly string[]
@@ -112,18 +112,18 @@ function database(plan: Plan): Lines {
     return [...another, `const db = knex(${isFlat ? 'knexfile' : "knexfile[NODE_ENV || 'development']"})`]
   }
   if (choices.client !== 'better-sqlite3') return [...another, `const db = knex({ client: '${choices.client}', connection: DATABASE_URL })`]
-  const filename = quoted(app.knexfile?.sqliteFile ?? 'app.sqlite')
+  const filename = quotedText(app.knexfile?.sqliteFile ?? 'app.sqlite')
   return [...another, `const db = knex({ client: 'better-sqlite3', connection: { filename: ${filename} }, useNullAsDefault: true })`]
 }
 
 /** Returns the options of the app's users table for `createKnexStore` and `createAuthTables`. */
-function tablesOf({ table, ids, columns, filled }: UsersTable, language: App['language']): Lines {
+function tablesOf({ table, ids, columns, filled }: FoundUsersTable, language: App['language']): Lines {
   const entries = Object.entries(columns)
   return [
     '/** Your users table, in the words of doorward (docs/store.md, "Tables of your own"). */',
     'const tables = {',
     '  users: {',
-    `    table: ${quoted(table)},`,
+    `    table: ${quotedText(table)},`,
     ...(ids === 'uuid' ? [] : [`    ids: '${ids}',`]),
     ...(entries.length === 0
       ? []
@@ -135,18 +135,18 @@ function tablesOf({ table, ids, columns, filled }: UsersTable, language: App['la
 }
 
 function literal(column: string | false): string {
-  return column === false ? 'false' : quoted(column)
+  return column === false ? 'false' : quotedText(column)
 }
 
 /** Returns the function that fills the app's columns: with an empty text, or with the address where no two rows may be equal. */
 function fillingTexts(columns: readonly FilledColumn[]): string {
   const entries = columns.map(
-    ({ name, isUnique }) => `${/^[a-z_$][\w$]*$/i.test(name) ? name : quoted(name)}: ${isUnique ? 'email' : "''"}`,
+    ({ name, isUnique }) => `${/^[a-z_$][\w$]*$/i.test(name) ? name : quotedText(name)}: ${isUnique ? 'email' : "''"}`,
   )
   return `(${columns.some(({ isUnique }) => isUnique) ? '{ email }' : ''}) => ({ ${entries.join(', ')} })`
 }
 
-export function quoted(text: string): string {
+export function quotedText(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`
 }
 

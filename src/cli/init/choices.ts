@@ -1,6 +1,6 @@
 import { UsageError } from '../answer'
 import type { Terminal } from '../terminal'
-import { type Client, clientOf, clients } from './clients'
+import { type Client, clients, providerClientOf } from './clients'
 import type { App } from './look-at-app'
 import { type ProviderName, providerNames } from './providers'
 
@@ -81,7 +81,7 @@ const clientQuestion: Question<Client> = {
   text: 'Which database driver?',
   allowed: clients.join(', '),
   usual: 'better-sqlite3',
-  read: clientOf,
+  read: providerClientOf,
 }
 
 const providersQuestion: Question<readonly ProviderName[]> = {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { type Answer, CommandRefusal } from '../answer'
+import { type CommandAnswer, CommandRefusal } from '../answer'
 import { authModuleIn, namedInPackage } from '../auth-module'
 import { type EnvFileFlags, readEnvFile } from '../env-file'
 import type { Surroundings } from '../surroundings'
@@ -11,7 +11,7 @@ import { type App, lookAtApp } from './look-at-app'
 import { migrationFile } from './migration-file'
 import { type NextSteps, nextSteps } from './next-steps'
 import type { Knexfile } from './read-knexfile'
-import { findUsersTable, type NotLooked, type UsersTable } from './users-table'
+import { type FoundUsersTable, findUsersTable, type NotLooked } from './users-table'
 import { type NewFile, writeFiles } from './write-files'
 
 export interface InitCommandFlags extends InitFlags, EnvFileFlags {
@@ -24,7 +24,7 @@ export interface InitCommandFlags extends InitFlags, EnvFileFlags {
  * no file.
  * @throws CommandRefusal `FILE_EXISTS` with the name of the file
  */
-export async function init(flags: InitCommandFlags, surroundings: Surroundings): Promise<Answer> {
+export async function init(flags: InitCommandFlags, surroundings: Surroundings): Promise<CommandAnswer> {
   readEnvFile(surroundings, flags)
   const app = await lookAtApp(surroundings)
   const obstacle = obstacleIn(app)
@@ -77,7 +77,11 @@ interface Asking {
  * Finds the users table. If no column of the table is known to hold the password hash, a person names it.
  * @throws CommandRefusal `HASH_COLUMN` with the columns of the table, if nobody can be asked
  */
-async function lookForUsers(app: App, knexfile: Knexfile, { flags, terminal, choices }: Asking): Promise<UsersTable | NotLooked | null> {
+async function lookForUsers(
+  app: App,
+  knexfile: Knexfile,
+  { flags, terminal, choices }: Asking,
+): Promise<FoundUsersTable | NotLooked | null> {
   const hasProviders = choices.providers.length > 0
   const found = await findUsersTable(app, knexfile, { hasProviders, hashColumn: flags['hash-column'] ?? null })
   if (!found || 'why' in found || found.unknownHash === null) return found

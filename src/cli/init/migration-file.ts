@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
-import { type Plan, quoted } from './auth-file'
+import { type Plan, quotedText } from './auth-file'
 import type { Knexfile } from './read-knexfile'
-import type { UsersTable } from './users-table'
+import type { FoundUsersTable } from './users-table'
 
 /**
  * Returns the path and the text of a migration for the app's own folder. The migration creates doorward's tables.
@@ -47,8 +47,10 @@ export function migrationFile({ users }: Pick<Plan, 'users'>, knexfile: Knexfile
 }
 
 /** Returns the users table and its key, for the foreign keys of doorward's tables. */
-function keyOf({ table, ids, columns: { id } }: UsersTable): string {
-  return [`table: ${quoted(table)}`, ...(ids === 'uuid' ? [] : [`ids: '${ids}'`]), ...(id ? [`columns: { id: ${quoted(id)} }`] : [])].join(
-    ', ',
-  )
+function keyOf({ table, ids, columns: { id } }: FoundUsersTable): string {
+  return [
+    `table: ${quotedText(table)}`,
+    ...(ids === 'uuid' ? [] : [`ids: '${ids}'`]),
+    ...(id ? [`columns: { id: ${quotedText(id)} }`] : []),
+  ].join(', ')
 }

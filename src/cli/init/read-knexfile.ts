@@ -5,7 +5,7 @@ import { CommandRefusal, UsageError } from '../answer'
 import { told } from '../failure'
 import { loadModule } from '../load-module'
 import type { Surroundings } from '../surroundings'
-import { type Client, clientOf } from './clients'
+import { type Client, providerClientOf } from './clients'
 
 /** The app's knexfile, as `knex` uses the file in this environment. */
 export interface Knexfile {
@@ -40,7 +40,7 @@ export async function readKnexfile({ folder, env }: Place, isPackageOfModules: b
   const { exported, isPlain } = await exportOf(path, folder)
   const shape = typeof exported === 'function' || !isPlain ? null : isConfig(exported) ? 'flat' : 'by environment'
   const config = await configOf(exported, path, env['NODE_ENV'] || 'development')
-  const client = clientOf(config.client)
+  const client = providerClientOf(config.client)
   if (client === null)
     throw new CommandRefusal(
       'KNEXFILE',

@@ -17,7 +17,7 @@ import type { Knexfile } from './read-knexfile'
 type Field = keyof OwnUserFields
 
 /** The app's own users table, described with the names of doorward. */
-export interface UsersTable {
+export interface FoundUsersTable {
   readonly table: string
   readonly ids: 'uuid' | 'integer' | 'text'
   /** Only columns that differ from doorward's own table. */
@@ -86,7 +86,7 @@ export interface Wanted {
  * Reads the database of the knexfile and changes nothing. Returns null if the database has no users table.
  * @throws UsageError if the table has no column `wanted.hashColumn`
  */
-export async function findUsersTable(app: App, knexfile: Knexfile, wanted: Wanted): Promise<UsersTable | NotLooked | null> {
+export async function findUsersTable(app: App, knexfile: Knexfile, wanted: Wanted): Promise<FoundUsersTable | NotLooked | null> {
   const makeKnex = (await loadPackage('knex', app.folder))?.['default'] as typeof import('knex').knex | undefined // an export of knex
   if (!makeKnex) return { why: 'knex is not installed' }
   if (isMissingFile(app.folder, knexfile)) return null
@@ -108,7 +108,7 @@ function isMissingFile(folder: string, { client, sqliteFile }: Knexfile): boolea
   return client === 'better-sqlite3' && !(sqliteFile !== null && existsSync(resolve(folder, sqliteFile)))
 }
 
-async function look(knex: Knex, wanted: Wanted): Promise<UsersTable | null> {
+async function look(knex: Knex, wanted: Wanted): Promise<FoundUsersTable | null> {
   const dialect = dialectOf(knex)
   for (const table of tables) {
     const facts = await dialect.readTable(knex, databaseName(knex, table))
@@ -117,7 +117,7 @@ async function look(knex: Knex, wanted: Wanted): Promise<UsersTable | null> {
   return null
 }
 
-async function mapped(knex: Knex, table: string, facts: TableFacts, { hasProviders, hashColumn }: Wanted): Promise<UsersTable> {
+async function mapped(knex: Knex, table: string, facts: TableFacts, { hasProviders, hashColumn }: Wanted): Promise<FoundUsersTable> {
   // A table with parts of the name, such as first_name, has a name. doorward then leaves it to the app.
   const hasNameParts = facts.columns.some(({ name }) => /name$/i.test(name))
   const needed = hasProviders && !hasNameParts ? [...required, 'name'] : required
@@ -143,7 +143,7 @@ function columnsOf(
   found: ReadonlyMap<Field, ColumnFacts | undefined>,
   needed: readonly string[],
   unfit: readonly TableFinding[],
-): UsersTable['columns'] {
+): FoundUsersTable['columns'] {
   const entries = [...found].flatMap(([field, column]): [Field, string | false][] => {
     const isNeeded = needed.includes(field)
     if (!column || (!isNeeded && unfit.some((finding) => finding.column === column.name))) return isNeeded ? [] : [[field, false]]
@@ -177,7 +177,7 @@ function bare(name: string): string {
   return name.toLowerCase().replaceAll('_', '')
 }
 
-function idsOf(id: ColumnFacts | undefined): UsersTable['ids'] {
+function idsOf(id: ColumnFacts | undefined): FoundUsersTable['ids'] {
   if (id?.family === 'integer' || id?.family === 'number') return 'integer'
   return id?.family === 'text' && id.length !== 36 ? 'text' : 'uuid'
 }
@@ -189,7 +189,7 @@ function isOwnToFill({ isNotNull, isFilled, family }: ColumnFacts): boolean {
 
 async function errorsOf(
   knex: Knex,
-  { table, ids, columns, filled }: Omit<UsersTable, 'findings' | 'unknownHash'>,
+  { table, ids, columns, filled }: Omit<FoundUsersTable, 'findings' | 'unknownHash'>,
 ): Promise<TableFinding[]> {
   const { checkTables } = await import('../../router/findings/readiness/check-tables.js') // loaded only if there is a table to check
   const insertDefaults = () => Object.fromEntries(filled.map(({ name }) => [name, '']))

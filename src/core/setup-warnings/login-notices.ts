@@ -1,11 +1,11 @@
-import type { Notice } from './notices'
+import type { SetupWarning } from './notices'
 import type { SeenRequest } from './request-notices'
 
 /**
  * Warns if a login begins at a host that differs from the host of the redirect URI. The first host sets the state cookie, but the callback
  * goes to the second host, where the cookie is missing.
  */
-export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>, redirectUri: string): Notice | null {
+export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>, redirectUri: string): SetupWarning | null {
   const forwarded = app.get('trust proxy') ? [headers['x-forwarded-host'] ?? []].flat()[0]?.split(',')[0]?.trim() : undefined
   const host = forwarded ?? headers.host
   if (redirectUri.split('/', 3)[2] === host) return null // the usual case, without parsing
@@ -27,7 +27,7 @@ function hostOf(protocol: string, host: string | undefined): string | null {
 }
 
 /** Warns about a request that the cross-site rule refused. Returns null if `Origin` is a text that no browser sends. */
-export function foreignRequest({ headers: { origin, ...headers } }: Pick<SeenRequest, 'headers'>): Notice | null {
+export function foreignRequest({ headers: { origin, ...headers } }: Pick<SeenRequest, 'headers'>): SetupWarning | null {
   const site = /^[a-z-]{1,20}$/.exec(String(headers['sec-fetch-site'] ?? ''))?.[0] ?? null
   if (origin === undefined) return { ...anotherSite, fields: { site } }
   if (origin === 'null') return { ...hiddenOrigin, fields: { site } }
@@ -41,14 +41,14 @@ export function foreignRequest({ headers: { origin, ...headers } }: Pick<SeenReq
   }
 }
 
-const hiddenOrigin: Notice = {
+const hiddenOrigin: SetupWarning = {
   level: 'warn',
   entry: 'origin-null',
   message:
     "a request with Origin: null was refused (403 CSRF_VALIDATION_FAILED), because the browser did not say Sec-Fetch-Site: same-origin. If the page is yours, it hides its origin: send Referrer-Policy: strict-origin-when-cross-origin (helmet: referrerPolicy: { policy: 'strict-origin-when-cross-origin' }), serve it over https, and show it neither from a file nor in a sandboxed frame.",
 }
 
-const anotherSite: Notice = {
+const anotherSite: SetupWarning = {
   level: 'warn',
   entry: 'another-site',
   message:
@@ -56,7 +56,7 @@ const anotherSite: Notice = {
 }
 
 /** Warns about a script that began a login at a provider. Only the browser itself can follow the redirect to the provider. */
-export const loginByScript: Notice = {
+export const loginByScript: SetupWarning = {
   level: 'warn',
   entry: 'a-login-by-fetch',
   message:
@@ -67,7 +67,7 @@ export const loginByScript: Notice = {
 export function clientRefused(
   provider: string,
   { code, body, isEncoded }: { code: string | null; body: string | null; isEncoded: boolean },
-): Notice {
+): SetupWarning {
   const encoded = isEncoded
     ? " clientId or clientSecret has special characters, which client_secret_basic encodes, and some providers do not decode them: try clientAuthentication: 'client_secret_post', or a secret of letters and digits."
     : ''
@@ -81,7 +81,7 @@ export function clientRefused(
 }
 
 /** Warns that a second use of a refresh token ended a session. An attacker causes this, and so do two tabs that refresh at once. */
-export function reusedRefreshToken(sessionId: string, graceSeconds: number): Notice {
+export function reusedRefreshToken(sessionId: string, graceSeconds: number): SetupWarning {
   const fix =
     graceSeconds === 0
       ? 'and set refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) to 10'
@@ -96,7 +96,7 @@ export function reusedRefreshToken(sessionId: string, graceSeconds: number): Not
 }
 
 /** Warns about a token from the future. We never issue such a token, so the clock of the issuer or of this process is wrong. */
-export function tokenFromTheFuture(issuedAt: number, now: Date): Notice | null {
+export function tokenFromTheFuture(issuedAt: number, now: Date): SetupWarning | null {
   const secondsAhead = issuedAt - Math.floor(now.getTime() / 1000)
   if (!(secondsAhead > 60)) return null
   return {
@@ -109,7 +109,7 @@ export function tokenFromTheFuture(issuedAt: number, now: Date): Notice | null {
 }
 
 /** Reports a sign-in page that redirects to itself. Nobody can open such a page. */
-export function guardedSignInPage(page: string): Notice {
+export function guardedSignInPage(page: string): SetupWarning {
   return {
     level: 'error',
     entry: 'sign-in-page-behind-a-login',

@@ -2,7 +2,7 @@ import type { Logger } from '../logger'
 import { seeTroubleshooting } from '../troubleshooting'
 
 /** A log entry about a setup that looks wrong but still works. */
-export interface Notice {
+export interface SetupWarning {
   readonly level: 'warn' | 'error'
   /** The kind of notice. The kind is also the name of the entry in docs/troubleshooting.md. */
   readonly entry: string
@@ -17,15 +17,15 @@ export interface Notice {
 }
 
 export interface SetupWarnings {
-  tell(notice: Notice): void
+  tell(notice: SetupWarning): void
   /** Keeps a notice for `doctor` without a log line, because the log has its own line. Replaces the last notice about the same subject. */
-  keep(notice: Notice): void
+  keep(notice: SetupWarning): void
   /** Returns the notices that were logged or kept. `doctor` repeats them. */
-  told(): readonly Notice[]
+  told(): readonly SetupWarning[]
 }
 
 /** Returns the text of the log line. */
-export function lineOf({ message, entry }: Notice): string {
+export function lineOf({ message, entry }: SetupWarning): string {
   return `doorward: ${message} ${seeTroubleshooting(entry)}`
 }
 
@@ -34,7 +34,7 @@ const mostOfOneKind = 10
 
 /** Returns an object that logs each notice only once (see `about`), even if many requests cause the notice. */
 export function createSetupWarnings(logger: Logger): SetupWarnings {
-  const told: Notice[] = []
+  const told: SetupWarning[] = []
   return {
     tell(notice) {
       const { level, entry, fields = {}, about } = notice

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Notice } from './notices'
+import type { SetupWarning } from './notices'
 
 /** The parts of a request that these notices read. Express's `Request` has all of these parts. */
 export interface SeenRequest {
@@ -12,7 +12,7 @@ export interface SeenRequest {
   readonly app: { get(name: string): unknown }
 }
 
-export function untrustedProxy({ headers, app }: SeenRequest): Notice | null {
+export function untrustedProxy({ headers, app }: SeenRequest): SetupWarning | null {
   const header = headers['x-forwarded-for'] !== undefined ? 'X-Forwarded-For' : headers['forwarded'] !== undefined ? 'Forwarded' : null
   if (header === null || app.get('trust proxy')) return null
   return {
@@ -23,7 +23,7 @@ export function untrustedProxy({ headers, app }: SeenRequest): Notice | null {
 }
 
 /** Warns that rate limits do not tell a client from others. @param ip `req.ip`, which `readAddress` cannot read */
-export function unreadableClient(ip: string | undefined): Notice {
+export function unreadableClient(ip: string | undefined): SetupWarning {
   return {
     level: 'warn',
     entry: 'client-address',
@@ -33,7 +33,7 @@ export function unreadableClient(ip: string | undefined): Notice {
   }
 }
 
-export function trustsEveryProxy({ app }: SeenRequest): Notice | null {
+export function trustsEveryProxy({ app }: SeenRequest): SetupWarning | null {
   if (app.get('trust proxy') !== true) return null
   return {
     level: 'warn',
@@ -50,7 +50,7 @@ export function trustsEveryProxy({ app }: SeenRequest): Notice | null {
 export function secureCookiesOverHttp(
   request: SeenRequest,
   { cookieSecure, publicUrl }: { cookieSecure: boolean; publicUrl: string },
-): Notice | null {
+): SetupWarning | null {
   if (!cookieSecure || request.secure || !(publicUrl.startsWith('http:') || cameThroughTrustedProxy(request))) return null
   return {
     level: 'warn',
@@ -73,7 +73,7 @@ function cameThroughTrustedProxy({ headers, app }: SeenRequest): boolean {
  * Warns if the mount path differs from `prefix`. A mount path that is the end of `prefix` is correct too, because a proxy may have removed
  * the first part of the public path. Letter case does not count, because Express ignores it.
  */
-export function otherMount({ baseUrl }: SeenRequest, prefix: string): Notice | null {
+export function otherMount({ baseUrl }: SeenRequest, prefix: string): SetupWarning | null {
   if (baseUrl !== '' && prefix.toLowerCase().endsWith(baseUrl.toLowerCase())) return null
   // For a mount such as /:tenant/auth, the client chooses the path. Therefore the message repeats the path only if the path can be a
   // prefix.
@@ -93,7 +93,7 @@ function mountFix(mountedAt: string | null, prefix: string): string {
 }
 
 /** Warns about a body parser that leaves no object. The routes need an object, and only parsers of JSON or forms leave an object. */
-export function unparsedBody(req: SeenRequest): Notice | null {
+export function unparsedBody(req: SeenRequest): SetupWarning | null {
   const left = Buffer.isBuffer(req.body) ? 'a Buffer' : typeof req.body === 'string' ? 'a string' : null
   if (left === null || !req.readableDidRead) return null // nearly every request ends at the first check; Node's getter is slower
   return {
@@ -104,7 +104,7 @@ export function unparsedBody(req: SeenRequest): Notice | null {
 }
 
 /** Warns about two cookies with one name. The other cookie is of another app on a parent domain, or a subdomain planted it. */
-export function doubledCookie(name: string): Notice {
+export function doubledCookie(name: string): SetupWarning {
   return {
     level: 'warn',
     entry: 'two-cookies-with-one-name',

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Request, Response } from 'express'
 
-export interface Answer {
+export interface CapturedAnswer {
   readonly status: number
   readonly headers: readonly (readonly [name: string, value: string | readonly string[]])[]
   readonly body: Buffer
@@ -29,7 +29,7 @@ const ofOneSending = new Set([
  * Captures the response as the handler writes it, before earlier middleware such as compression changes it. The same middleware will also
  * change the replayed response. The function calls `done` once, with the response, or with null if the response must not be stored.
  */
-export function captureAnswer(req: Request, res: Response, done: (answer: Answer | null) => void): void {
+export function captureAnswer(req: Request, res: Response, done: (answer: CapturedAnswer | null) => void): void {
   const inFront = readHead(res)
   const body = collectBody()
   let sent: Head | null = null
@@ -81,7 +81,7 @@ function hear(res: Response, written: (chunk: unknown, encoding: unknown) => voi
   }) as typeof res.end
 }
 
-export function replay(res: Response, { status, headers, body }: Answer): void {
+export function replay(res: Response, { status, headers, body }: CapturedAnswer): void {
   res.statusCode = status
   for (const [name, value] of headers) res.setHeader(name, value)
   res.setHeader('Idempotency-Replayed', 'true')
@@ -97,7 +97,7 @@ interface Head {
  * Returns the response to store. The response contains no headers that earlier middleware had set, because that middleware sets them again
  * on a replay.
  */
-function answerOf({ status, headers }: Head, inFront: Head, body: Buffer): Answer | null {
+function answerOf({ status, headers }: Head, inFront: Head, body: Buffer): CapturedAnswer | null {
   const added = [...headers].filter(([name, value]) => String(value) !== String(inFront.headers.get(name)) && !ofOneSending.has(name))
   if (!isIrreversible(status) || added.some(([name]) => name === 'retry-after')) return null
   return { status, headers: added, body }

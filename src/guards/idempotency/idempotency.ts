@@ -1,11 +1,11 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { ConfigurationError, ConflictError, ValidationError } from '../../core/errors'
 import { consoleLogger, safely } from '../../core/logger'
-import { createSetupWarnings, type Notice } from '../../core/setup-warnings/notices'
+import { createSetupWarnings, type SetupWarning } from '../../core/setup-warnings/notices'
 import { isSafeMethod } from '../../http/safe-method'
 import { hasMethods, isObject, refuseUnknownOptions } from '../../options'
 import { refuse } from '../refusing'
-import { type Answer, captureAnswer, replay } from './captured-answer'
+import { type CapturedAnswer, captureAnswer, replay } from './captured-answer'
 import { holdClaim } from './claim'
 import { memoryResponses } from './memory-responses'
 import { cacheKeyOf, callerOf, fingerprintOf, readIdempotencyKey } from './repeatable-request'
@@ -24,7 +24,7 @@ export interface IdempotencyOptions {
   caller?: (req: Request) => string
 }
 
-const unknownCaller: Notice = {
+const unknownCaller: SetupWarning = {
   level: 'warn',
   entry: 'idempotency-without-a-caller',
   message:
@@ -53,7 +53,7 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
   /**
    * Returns the stored response. Returns null if the request must run now. If the caller is known, the middleware then stores the response.
    */
-  async function begin(req: Request, res: Response, key: string): Promise<Answer | null> {
+  async function begin(req: Request, res: Response, key: string): Promise<CapturedAnswer | null> {
     const asking = callerOf(req, caller)
     if (asking === null) return passUnstored(res)
     const cacheKey = cacheKeyOf(req, key, asking)
@@ -86,13 +86,13 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
       .catch(() => undefined)
   }
 
-  async function answerBefore(req: Request, res: Response): Promise<Answer | null> {
+  async function answerBefore(req: Request, res: Response): Promise<CapturedAnswer | null> {
     const key = isSafeMethod(req.method) ? null : readIdempotencyKey(req)
     return key === null ? null : begin(req, res, key)
   }
 }
 
-function answerOf(res: Response, fingerprint: string, before: string): Answer {
+function answerOf(res: Response, fingerprint: string, before: string): CapturedAnswer {
   const entry = readEntry(before)
   if (entry.fingerprint !== fingerprint)
     throw new ValidationError({ details: { errors: [{ path: 'Idempotency-Key', rule: 'used_with_another_body' }] } })

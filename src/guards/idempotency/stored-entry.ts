@@ -1,10 +1,10 @@
 import { ServiceUnavailableError } from '../../core/errors'
-import type { Answer } from './captured-answer'
+import type { CapturedAnswer } from './captured-answer'
 
 export interface Entry {
   readonly fingerprint: string
   /** Null while the request is still running. */
-  readonly answer: Answer | null
+  readonly answer: CapturedAnswer | null
 }
 
 export function entryOf({ fingerprint, answer }: Entry): string {
@@ -19,7 +19,7 @@ export function readEntry(text: unknown): Entry {
   try {
     const { fingerprint, answer } = JSON.parse(String(text)) as {
       fingerprint: string
-      answer: (Omit<Answer, 'body'> & { body: string }) | null
+      answer: (Omit<CapturedAnswer, 'body'> & { body: string }) | null
     } // any other value is rejected below
     if (typeof fingerprint !== 'string' || answer === undefined) throw new TypeError('The cache of answers holds something else.')
     return { fingerprint, answer: answer && { ...answer, body: Buffer.from(answer.body, 'base64') } }

@@ -3,7 +3,7 @@ import { type TextKey, texts } from '../../core/texts/texts'
 import { card, field, form, hidden, linkButton, type Part, problem as problemPart } from './elements'
 import { emptyForm, type FormState } from './form-state'
 import { type Html, html } from './html'
-import { forgotButton, passwordField } from './old-password'
+import { forgotButton, oldPasswordInput } from './old-password'
 import type { Reader } from './reader'
 
 /**
@@ -44,7 +44,7 @@ function linkForm(reader: Reader, input: PageInput, button: string): Html {
       problemPart(state),
       ...(page === 'password_reset' ? newPasswords(reader, state) : []),
       ...(challenge ? [hidden('mfa_token', challenge.mfaToken), codeField(reader, state)] : []),
-      password && passwordField(reader, state, password.canSkip),
+      password && oldPasswordInput(reader, state, password.canSkip),
     ],
     button,
     after: [needsLogin ? loginLink(reader, loginUrl, 'second') : null, password?.canSkip ? forgotButton(reader) : null],

@@ -4,7 +4,7 @@ import { type Html, html } from './html'
 import type { Reader } from './reader'
 
 /** Returns the field for the account's password. If the account has the password of the sign-up, a hint says so. */
-export function passwordField(reader: Reader, state: FormState, isOfSignup: boolean): Html {
+export function oldPasswordInput(reader: Reader, state: FormState, isOfSignup: boolean): Html {
   return field(reader, state, {
     name: 'password',
     label: reader.text('link.password'),

@@ -5,7 +5,7 @@ import { sendHtml } from '../send'
 import { linkPageBody } from './link-page-body'
 import type { PageContext } from './page-context'
 import { readerOf } from './reader'
-import { referrerPolicyOf, showPage, written } from './show-page'
+import { referrerPolicyOf, renderHostTemplate, showPage } from './show-page'
 
 export interface PageExtras {
   /** The reason why the form is shown again. */
@@ -46,5 +46,5 @@ export function sendPage(
 
 function ownPage(ctx: PageContext, input: PageInput): string | null {
   const template = ctx.templates.pages?.[input.page]
-  return template ? written(ctx, input.page, () => template(input)) : null
+  return template ? renderHostTemplate(ctx, input.page, () => template(input)) : null
 }

@@ -58,17 +58,17 @@ function ownBody(ctx: PageContext, parts: Omit<AreaPageInput, 'page'> & { page: 
   const name = areaPageNames.find((known) => known === parts.page)
   const template = name && ctx.templates.pages?.[name]
   if (!name || !template) return null
-  const body = written(ctx, name, () => template({ ...parts, page: name }))
+  const body = renderHostTemplate(ctx, name, () => template({ ...parts, page: name }))
   return body === null ? null : new Html(body)
 }
 
 function ownLayout(ctx: PageContext, parts: LayoutInput): string | null {
   const { layout } = ctx.templates
-  return layout ? written(ctx, parts.page, () => layout(parts)) : null
+  return layout ? renderHostTemplate(ctx, parts.page, () => layout(parts)) : null
 }
 
 /** Runs a template of the host. If the template fails, the caller shows the built-in page. */
-export function written(ctx: PageContext, page: PageName, write: () => unknown): string | null {
+export function renderHostTemplate(ctx: PageContext, page: PageName, write: () => unknown): string | null {
   try {
     const text = write()
     if (typeof text === 'string') return text

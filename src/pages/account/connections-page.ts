@@ -4,7 +4,7 @@ import { type Html, html } from '../../http/html/html'
 import type { Reader } from '../../http/html/reader'
 import type { ListedProvider } from '../provider-marks'
 
-export interface Connection extends ListedProvider {
+export interface ListedConnection extends ListedProvider {
   /** Null if the provider is not connected. */
   readonly since: Date | null
   readonly email: string | null
@@ -14,7 +14,7 @@ export interface Connection extends ListedProvider {
 export function connectionsPage(
   reader: Reader,
   state: FormState,
-  { connections, formOf }: { connections: readonly Connection[]; formOf: Part },
+  { connections, formOf }: { connections: readonly ListedConnection[]; formOf: Part },
 ): Html {
   return card(
     html`<h1>${reader.text('connections.title')}</h1>
@@ -26,7 +26,7 @@ export function connectionsPage(
   )
 }
 
-function row(reader: Reader, connection: Connection, formOf: Part): Html {
+function row(reader: Reader, connection: ListedConnection, formOf: Part): Html {
   const { key, name, mark, since, email } = connection
   const details = since === null ? reader.text('connections.none') : connectedSince(reader, since, email)
   return html`<li class="row"><div><p><strong>${name}</strong></p><p class="hint">${details}</p></div>${

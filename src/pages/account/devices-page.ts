@@ -3,7 +3,7 @@ import type { FormState } from '../../http/html/form-state'
 import { type Html, html } from '../../http/html/html'
 import type { Reader } from '../../http/html/reader'
 
-export interface Device {
+export interface ListedDevice {
   readonly id: string
   /** The names of the browser and the operating system. */
   readonly name: string
@@ -16,7 +16,11 @@ export interface Device {
 }
 
 /** Lists the sessions of the person. */
-export function devicesPage(reader: Reader, state: FormState, { devices, formOf }: { devices: readonly Device[]; formOf: Part }): Html {
+export function devicesPage(
+  reader: Reader,
+  state: FormState,
+  { devices, formOf }: { devices: readonly ListedDevice[]; formOf: Part },
+): Html {
   const others = devices.filter(({ isCurrent }) => !isCurrent)
   return card(
     html`<h1>${reader.text('devices.title')}</h1>
@@ -40,7 +44,7 @@ export function endOthersCard(reader: Reader, { action, formOf }: { action: stri
   )
 }
 
-function row(reader: Reader, device: Device, formOf: Part): Html {
+function row(reader: Reader, device: ListedDevice, formOf: Part): Html {
   const { id, name, ip, signedInAt, lastSeenAt, method, isCurrent } = device
   return html`<li class="row"><div><p><strong>${name}</strong> ${isCurrent ? html`<span class="tag">${reader.text('devices.current')}</span>` : null}</p>
 <p class="hint">${reader.text('devices.last_seen')} ${time(reader, lastSeenAt)}${ip === null ? null : html` · ${ip}`}</p>

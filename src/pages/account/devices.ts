@@ -6,7 +6,7 @@ import type { PublicSession } from '../../sessions/find-session'
 import { listSessions } from '../../sessions/list-sessions'
 import type { AccountPage } from '../account-page'
 import { providerName } from '../provider-name'
-import { type Device, devicesPage } from './devices-page'
+import { devicesPage, type ListedDevice } from './devices-page'
 
 /** Lists the sessions of the person, and logs out other devices. */
 export const devices: AccountPage = {
@@ -30,7 +30,7 @@ export const devices: AccountPage = {
   },
 }
 
-function deviceOf(reader: Reader, session: PublicSession, currentId: string | undefined): Device {
+function deviceOf(reader: Reader, session: PublicSession, currentId: string | undefined): ListedDevice {
   const { id, ip, userAgent, createdAt, lastSeenAt } = session
   return {
     id,

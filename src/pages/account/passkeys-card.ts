@@ -4,19 +4,19 @@ import { type Html, html } from '../../http/html/html'
 import type { Reader } from '../../http/html/reader'
 import { needsScript } from '../passkey-form'
 
-export interface PresentedPasskey {
+export interface ListedPasskey {
   readonly id: string
   readonly name: string | null
   readonly createdAt: Date
   readonly lastUsedAt: Date | null
 }
 
-export function passkeyName(reader: Reader, { name }: Pick<PresentedPasskey, 'name'>): string {
+export function passkeyName(reader: Reader, { name }: Pick<ListedPasskey, 'name'>): string {
   return name ?? reader.text('passkey.unnamed')
 }
 
 /** Lists the person's passkeys, the oldest first. If this card is the first card, `title` is the page's title. */
-export function passkeysCard(reader: Reader, passkeys: readonly PresentedPasskey[], title: Part): Html {
+export function passkeysCard(reader: Reader, passkeys: readonly ListedPasskey[], title: Part): Html {
   return card(
     title,
     html`<h2>${reader.text('passkey.title')}</h2>
@@ -27,7 +27,7 @@ export function passkeysCard(reader: Reader, passkeys: readonly PresentedPasskey
   )
 }
 
-function row(reader: Reader, passkey: PresentedPasskey): Html {
+function row(reader: Reader, passkey: ListedPasskey): Html {
   const { id, createdAt, lastUsedAt } = passkey
   const name = passkeyName(reader, passkey)
   const used =
@@ -71,11 +71,7 @@ export function addPasskeyPage(reader: Reader, state: FormState, { options, form
   )
 }
 
-export function renamePasskeyPage(
-  reader: Reader,
-  state: FormState,
-  { passkey, formOf }: { passkey: PresentedPasskey; formOf: Part },
-): Html {
+export function renamePasskeyPage(reader: Reader, state: FormState, { passkey, formOf }: { passkey: ListedPasskey; formOf: Part }): Html {
   return card(
     html`<h1>${reader.text('passkey.rename', { name: passkeyName(reader, passkey) })}</h1>
 `,
@@ -99,11 +95,7 @@ export function renamePasskeyPage(
 }
 
 /** Asks for confirmation before a passkey is removed. */
-export function removePasskeyPage(
-  reader: Reader,
-  state: FormState,
-  { passkey, formOf }: { passkey: PresentedPasskey; formOf: Part },
-): Html {
+export function removePasskeyPage(reader: Reader, state: FormState, { passkey, formOf }: { passkey: ListedPasskey; formOf: Part }): Html {
   const name = passkeyName(reader, passkey)
   return card(
     html`<h1>${reader.text('passkey.remove_title', { name })}</h1>

@@ -8,7 +8,7 @@ import type { AccountPage } from '../account-page'
 import type { AccountVisit } from '../account-visit'
 import { FormFault, requireFields } from '../form-fault'
 import { Elsewhere } from '../page-lines'
-import { presentedPasskey } from '../presented-passkey'
+import { passkeyOfForm } from '../presented-passkey'
 import { addPasskeyPage, removePasskeyPage, renamePasskeyPage } from './passkeys-card'
 
 const path = '/account/security'
@@ -36,12 +36,12 @@ export const addPasskey: AccountPage = {
       await ask.passkeyRegistrationOptions() // if the script's request failed, throws the same error
       throw new FormFault({ form: 'passkey.not_made' })
     }
-    await ask.registerPasskey({ ...presentedPasskey(fields), ...(name.trim() !== '' && { name }) })
+    await ask.registerPasskey({ ...passkeyOfForm(fields), ...(name.trim() !== '' && { name }) })
     return { notice: 'passkey_added', to: path }
   },
 }
 
-export const renamePasskey: AccountPage = {
+export const passkeyRenaming: AccountPage = {
   page: 'renamePasskey',
   path: `${path}/passkeys/rename`,
   title: 'passkey.rename_page',
@@ -58,7 +58,7 @@ export const renamePasskey: AccountPage = {
 }
 
 /** Asks for confirmation before a passkey is removed. */
-export const removePasskey: AccountPage = {
+export const passkeyRemoval: AccountPage = {
   page: 'removePasskey',
   path: `${path}/passkeys/remove`,
   title: 'passkey.remove_page',

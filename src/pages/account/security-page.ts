@@ -2,13 +2,13 @@ import { card, field, form, linkButton, type Part, problem, time } from '../../h
 import type { FormState } from '../../http/html/form-state'
 import { type Html, html } from '../../http/html/html'
 import type { Reader } from '../../http/html/reader'
-import { type PresentedPasskey, passkeysCard } from './passkeys-card'
+import { type ListedPasskey, passkeysCard } from './passkeys-card'
 
 export interface SecurityView {
   /** Null if second factors are off. `since` is null if the person has no second factor. */
   readonly factor: { readonly since: Date | null } | null
   /** Null if passkeys are off. */
-  readonly passkeys: readonly PresentedPasskey[] | null
+  readonly passkeys: readonly ListedPasskey[] | null
 }
 
 /** Shows the passkeys and the second factor, with their actions. */

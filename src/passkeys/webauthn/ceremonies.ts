@@ -4,7 +4,7 @@ import { decodeCbor } from './cbor'
 import { algorithms, isWholeSignature, newEs256Key, readCoseKey } from './cose-key'
 import { loadWebAuthnPackage, type WebAuthnPackage } from './package'
 import { type PresentedAssertion, readAttestation, storedId } from './read-credential'
-import { Refused, readOrigin, reasonOf } from './refused'
+import { CeremonyRefused, ceremonyReasonOf, readOrigin } from './refused'
 
 /** A credential in options. */
 export interface CredentialDescriptor {
@@ -144,7 +144,7 @@ export function createWebAuthn(settings: Settings): WebAuthn {
       const asserted = explained({ response: presented }, () => verifyAssertion(site, presented, challenge, known ?? decoy))
       if (known) return asserted
       await asserted.catch(() => null)
-      throw new Refused('no account has this passkey. It was removed here, but not from the authenticator')
+      throw new CeremonyRefused('no account has this passkey. It was removed here, but not from the authenticator')
     },
   }
 }
@@ -170,15 +170,15 @@ async function explained<T>(credential: unknown, verify: () => Promise<T>): Prom
   try {
     return await verify()
   } catch (error) {
-    throw error instanceof Refused ? error : new Refused(reasonOf(error, readOrigin(credential)))
+    throw error instanceof CeremonyRefused ? error : new CeremonyRefused(ceremonyReasonOf(error, readOrigin(credential)))
   }
 }
 
 async function verifyRegistration({ engine, rpId, origins }: Site, credential: unknown, challenge: string): Promise<RegisteredCredential> {
   const presented = readAttestation(credential)
-  if (!presented) throw new Refused('a field of the response is missing, malformed or too long')
-  if (isEmbedded(presented.clientDataJSON)) throw new Refused('the page was in a frame of another site')
-  if (!isUnattested(presented.attestationObject)) throw new Refused('the attestation has certificates, and doorward asked for none')
+  if (!presented) throw new CeremonyRefused('a field of the response is missing, malformed or too long')
+  if (isEmbedded(presented.clientDataJSON)) throw new CeremonyRefused('the page was in a frame of another site')
+  if (!isUnattested(presented.attestationObject)) throw new CeremonyRefused('the attestation has certificates, and doorward asked for none')
   const { id, clientDataJSON, attestationObject, transports } = presented
   const { verified, registrationInfo: found } = await engine.verifyRegistrationResponse({
     response: { id, rawId: id, type: 'public-key', response: { clientDataJSON, attestationObject }, clientExtensionResults: {} },
@@ -189,9 +189,9 @@ async function verifyRegistration({ engine, rpId, origins }: Site, credential: u
     requireUserVerification: true,
     supportedAlgorithmIDs: [...algorithms],
   })
-  if (!verified || !found || found.credential.id !== id) throw new Refused('the signature or the id of the credential is wrong')
+  if (!verified || !found || found.credential.id !== id) throw new CeremonyRefused('the signature or the id of the credential is wrong')
   const publicKey = Buffer.from(found.credential.publicKey)
-  if (!readCoseKey(publicKey)) throw new Refused('the key is not of ES256, EdDSA or RS256')
+  if (!readCoseKey(publicKey)) throw new CeremonyRefused('the key is not of ES256, EdDSA or RS256')
   return {
     credentialId: storedId(id),
     publicKey: publicKey.toString('base64url'),
@@ -210,8 +210,8 @@ async function verifyAssertion(
   known: KnownCredential,
 ): Promise<AssertedCredential> {
   const publicKey = Buffer.from(known.publicKey, 'base64url')
-  if (isEmbedded(clientDataJSON)) throw new Refused('the page was in a frame of another site')
-  if (!isWholeSignature(publicKey, Buffer.from(signature, 'base64url'))) throw new Refused('the signature is malformed')
+  if (isEmbedded(clientDataJSON)) throw new CeremonyRefused('the page was in a frame of another site')
+  if (!isWholeSignature(publicKey, Buffer.from(signature, 'base64url'))) throw new CeremonyRefused('the signature is malformed')
   const { verified, authenticationInfo: found } = await engine.verifyAuthenticationResponse({
     response: { id, rawId: id, type: 'public-key', response: { clientDataJSON, authenticatorData, signature }, clientExtensionResults: {} },
     expectedChallenge: challenge,
@@ -223,9 +223,9 @@ async function verifyAssertion(
     credential: { id, publicKey, counter: -1 },
   })
   const isEligible = found.credentialDeviceType === 'multiDevice'
-  if (!verified) throw new Refused('the signature is not of this passkey')
+  if (!verified) throw new CeremonyRefused('the signature is not of this passkey')
   if (isEligible !== known.isBackupEligible)
-    throw new Refused(
+    throw new CeremonyRefused(
       'the passkey changed whether it may be backed up (BE flag), which must never change. The person must sign in another way, remove this passkey here and in the authenticator, and add it again',
     )
   return { signCount: found.newCounter, isBackedUp: found.credentialBackedUp }

@@ -1,5 +1,5 @@
 /** Why a passkey was refused. The message is our own sentence, for the log and never for the client. */
-export class Refused extends Error {
+export class CeremonyRefused extends Error {
   override readonly name = 'Refused'
 }
 
@@ -17,7 +17,7 @@ const reasons: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** Returns our sentence for an error of the package. @param origin the origin that the browser named; null: unreadable */
-export function reasonOf(error: unknown, origin: string | null): string {
+export function ceremonyReasonOf(error: unknown, origin: string | null): string {
   const text = error instanceof Error ? error.message : ''
   if (/origin/i.test(text))
     return `the page has the origin ${origin ?? 'of no website'}. If the page is yours, add the origin to webauthnOrigins (AUTH_WEBAUTHN_ORIGINS)`

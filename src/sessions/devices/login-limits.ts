@@ -1,6 +1,6 @@
 import type { AuthContext } from '../../context'
 import { LoginThrottledError, TooManyRequestsError } from '../../core/errors'
-import { type Attempt, takeAttempt } from '../../rate-limits/take-attempt'
+import { type CountedAttempt, countAttempt } from '../../rate-limits/take-attempt'
 import { takeAttempts } from '../../rate-limits/take-of-each'
 import { findKnownDevice, type KnownDevice, type PresentedDevice } from './known-device'
 
@@ -33,7 +33,7 @@ export async function takeLogin(ctx: AuthContext, { email, client, presented }: 
   const own = device && (await takeOwn(ctx, email, device))
   if (own) return { isKnownDevice: true, succeed: own.clear, fail: own.keep, giveBack: own.giveBack }
   const taken = await takeAttempts(ctx, ctx.rateLimits.login, { name: 'login', email, client }, LoginThrottledError)
-  const all = Object.values(taken) as Attempt[]
+  const all = Object.values(taken) as CountedAttempt[]
   return {
     isKnownDevice: false,
     // The client's other failures stay counted. Otherwise an attacker could log in to their own account to get more guesses.
@@ -58,10 +58,10 @@ export async function takeLoginOfClient(ctx: AuthContext, client: string | null)
  * Counts an attempt against the limit of the known device. Returns null if that limit is reached. The function then emits no event, because
  * the caller also counts the attempt against the other limits.
  */
-async function takeOwn(ctx: AuthContext, email: string, { id }: KnownDevice): Promise<Attempt | null> {
+async function takeOwn(ctx: AuthContext, email: string, { id }: KnownDevice): Promise<CountedAttempt | null> {
   const { login: rateLimit } = ctx.rateLimits.device
   try {
-    return await takeAttempt(ctx, { name: 'login:device', subject: `${id} ${email}`, rateLimit }, LoginThrottledError)
+    return await countAttempt(ctx, { name: 'login:device', subject: `${id} ${email}`, rateLimit }, LoginThrottledError)
   } catch (error) {
     if (error instanceof TooManyRequestsError) return null
     throw error

@@ -1,12 +1,12 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../../context'
 import type { UserRecord } from '../../store/auth-store'
-import { type Delivery, sendLogin as send, sendSessionLogin as sendSession, setLoginCookies as setCookies } from '../delivery'
+import { type Delivery, sendLoginTokens as send, sendServerSession as sendSession, setCookiesOfLogin as setCookies } from '../delivery'
 import { isOfAddress, newDevice, readDevices, strangeDevice, writeDevices } from '../device-cookie'
 import { isAlive } from '../find-session'
 import type { Device, LoginChallenge, OpenedSession, OpenSession } from '../finish-login'
 import { type AnyLoginResult, type AnySession, openDelivered, type SessionLoginResult } from '../open-session'
-import { originOf, readSessionCookie } from '../session-cookie'
+import { readSessionCookie, sessionOriginOf } from '../session-cookie'
 import { readSessionToken } from '../session-token'
 import { newDeviceOf, tellNewDevice } from './new-device'
 
@@ -18,7 +18,7 @@ import { newDeviceOf, tellNewDevice } from './new-device'
  */
 export function openFor(ctx: AuthContext, req: Request, rules: { namesSession?: boolean } = {}): OpenSession<AnySession> {
   const { tokenDelivery, newDeviceNotice } = ctx.settings
-  const open = openDelivered(ctx, originOf(ctx, req))
+  const open = openDelivered(ctx, sessionOriginOf(ctx, req))
   return tokenDelivery === 'bearer' && !newDeviceNotice ? open : openOnDevice(req, open, rules)
 }
 

@@ -26,7 +26,7 @@ interface CodeRequest extends AskedFrom {
 }
 
 /** A code of eight digits, and the time when the code expires. */
-export interface IssuedCode {
+export interface ConfirmationCode {
   readonly code: string
   readonly expiresAt: Date
 }
@@ -42,7 +42,7 @@ export async function requestConfirmationCode(
   ctx: AuthContext,
   { user, session }: Asking,
   { locale, device = null, ...origin }: CodeRequest,
-): Promise<IssuedCode | null> {
+): Promise<ConfirmationCode | null> {
   await requireTakesCode(ctx, user)
   if (!session || !(await mayMail(ctx, user, 'CONFIRMATION_CODE', { device }))) return null
   const issued = await transaction(ctx, (ctx) => replaceCode(ctx, { user, session }, { ...origin, isKnownDevice: device !== null }))

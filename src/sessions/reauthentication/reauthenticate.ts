@@ -24,7 +24,7 @@ import type { HostClaims } from '../host-claims'
 import type { OpenedServerSession } from '../open-session'
 import { addMethods, keepServerSession, keepStateless, keepTokens, type ReissuedTokens } from '../reissue-tokens'
 import type { TicketOwner } from '../tickets'
-import { type IssuedCode, requestConfirmationCode, tryConfirmationCode } from './confirmation-code'
+import { type ConfirmationCode, requestConfirmationCode, tryConfirmationCode } from './confirmation-code'
 import { refuseYoungFactor, refuseYoungPasskey } from './credential-age'
 import { findActiveUser } from './find-active-user'
 import { holdSession, requireNewToken } from './fresh-session'
@@ -49,7 +49,7 @@ export interface PresentedCredentials {
 }
 
 /** The person who confirms, and the person's session. */
-export interface Confirming {
+export interface Reauthenticating {
   readonly user: UserRecord
   /** Null if the store keeps no sessions. */
   readonly session: SessionRecord | null
@@ -72,7 +72,7 @@ export type Reauthenticated = ReissuedTokens | OpenedServerSession
  *   InvalidCredentialsError, MfaCodeInvalidError, PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError;
  *   InvalidTokenError (the session has ended meanwhile)
  */
-export async function reauthenticate(ctx: AuthContext, who: Confirming, presented: PresentedCredentials): Promise<Reauthenticated> {
+export async function reauthenticate(ctx: AuthContext, who: Reauthenticating, presented: PresentedCredentials): Promise<Reauthenticated> {
   requireEnough(ctx, who.user, presented)
   await requireNewToken(ctx, who)
   const { password, code, emailCode, ticket } = presented
@@ -111,7 +111,7 @@ function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, pas
 /** Verifies the passkey before the transaction, because verifying takes time. Returns null if the request has no passkey. */
 async function verifiedPasskey(
   ctx: AuthContext,
-  { user, session }: Confirming,
+  { user, session }: Reauthenticating,
   { passkey: presented }: PresentedCredentials,
 ): Promise<VerifiedPasskey | null> {
   if (!presented) return null
@@ -130,7 +130,7 @@ function withoutUnusable(ctx: AuthContext, user: UserRecord): UserRecord {
 
 async function makeFresh(
   ctx: AuthContext,
-  { user: seen, session: asked, amr: asking, refreshToken, claims }: Confirming & { claims: HostClaims },
+  { user: seen, session: asked, amr: asking, refreshToken, claims }: Reauthenticating & { claims: HostClaims },
   presented: PresentedCredentials,
   acceptOthers: (ctx: AuthContext, user: UserRecord) => Promise<void>,
 ): Promise<Reauthenticated> {
@@ -207,7 +207,7 @@ export async function reauthenticateById(
 export async function requestCodeById(
   ctx: AuthContext,
   { userId, sessionId, locale }: { userId: string; sessionId: string; locale: Locale },
-): Promise<IssuedCode | null> {
+): Promise<ConfirmationCode | null> {
   const user = await findActiveUser(ctx, userId)
   return requestConfirmationCode(ctx, { user, session: await findOwnSession(ctx, userId, sessionId) }, { locale })
 }

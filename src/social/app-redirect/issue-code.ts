@@ -13,7 +13,7 @@ import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
 const codeSeconds = 60
 
 /** A login that is complete in the browser. Its session begins when the app exchanges the code. */
-export interface IssuedCode extends OpenedSession {
+export interface AppCode extends OpenedSession {
   hasBegun: false
   /** The code itself. The response sends it once, and doorward never stores it. */
   code: string
@@ -27,7 +27,7 @@ export interface Grant extends Pick<Login, 'amr' | 'provider' | 'providerSid' | 
 }
 
 /** Returns a function for `finishLogin` that issues an app's code instead of a session. */
-export function openByCode(app: AppDestination): OpenSession<IssuedCode> {
+export function openByCode(app: AppDestination): OpenSession<AppCode> {
   return async (ctx, user, login) => ({
     kind: 'session',
     userId: user.id,

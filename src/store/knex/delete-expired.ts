@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Expired } from '../auth-store'
 import type { Connection } from './connection'
-import { keyOf, nextEnded } from './next-ended'
+import { nextEnded, rowKeyOf } from './next-ended'
 import type { Table } from './table'
 
 type Narrow = (query: Knex.QueryBuilder) => Knex.QueryBuilder
@@ -19,7 +19,7 @@ export async function deleteExpired<R extends { id: string }>(
   narrow: Narrow = (query) => query,
 ): Promise<number> {
   const where: Narrow = (query) => narrow(query.where(table.column(end), '<=', table.value(end, expired.before as R[typeof end]))) // an instant
-  const keys = (await nextEnded(connection, verb, table, end, expired, { where })).map((row) => keyOf(table, row))
+  const keys = (await nextEnded(connection, verb, table, end, expired, { where })).map((row) => rowKeyOf(table, row))
   if (keys.length === 0) return 0
   return connection.statement<number>(verb, (db) => where(db(table.name).whereIn(table.column('id'), keys)).delete())
 }

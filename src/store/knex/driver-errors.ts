@@ -1,7 +1,7 @@
 import { AppError, ConfigurationError, ServiceUnavailableError } from '../../core/errors'
 import { withOwnMessage } from '../../core/logger'
 import { DuplicateRecordError } from '../auth-store'
-import { type Place, placeOf } from './table-and-column'
+import { type TableAndColumn, tableAndColumnOf } from './table-and-column'
 
 /**
  * Translates a driver's error into an error that may leave this folder. Drivers put bound values (addresses, hashes) into messages, and
@@ -15,14 +15,14 @@ export function translateDriverError(verb: string, error: unknown, advise: Advis
     const cause = new DriverError(verb, code)
     return new ServiceUnavailableError({ message: cause.message, cause })
   }
-  return new DriverError(verb, code, advise(verb, placeOf(code, error)))
+  return new DriverError(verb, code, advise(verb, tableAndColumnOf(code, error)))
 }
 
 /** Returns the text after the code in the message: which table and column failed, and how to fix it. */
-export type Advise = (verb: string, place: Place) => string
+export type Advise = (verb: string, place: TableAndColumn) => string
 
 /** Advice for tables that only doorward creates. */
-function adviseDefaultTables(_verb: string, { problem, table }: Place): string {
+function adviseDefaultTables(_verb: string, { problem, table }: TableAndColumn): string {
   const isMissing = problem === 'missing table' || problem === 'missing column'
   return isMissing ? `${table === null ? '' : `: ${problem} of ${table}`}; run createAuthTables() or the migrations` : ''
 }
@@ -48,7 +48,7 @@ export interface Trouble {
 
 export function troubleOf(error: unknown): Trouble {
   const code = codeOf(error)
-  if (code === '42P01' || code === 'ER_NO_SUCH_TABLE' || placeOf(code, error).problem === 'missing table')
+  if (code === '42P01' || code === 'ER_NO_SUCH_TABLE' || tableAndColumnOf(code, error).problem === 'missing table')
     return { kind: 'missing table', code }
   if (/^(3D000|ER_BAD_DB_ERROR|ER_NO_DB_ERROR)$/.test(code)) return { kind: 'no database', code }
   if (/^(28...|ER_(DB)?ACCESS_DENIED_ERROR)$/.test(code)) return { kind: 'refused login', code }

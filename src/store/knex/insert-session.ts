@@ -3,7 +3,7 @@ import type { SessionRecord } from '../auth-store'
 import { compiledFor, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
-import { keyOf } from './next-ended'
+import { rowKeyOf } from './next-ended'
 import type { Queryable, Row } from './queryable'
 
 export async function insertSession(connection: Connection, tables: Tables, session: SessionRecord): Promise<void> {
@@ -87,7 +87,7 @@ async function deleteEnded({ statement }: Connection, { sessions }: Tables, { us
       .limit(mostDeleted)
       .select([...sessions.select(['id'])]),
   )
-  const ids = rows.map((row) => keyOf(sessions, row))
+  const ids = rows.map((row) => rowKeyOf(sessions, row))
   // By the keys alone: with further conditions, SQLite would read all sessions of the user. An ended session never lives again.
   if (ids.length > 0) await statement('sessions.insertWithin', (db) => db(sessions.name).whereIn(sessions.column('id'), ids).delete())
 }
@@ -110,6 +110,6 @@ async function revokeUnused({ statement, dialect }: Connection, tables: Tables, 
     )
   if (dialect.returning) return end((db) => beyond(db).select(id))
   const found = await statement<Row[]>('sessions.insertWithin', (db) => beyond(db).select([...sessions.select(['id'])]))
-  const ids = found.map((row) => keyOf(sessions, row))
+  const ids = found.map((row) => rowKeyOf(sessions, row))
   return ids.length === 0 ? 0 : end(() => ids)
 }

@@ -14,7 +14,7 @@ import { passkeysStore } from './passkeys'
 import { recoveryCodesStore } from './recovery-codes'
 import { neverPrepare } from './run-prepared'
 import { sessionsStore } from './sessions'
-import { adviceOn } from './table-advice'
+import { tableAdviceOn } from './table-advice'
 import type { TableOptions } from './table-options'
 import { userTokensStore } from './user-tokens'
 import { usersStore } from './users'
@@ -68,7 +68,7 @@ export function createKnexStore({ knex, preparedStatements = true, ...hostTables
   if (knex.isTransaction) throw new ConfigurationError('createKnexStore() needs the pool; inside a transaction call store.using(trx).')
   warnOfSeveralWriters(knex, dialect)
   const tables = bindTables(knex, dialect, hostTables)
-  const advise = adviceOn(knex, tables, hostTables)
+  const advise = tableAdviceOn(knex, tables, hostTables)
   const checked: CheckedTables = { knex, dialect, tables, hostTables }
   const onPool = {
     ...storeOn(poolConnection(knex, dialect, advise), tables, hostTables),

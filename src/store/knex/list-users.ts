@@ -12,7 +12,7 @@ import { whereFilter } from './where-filter'
 const AGE = 'usersage'
 
 /** Lists users by (created_at, id). A page begins after the last row of the previous page, so the database reads no row twice. */
-export async function listUsers(connection: Connection, users: UsersTable, { filters, after, limit }: UserListing): Promise<UserPage> {
+export async function selectUsers(connection: Connection, users: UsersTable, { filters, after, limit }: UserListing): Promise<UserPage> {
   const last = after === null ? null : positionOf(users, after)
   const { dialect } = connection
   const whole = [...users.selection, users.selectExactly('createdAt', AGE)]

@@ -38,13 +38,13 @@ export async function nextEnded<R extends { id: string }>(
   })
   const last = rows.at(-1)
   run.isOver = rows.length < most
-  if (last) run.position = { at: last[END], id: keyOf(table, last) }
+  if (last) run.position = { at: last[END], id: rowKeyOf(table, last) }
   await nextTurn() // SQLite answers in the same turn of the event loop, so requests would wait for the whole batch
   return rows
 }
 
 /** Returns the key of a row as WHERE needs it. */
-export function keyOf<R extends { id: string }>(table: Table<R>, row: Row): Knex.Value {
+export function rowKeyOf<R extends { id: string }>(table: Table<R>, row: Row): Knex.Value {
   return table.value('id', table.read(row, 'id')) as Knex.Value // a key is never null
 }
 

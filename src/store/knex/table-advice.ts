@@ -3,7 +3,7 @@ import type { HostTables, Tables } from './default-tables'
 import type { Advise } from './driver-errors'
 import type { Queryable } from './queryable'
 import type { MappedColumn } from './table'
-import type { Place } from './table-and-column'
+import type { TableAndColumn } from './table-and-column'
 
 interface NamedTable {
   readonly record: keyof HostTables
@@ -14,7 +14,7 @@ interface NamedTable {
 }
 
 /** Returns the advice for errors of the store: which table and column failed. For a host's table, also names the option that maps it. */
-export function adviceOn(knex: Queryable, tables: Tables, hostTables: HostTables): Advise {
+export function tableAdviceOn(knex: Queryable, tables: Tables, hostTables: HostTables): Advise {
   const all = Object.entries(tables).map(
     ([record, table]): NamedTable => ({
       record: record as keyof HostTables, // Object.entries widens the keys
@@ -42,7 +42,7 @@ interface NamedColumn {
   readonly field: string | undefined
 }
 
-function columnIn(knex: Queryable, { record, columns }: NamedTable, verb: string, { problem, column }: Place): NamedColumn | null {
+function columnIn(knex: Queryable, { record, columns }: NamedTable, verb: string, { problem, column }: TableAndColumn): NamedColumn | null {
   // PostgreSQL does not say which value was too long. A login writes only one text, so that text was too long.
   const only =
     verb === 'users.recordLogin' && record === 'users' && problem === 'too long' ? columns.get('hashedPassword')?.name : undefined
@@ -53,7 +53,7 @@ function columnIn(knex: Queryable, { record, columns }: NamedTable, verb: string
 
 const ours = 'run createAuthTables() or the migrations'
 
-const sentences: Readonly<Record<NonNullable<Place['problem']>, (table: NamedTable, column: NamedColumn | null) => string>> = {
+const sentences: Readonly<Record<NonNullable<TableAndColumn['problem']>, (table: NamedTable, column: NamedColumn | null) => string>> = {
   'missing table': ({ record, name, isMapped }) =>
     `there is no table ${name}; ${isMapped ? `name yours in \`${record}.table\` of createKnexStore()` : ours}`,
   'missing column': ({ record, name, isMapped }, column) => {

@@ -1,5 +1,5 @@
 /** The driver's information about where a statement failed. */
-export interface Place {
+export interface TableAndColumn {
   readonly problem: 'missing table' | 'missing column' | 'null' | 'too long' | null
   /** The names of the table and the column in the database. Null: the driver does not say. */
   readonly table: string | null
@@ -10,7 +10,7 @@ export interface Place {
  * Reads the names of the table and the column from the driver's error. Knex puts the statement and its values before the message. So each
  * pattern matches the end of the text, and accepts only characters of names.
  */
-export function placeOf(code: string, error: unknown): Place {
+export function tableAndColumnOf(code: string, error: unknown): TableAndColumn {
   if (!(error instanceof Error)) return nowhere
   for (const [codes, pattern, problem] of patterns) {
     if (!codes.test(code)) continue
@@ -21,12 +21,12 @@ export function placeOf(code: string, error: unknown): Place {
   return problem === null ? nowhere : { problem, table: word(error, 'table'), column: word(error, 'column') }
 }
 
-const nowhere: Place = { problem: null, table: null, column: null }
+const nowhere: TableAndColumn = { problem: null, table: null, column: null }
 
 const NAME = String.raw`[\w$][\w$ .-]{0,127}`
 const part = (group: string) => `(?<${group}>${NAME})`
 
-const patterns: readonly (readonly [RegExp, RegExp, NonNullable<Place['problem']>])[] = [
+const patterns: readonly (readonly [RegExp, RegExp, NonNullable<TableAndColumn['problem']>])[] = [
   [/^42P01$/, new RegExp(` - relation "${part('table')}" does not exist$`), 'missing table'],
   [/^42703$/, new RegExp(` - column "${part('column')}" of relation "${part('table')}" does not exist$`), 'missing column'],
   [/^42703$/, new RegExp(` - column "?${part('path')}"? does not exist$`), 'missing column'],
@@ -42,7 +42,7 @@ const patterns: readonly (readonly [RegExp, RegExp, NonNullable<Place['problem']
 ]
 
 /** The problem for each error code. The driver of PostgreSQL adds table and column as properties of the error. */
-const problems: ReadonlyMap<string, NonNullable<Place['problem']>> = new Map([
+const problems: ReadonlyMap<string, NonNullable<TableAndColumn['problem']>> = new Map([
   ['42P01', 'missing table'],
   ['42703', 'missing column'],
   ['ER_NO_SUCH_TABLE', 'missing table'],

@@ -8,7 +8,7 @@ import { isUnwritableText } from './driver-errors'
 import { holdAdmins } from './hold-admins'
 import { holdUser } from './hold-user'
 import { insertUser } from './insert-record'
-import { listUsers } from './list-users'
+import { selectUsers } from './list-users'
 import type { Queryable } from './queryable'
 import { recordLogin } from './record-login'
 import type { Row } from './table'
@@ -77,7 +77,7 @@ export function usersStore(connection: Connection, tables: Tables, hostTables: H
 
     deleteAbandoned: (expired) => deleteAbandoned(connection, tables, hostTables, expired),
 
-    list: (listing) => listUsers(connection, users, listing),
+    list: (listing) => selectUsers(connection, users, listing),
 
     async lockAdmins() {
       if (!users.fields.has('isAdmin')) return []

@@ -6,21 +6,21 @@ import { VERSIONS } from './schema-versions'
 import type { AddedIndex, IndexSchema, TableSchema, Version } from './version'
 
 /** A database, and which of its tables belong to the host. */
-export interface Place {
+export interface SchemaPlace {
   readonly knex: Queryable
   readonly dialect: Dialect
   readonly hostTables: HostTables
 }
 
 /** Returns the versions that the database does not have. Reads only the catalogue. */
-export async function pendingVersions(place: Place): Promise<Version[]> {
+export async function pendingVersions(place: SchemaPlace): Promise<Version[]> {
   const pending: Version[] = []
   for (const version of VERSIONS) if (!(await isDone(place, version))) pending.push(version)
   return pending
 }
 
 /** Returns true if the database has everything that the version makes. */
-export async function isDone({ knex, dialect, hostTables }: Place, version: Version): Promise<boolean> {
+export async function isDone({ knex, dialect, hostTables }: SchemaPlace, version: Version): Promise<boolean> {
   for (const table of ownTables(version, hostTables)) {
     if (!(await dialect.hasTable(knex, databaseName(knex, table.name)))) return false
     // MySQL makes these indexes with the table. SQLite may have been interrupted between the two.

@@ -2,7 +2,7 @@ import { answer } from './answer'
 import { appleTeam } from './client-options'
 import type { FakeEndpoint, FakeHandler, FakeProfile, FakeProvider, FakeRequest } from './fake-provider'
 import { appleKeys, challengeOf, claimsSignedBy, signingKeys } from './sign-jwt'
-import { accessTokenClaims, type Grant, type Ledger, tokensFor } from './tokens'
+import { accessTokenClaims, type FakeGrant, type Ledger, tokensFor } from './tokens'
 
 /** Returns the response of a provider that works correctly. */
 export function answerHonestly(request: FakeRequest, provider: FakeProvider, ledger: Ledger): FakeHandler {
@@ -79,7 +79,7 @@ function credentialsOf(authorization: string | undefined, form: URLSearchParams)
   return [id, secret].map((part) => new URLSearchParams(`v=${part}`).get('v'))
 }
 
-function whenAuthorized({ headers }: FakeRequest, { accessTokens }: Ledger, profileOf: (grant: Grant) => FakeProfile): FakeHandler {
+function whenAuthorized({ headers }: FakeRequest, { accessTokens }: Ledger, profileOf: (grant: FakeGrant) => FakeProfile): FakeHandler {
   const grant = accessTokens.get((headers.authorization ?? '').replace(/^Bearer /, ''))
   return grant ? answer(200, profileOf(grant)) : answer(401, { error: 'invalid_token' })
 }

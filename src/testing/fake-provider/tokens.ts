@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto'
 import type { CodeOptions, FakeProvider } from './fake-provider'
 
 /** A person's consent. A code or an access token refers to it. */
-export interface Grant extends CodeOptions {
+export interface FakeGrant extends CodeOptions {
   used: boolean
 }
 
 /** The codes and tokens of one provider, and the clock for their times. */
 export interface Ledger {
   readonly now: () => Date
-  readonly codes: Map<string, Grant>
-  readonly accessTokens: Map<string, Grant>
+  readonly codes: Map<string, FakeGrant>
+  readonly accessTokens: Map<string, FakeGrant>
 }
 
 export function issueCode(ledger: Ledger, options: CodeOptions): string {
@@ -19,14 +19,14 @@ export function issueCode(ledger: Ledger, options: CodeOptions): string {
   return code
 }
 
-export function issueAccessToken(ledger: Ledger, grant: Grant): string {
+export function issueAccessToken(ledger: Ledger, grant: FakeGrant): string {
   const accessToken = `access-${randomBytes(12).toString('hex')}`
   ledger.accessTokens.set(accessToken, grant)
   return accessToken
 }
 
 /** Returns the token endpoint's response for a code. */
-export function tokensFor(provider: FakeProvider, ledger: Ledger, grant: Grant): Record<string, unknown> {
+export function tokensFor(provider: FakeProvider, ledger: Ledger, grant: FakeGrant): Record<string, unknown> {
   const accessToken = issueAccessToken(ledger, grant)
   const scope = grant.scope ?? 'openid email profile'
   const idToken = scope.split(' ').includes('openid') ? idTokenFor(provider, grant) : null
@@ -40,7 +40,7 @@ export function tokensFor(provider: FakeProvider, ledger: Ledger, grant: Grant):
   }
 }
 
-function idTokenFor(provider: FakeProvider, grant: Grant): string | null {
+function idTokenFor(provider: FakeProvider, grant: FakeGrant): string | null {
   const claims = provider.idTokenClaims(grant)
   const made = provider.idToken ? provider.idToken(claims) : claims
   return made === null || typeof made === 'string' ? made : provider.signJwt(made)

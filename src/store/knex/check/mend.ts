@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect'
-import { quoted, quotedPath } from './quote'
+import { quotedName, quotedPath } from './quote'
 import type { Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 
@@ -62,7 +62,7 @@ export function table({ table, dialect }: Subject): string {
 }
 
 export function name({ dialect }: Subject, column: string): string {
-  return quoted(column, mark(dialect))
+  return quotedName(column, mark(dialect))
 }
 
 function mark({ name }: Dialect): '"' | '`' {
@@ -114,5 +114,5 @@ function indexName({ table, dialect }: Subject, columns: readonly string[], uniq
 }
 
 function bareTable({ table, dialect }: Subject): string {
-  return quoted(table.split('.').at(-1) ?? table, mark(dialect))
+  return quotedName(table.split('.').at(-1) ?? table, mark(dialect))
 }

@@ -1,13 +1,13 @@
 import { seeTroubleshooting } from '../../../core/troubleshooting'
 import type { TableFinding } from '../../auth-store'
 import type { Version } from '../version'
-import { type Place, pendingVersions } from '../version-state'
+import { pendingVersions, type SchemaPlace } from '../version-state'
 
 /**
  * Replaces the findings that pending migrations fix by one finding, because a statement of such a finding would make half of a migration.
  * Reads the catalogue only if a default table has a finding.
  */
-export async function pendingFirst(place: Place, findings: readonly TableFinding[]): Promise<TableFinding[]> {
+export async function pendingFirst(place: SchemaPlace, findings: readonly TableFinding[]): Promise<TableFinding[]> {
   if (!findings.some((finding) => isOfDefaultTable(place, finding))) return [...findings]
   const pending = await pendingVersions(place)
   const isFixed = (finding: TableFinding) => isOfDefaultTable(place, finding) && pending.some((version) => fixes(version, finding))
@@ -16,7 +16,7 @@ export async function pendingFirst(place: Place, findings: readonly TableFinding
   return [pendingMigrations(pending.length, fixed), ...findings.filter((finding) => !isFixed(finding))]
 }
 
-function isOfDefaultTable({ hostTables }: Place, { key }: TableFinding): boolean {
+function isOfDefaultTable({ hostTables }: SchemaPlace, { key }: TableFinding): boolean {
   return Object(hostTables)[recordOf(key)] === undefined
 }
 

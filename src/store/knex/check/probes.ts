@@ -10,7 +10,7 @@ import type { TableNeeds } from './table-needs'
 
 const probeMs = 2_000
 /** A query stops counting at this number. */
-export const mostCounted = 1_000
+export const mostProbed = 1_000
 /** The maximum number of rows to read in SQLite. SQLite has no timeout for a statement, and blocks the process while a statement runs. */
 const sqliteRows = 100_000
 
@@ -37,7 +37,7 @@ async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFind
   const condition = differs(users, column)
   const count = await countRows(knex, users, [column], condition)
   if (count === 0) return null
-  const many = count === mostCounted ? '1,000 or more addresses have' : count === 1 ? '1 address has' : `${count} addresses have`
+  const many = count === mostProbed ? '1,000 or more addresses have' : count === 1 ? '1 address has' : `${count} addresses have`
   const message = `${many} upper-case letters in ${users.table}.${email.name}. doorward searches addresses in lower case, so the owners cannot sign in, and other people can register the same address. Change the addresses to lower case. If two rows then have one address, decide by hand. ${seeTroubleshooting('addresses-with-upper-case-letters')}`
   const sql = `update ${table(users)} set ${column} = ${columnInLower(users, column)} where ${condition}`
   return finding(users, email.name, {
@@ -91,7 +91,7 @@ async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFin
 
 /** Counts the rows for which the condition is true, up to `mostCounted`. The names are quoted. */
 export function countRows(knex: Knex, users: Subject, columns: readonly string[], condition: string): Promise<number> {
-  const found = `select 1 as one from ${rowsIn(users, columns)} where ${condition} limit ${mostCounted}`
+  const found = `select 1 as one from ${rowsIn(users, columns)} where ${condition} limit ${mostProbed}`
   return ask(knex, users, `select count(*) as found from (${found}) as counted`)
 }
 

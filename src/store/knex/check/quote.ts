@@ -2,10 +2,10 @@
 export function quotedPath(path: string, quote: '"' | '`'): string {
   return path
     .split('.')
-    .map((part) => quoted(part, quote))
+    .map((part) => quotedName(part, quote))
     .join('.')
 }
 
-export function quoted(name: string, quote: '"' | '`'): string {
+export function quotedName(name: string, quote: '"' | '`'): string {
   return `${quote}${name.replaceAll(quote, quote + quote)}${quote}`
 }

@@ -1,5 +1,5 @@
 import type { Queryable } from '../queryable'
-import { quoted } from './quote'
+import { quotedName } from './quote'
 import { type ColumnFacts, type IndexFacts, noFacts, type TableFacts, type TypeFamily } from './table-facts'
 
 interface Found {
@@ -31,7 +31,7 @@ select 'reference', "from", cast(id as text), seq, null, null, null from pragma_
 /** Reads the pragmas of SQLite 3.37 and later. */
 export async function readSqliteTable(db: Queryable, path: string): Promise<TableFacts> {
   const [table = '', schema] = path.split('.').reverse()
-  const query = schema === undefined ? queryOf('', ':table') : queryOf(`${quoted(schema, '"')}.`, ':table, :schema')
+  const query = schema === undefined ? queryOf('', ':table') : queryOf(`${quotedName(schema, '"')}.`, ':table, :schema')
   const rows: Found[] = await db.raw(query, { table, schema: schema ?? null })
   const of = (part: Found['part']) => rows.filter((row) => row.part === part)
   const [found] = of('table')

@@ -2,7 +2,7 @@ import type { AuthStore } from '../../auth-store'
 import { checkedTablesOf } from '../knex-store'
 import { lookAt } from './check-store-tables'
 import { name, table } from './mend'
-import { countRows, mostCounted } from './probes'
+import { countRows, mostProbed } from './probes'
 import { columnOf } from './subject'
 
 export interface UnverifiedFactors {
@@ -38,5 +38,5 @@ export async function unverifiedFactors(store: AuthStore, now: Date): Promise<Un
   }
   const isLongAgo = `${lastLogin} < ${literal(new Date(now.getTime() - thirtyDaysMs))}`
   const sql = `update ${table(users)} set ${verified} = ${literal(now)} where ${condition} and ${isLongAgo}`
-  return { count, isMost: count === mostCounted, sql: lastLogin === null ? null : sql }
+  return { count, isMost: count === mostProbed, sql: lastLogin === null ? null : sql }
 }
