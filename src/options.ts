@@ -18,7 +18,7 @@ import type { PasswordHasher, PasswordPolicy } from './passwords/password-types'
 import type { Provider } from './providers/passport-provider'
 import type { OAuthTokens } from './providers/provider-client'
 import type { CounterStore, RateLimit } from './rate-limits/counter-store'
-import type { MailRateLimitsInput, SubjectRateLimitsInput } from './rate-limits/rate-limit'
+import type { MailBudgetsInput, SubjectBudgetsInput } from './rate-limits/rate-limit'
 import type { AccessTokenClaimsHook } from './sessions/ask-for-claims'
 import type { AuthStore, UserRecord } from './store/auth-store'
 import type { HostTypes, WithFields } from './store/host-types'
@@ -113,7 +113,7 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
      * instead of an object, this limit replaces `pair`. A known device of the account has a separate limit of ten attempts, which is used
      * first.
      */
-    login?: SubjectRateLimitsInput
+    login?: SubjectBudgetsInput
     /** Sign-ups of a client. Default 100 per 3600 s. */
     signup?: RateLimit | false
     /** Wrong second-factor codes of an account. Default 5 per 900 s. */
@@ -122,12 +122,12 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
      * Requests for activation, reset and verification links, per purpose. Default per 900 s: 5 of a client for an address (`pair`), 50 for
      * an address, 100 of a client.
      */
-    links?: SubjectRateLimitsInput
+    links?: SubjectBudgetsInput
     /**
      * Mails to an address. Default: 5 links an hour, 20 links a day, 20 notices a day, and 1 mail a day that another person causes.
      * If you pass one limit instead of an object, this limit replaces the two limits of the links.
      */
-    mail?: MailRateLimitsInput
+    mail?: MailBudgetsInput
   }
   /** An object with `info`, `warn` and `error`, for example pino. Default: the console. */
   logger?: Logger

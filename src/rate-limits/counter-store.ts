@@ -14,9 +14,11 @@ export interface CounterStore {
 }
 
 /** A rate limit: a number of attempts in a number of seconds. */
-export interface RateLimit {
+export interface Budget {
   /** Number of attempts that are allowed within a window. */
   attempts: number
   /** Length of a window in seconds. A window starts with the first attempt. */
   windowSeconds: number
 }
+
+export type RateLimit = Budget

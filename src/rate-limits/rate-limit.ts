@@ -12,7 +12,7 @@ export interface SubjectRateLimits {
  * The limits that a host passes. A single limit replaces all three limits. Exception: for `throttle.login`, a single limit replaces only
  * `pair`. An object can set each limit. If a limit is missing in the object, its default applies. False: no limits.
  */
-export type SubjectRateLimitsInput = RateLimit | { pair?: RateLimit | false; email?: RateLimit | false; client?: RateLimit | false } | false
+export type SubjectBudgetsInput = RateLimit | { pair?: RateLimit | false; email?: RateLimit | false; client?: RateLimit | false } | false
 
 /** The rate limits of an account's known device. Unknown clients have separate limits. */
 export interface DeviceRateLimits {
@@ -34,7 +34,7 @@ export interface MailRateLimits {
 }
 
 /** The limits of mails that a host passes. A single limit applies to the mails with links. */
-export type MailRateLimitsInput =
+export type MailBudgetsInput =
   | false
   | RateLimit
   | { links?: readonly RateLimit[] | false; notices?: RateLimit | false; strangers?: RateLimit | false }
@@ -59,7 +59,7 @@ export function resolveRateLimit(option: string, given: RateLimit | false | unde
  */
 export function resolveRateLimits(
   option: string,
-  given: SubjectRateLimitsInput | undefined,
+  given: SubjectBudgetsInput | undefined,
   fallback: Record<keyof SubjectRateLimits, RateLimit>,
   { plain }: { plain?: keyof SubjectRateLimits } = {},
 ): SubjectRateLimits {
@@ -72,7 +72,7 @@ export function resolveRateLimits(
  * Returns the limits of mails that the host set, with defaults for missing limits.
  * @throws ConfigurationError with the option's name
  */
-export function resolveMailRateLimits(option: string, given: MailRateLimitsInput | undefined): MailRateLimits {
+export function resolveMailRateLimits(option: string, given: MailBudgetsInput | undefined): MailRateLimits {
   const { links = mailDefaults.links, notices, strangers } = perMail(option, given)
   if (links !== false && !Array.isArray(links))
     throw new ConfigurationError(`Option ${option}.links must be false or a list of { attempts, windowSeconds }.`)
@@ -93,11 +93,11 @@ const mailDefaults = {
   ],
   notices: { attempts: 20, windowSeconds: day },
   strangers: { attempts: 1, windowSeconds: day },
-} satisfies MailRateLimitsInput
+} satisfies MailBudgetsInput
 
-function perMail(option: string, given: MailRateLimitsInput = {}): Exclude<MailRateLimitsInput, false | RateLimit> {
+function perMail(option: string, given: MailBudgetsInput = {}): Exclude<MailBudgetsInput, false | RateLimit> {
   if (given === false) return { links: false, notices: false, strangers: false }
-  if (hasOnly<Exclude<MailRateLimitsInput, false | RateLimit>>(given, ['links', 'notices', 'strangers'])) return given
+  if (hasOnly<Exclude<MailBudgetsInput, false | RateLimit>>(given, ['links', 'notices', 'strangers'])) return given
   if (hasOnly<RateLimit>(given, ['attempts', 'windowSeconds'])) return { links: [given] }
   throw new ConfigurationError(
     `Option ${option} must be false, { attempts, windowSeconds } for the links, or { links: [...], notices, strangers }.`,
@@ -108,7 +108,7 @@ const subjects = ['pair', 'email', 'client'] as const satisfies readonly (keyof 
 
 type PerSubject = { [Subject in keyof SubjectRateLimits]?: RateLimit | false | undefined }
 
-function perSubject(option: string, given: SubjectRateLimitsInput = {}, plain: readonly (keyof SubjectRateLimits)[]): PerSubject {
+function perSubject(option: string, given: SubjectBudgetsInput = {}, plain: readonly (keyof SubjectRateLimits)[]): PerSubject {
   if (given === false) return { pair: false, email: false, client: false }
   if (hasOnly<PerSubject>(given, subjects)) return given
   if (hasOnly<RateLimit>(given, ['attempts', 'windowSeconds'])) return Object.fromEntries(plain.map((name) => [name, given]))

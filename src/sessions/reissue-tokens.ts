@@ -15,11 +15,13 @@ import { isStillTrusted, readStatelessToken, type StatelessSession, signStateles
  * A session that continues with a new access token. If the request showed the valid refresh token, the session also gets a new refresh
  * token.
  */
-export interface ReissuedTokens extends OpenedSession {
+export interface KeptTokens extends OpenedSession {
   accessToken: string
   refreshToken: string | null
   refreshTokenExpiresAt: Date | null
 }
+
+export type ReissuedTokens = KeptTokens
 
 /** The new values of a session that continues. */
 export interface Renewal {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
 import { ServiceUnavailableError } from '../../src/core/errors'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
-import type { SubjectRateLimitsInput } from '../../src/rate-limits/rate-limit'
+import type { SubjectBudgetsInput } from '../../src/rate-limits/rate-limit'
 import { databases } from '../support/databases'
 import { faultyStore } from '../support/faulty-store'
 import { client, countingHasher, inTurn, type ManyClients, manyClients, password, statuses, times, wrongPassword } from './many-clients'
@@ -216,7 +216,7 @@ describe('failed logins of a client', () => {
 describe('throttle.login', () => {
   const two = { attempts: 2, windowSeconds: 10 }
 
-  async function limits(login: SubjectRateLimitsInput | undefined): Promise<{ pair: number; email: number; client: number }> {
+  async function limits(login: SubjectBudgetsInput | undefined): Promise<{ pair: number; email: number; client: number }> {
     const host = await open({ options: { throttle: login === undefined ? {} : { login } } })
     const pair = statuses(await inTurn(7, () => host.logIn(bob, wrongPassword, client(400)))).indexOf(429)
     const email = (await guess(host, ana, 52, 1)).indexOf(429)
@@ -226,7 +226,7 @@ describe('throttle.login', () => {
 
   const usual = { pair: 5, email: 50, client: 100 }
 
-  test.each<[string, SubjectRateLimitsInput | undefined, object]>([
+  test.each<[string, SubjectBudgetsInput | undefined, object]>([
     ['left out: 5 of one client for one address, 50 of one address, 100 of one client', undefined, usual],
     ['false: none', false, { pair: -1, email: -1, client: -1 }],
     ['one budget: of the pair', two, { ...usual, pair: 2 }],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../src/core/errors'
-import { resolveMailRateLimits, resolveRateLimits, type SubjectRateLimitsInput } from '../../src/rate-limits/rate-limit'
+import { resolveMailRateLimits, resolveRateLimits, type SubjectBudgetsInput } from '../../src/rate-limits/rate-limit'
 
 const fallback = {
   pair: { attempts: 5, windowSeconds: 900 },
@@ -10,7 +10,7 @@ const fallback = {
 const two = { attempts: 2, windowSeconds: 10 }
 
 function resolve(given: unknown) {
-  return resolveRateLimits('throttle.login', given as SubjectRateLimitsInput, fallback, { plain: 'pair' }) // wrong shapes are part of what is tested
+  return resolveRateLimits('throttle.login', given as SubjectBudgetsInput, fallback, { plain: 'pair' }) // wrong shapes are part of what is tested
 }
 
 describe('budgets whose plain one is that of the pair', () => {
