@@ -34,6 +34,7 @@ export type {
   PageInput,
   PageName,
   PageTemplates,
+  Templates,
 } from './core/templates'
 export { type Languages, type TextKey, texts } from './core/texts/texts'
 export type { PageSources, ThemeOptions } from './core/theme/theme'

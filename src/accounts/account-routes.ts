@@ -98,11 +98,11 @@ function passwordChange(ctx: AuthContext, guards: RouteGuards, { base, delivery,
     }),
     handle: async (req, res, body) => {
       const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
-      const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+      const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
       const { current_password: currentPassword, new_password: newPassword } = body
       const locale = localeOf(ctx, req)
       const cookie = cookieOf(ctx, req, delivery)
-      const staying = await changePassword(ctx, { userId, currentPassword, newPassword, amr, session, cookie, isIrreversible, locale })
+      const staying = await changePassword(ctx, { userId, currentPassword, newPassword, amr, session, cookie, isFinal, locale })
       await clearEndedCookies(ctx, req, res)
       keepBrowser(ctx, req, res, staying)
       sendEmpty(res)
@@ -136,10 +136,10 @@ function firstPassword(ctx: AuthContext, guards: RouteGuards, { base, delivery, 
     }),
     handle: async (req, res, { new_password: newPassword, ...body }) => {
       const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
-      const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+      const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
       const locale = localeOf(ctx, req)
       const cookie = cookieOf(ctx, req, delivery)
-      keepBrowser(ctx, req, res, await setFirstPassword(ctx, { userId, newPassword, amr, session, cookie, isIrreversible, locale }))
+      keepBrowser(ctx, req, res, await setFirstPassword(ctx, { userId, newPassword, amr, session, cookie, isFinal, locale }))
       sendEmpty(res)
     },
   })

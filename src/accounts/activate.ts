@@ -25,7 +25,7 @@ import { announceTakeOver, type Clearing, newPasswordSeconds, type TakenOver } f
 
 /** Options of an activation: evidence that the person signed up, and the language of a mail. */
 export interface ActivationOptions {
-  ownership?: SignupOwnership | undefined
+  evidence?: SignupOwnership | undefined
   /** True for the page of the link. The page asks for the password, so the link alone is not enough for an account with a password. */
   byPage?: boolean | undefined
   /** The language of a mail. Default: `defaultLocale`. */
@@ -66,20 +66,20 @@ export async function activateOnly(ctx: AuthContext, token: string, options: Act
  * Returns true if the page of a link must ask for the password. The link stays valid.
  * @throws the same errors as `activate`
  */
-export async function lookAtActivation(ctx: AuthContext, token: string, ownership: SignupOwnership = {}): Promise<boolean> {
+export async function lookAtActivation(ctx: AuthContext, token: string, evidence: SignupOwnership = {}): Promise<boolean> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
   if (!(await isPending(ctx, user))) throw new InvalidTokenError()
-  return isFirstVerification(ctx, user, true) && wantsPassword(ctx, user, ownership, signupMarkOf(link)?.id)
+  return isFirstVerification(ctx, user, true) && wantsPassword(ctx, user, evidence, signupMarkOf(link)?.id)
 }
 
 /**
  * Returns true if the form of a link is allowed to log the person in. The browser must be the browser of the sign-up, or the form must
  * contain a password.
  */
-export async function isOfOwner(ctx: AuthContext, token: string, ownership: SignupOwnership): Promise<boolean> {
+export async function isOfOwner(ctx: AuthContext, token: string, evidence: SignupOwnership): Promise<boolean> {
   const { link } = await findLinkAndUser(ctx, token)
-  return Boolean(ownership.password) || isFromSignupBrowser(ctx, ownership, signupMarkOf(link)?.id)
+  return Boolean(evidence.password) || isFromSignupBrowser(ctx, evidence, signupMarkOf(link)?.id)
 }
 
 /**
@@ -102,13 +102,13 @@ interface Activated<T> {
 async function activateAnd<T>(
   ctx: AuthContext,
   token: string,
-  { ownership = {}, byPage = false, locale }: ActivationOptions,
+  { evidence = {}, byPage = false, locale }: ActivationOptions,
   end: Ending<T>,
 ): Promise<Activated<T>> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) return refuseLink(ctx, link, 'ACTIVATION')
-  const weighed = await verifySignupOwnership(ctx, user, ownership, signupMarkOf(link)?.id)
-  const activated = await retryingWithoutFields(ctx, (clearing) => redeem(ctx, { link, ownership: weighed, byPage }, clearing, end))
+  const weighed = await verifySignupOwnership(ctx, user, evidence, signupMarkOf(link)?.id)
+  const activated = await retryingWithoutFields(ctx, (clearing) => redeem(ctx, { link, evidence: weighed, byPage }, clearing, end))
   ctx.events.emit('activation', { userId: link.userId })
   if (activated.takenOver) announceTakeOver(ctx, activated.user, activated.takenOver, { locale })
   return activated
@@ -123,7 +123,7 @@ async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link:
 
 function redeem<T>(
   ctx: AuthContext,
-  { link, ownership, byPage }: { link: UserTokenRecord; ownership: VerifiedSignupOwnership; byPage: boolean },
+  { link, evidence, byPage }: { link: UserTokenRecord; evidence: VerifiedSignupOwnership; byPage: boolean },
   clearing: Clearing,
   end: Ending<T>,
 ): Promise<Activated<T>> {
@@ -135,7 +135,7 @@ function redeem<T>(
     await consumeLink(ctx, link, 'ACTIVATION')
     await ctx.store.userTokens.consumeAllForUser(locked.id, now, ['ACTIVATION', 'CONTESTED'])
     const mark = signupMarkOf(link)
-    const { user, takenOver } = await verifyAddress(ctx, locked, ownership, {
+    const { user, takenOver } = await verifyAddress(ctx, locked, evidence, {
       isActivation: true,
       signup: mark?.id ?? null,
       trustsLink: trustsLink(ctx, mark, hasDuplicates) && !(byPage && hasPasswords(ctx.settings) && hasPassword(locked)),

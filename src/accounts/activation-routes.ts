@@ -23,9 +23,9 @@ export function activationRoutes(ctx: AuthContext, { base, delivery, before }: R
     answers: [loginAnswer(ctx, delivery)],
     refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
   }
-  const ownership = { ...passwordField(ctx), signup_token: text(512).optional() }
+  const evidence = { ...passwordField(ctx), signup_token: text(512).optional() }
   const redeem = async (req: Request, res: Response, token: string, body: SignupOwnershipBody) => {
-    const options = { ownership: await signupOwnershipOf(ctx, req, body), locale: localeOf(ctx, req) }
+    const options = { evidence: await signupOwnershipOf(ctx, req, body), locale: localeOf(ctx, req) }
     const result = await activate(ctx, token, openFor(ctx, req), options)
     await clearEndedCookies(ctx, req, res)
     sendLogin(ctx, res, result, delivery)
@@ -35,13 +35,13 @@ export function activationRoutes(ctx: AuthContext, { base, delivery, before }: R
     withBody({
       ...line,
       path: `${base}/activate/:token`,
-      body: Joi.object<SignupOwnershipBody>(ownership),
+      body: Joi.object<SignupOwnershipBody>(evidence),
       handle: (req, res, body) => redeem(req, res, String(req.params['token']), body),
     }),
     withBody({
       ...line,
       path: `${base}/activate`,
-      body: Joi.object<SignupOwnershipBody & { token: string }>({ token: text(512), ...ownership }),
+      body: Joi.object<SignupOwnershipBody & { token: string }>({ token: text(512), ...evidence }),
       handle: (req, res, { token, ...body }) => redeem(req, res, token, body),
     }),
   ]

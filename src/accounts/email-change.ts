@@ -40,7 +40,7 @@ export interface EmailChange {
   /** How the session authenticated. Left out for a call without a session. The caller is then responsible for authentication. */
   amr?: readonly AuthMethod[] | undefined
   /** If not false, an undo link cannot revert the change (`Irreversibility`). */
-  isIrreversible?: Irreversibility | undefined
+  isFinal?: Irreversibility | undefined
   /** The session of the request. If the session has ended, no mail is sent. */
   session?: SessionRecord | null | undefined
 }
@@ -55,7 +55,7 @@ export interface VerifiedEmailChange {
   /** The account that already has the new address, or null. */
   owner: UserRecord | null
   session: SessionRecord | null | undefined
-  isIrreversible: Irreversibility
+  isFinal: Irreversibility
 }
 
 /**
@@ -66,7 +66,7 @@ export interface VerifiedEmailChange {
  */
 export async function verifyEmailChange(
   ctx: AuthContext,
-  { userId, newEmail: given, currentPassword, amr, session, isIrreversible = false }: EmailChange,
+  { userId, newEmail: given, currentPassword, amr, session, isFinal = false }: EmailChange,
 ): Promise<VerifiedEmailChange> {
   const newEmail = requireEmail(given)
   const user = await findActiveUser(ctx, userId)
@@ -74,7 +74,7 @@ export async function verifyEmailChange(
   if (newEmail === user.email) throw new ValidationError({ details: { errors: [{ path: 'new_email', rule: 'unchanged' }] } })
   const look = () => ctx.store.users.findByEmail(newEmail)
   const owner = await (currentPassword === undefined ? look() : withPassword(ctx, user, currentPassword, look, session))
-  return { user, newEmail, owner, session, isIrreversible }
+  return { user, newEmail, owner, session, isFinal }
 }
 
 /**
@@ -83,7 +83,7 @@ export async function verifyEmailChange(
  */
 export async function sendEmailChange(
   ctx: AuthContext,
-  { user, newEmail, owner, session, isIrreversible }: VerifiedEmailChange,
+  { user, newEmail, owner, session, isFinal }: VerifiedEmailChange,
   locale: Locale,
 ): Promise<LinkToken | null> {
   if (await refusesEmailLink(ctx, user)) return null
@@ -98,7 +98,7 @@ export async function sendEmailChange(
     // If the account's password or address changed after the checks, the function makes no link.
     const isStill = locked?.isActive && locked.email === user.email && locked.hashedPassword === user.hashedPassword
     return isStill && (await isSessionHeld(ctx, session))
-      ? replaceLink(ctx, locked, 'EMAIL_CHANGE', writeChange({ email: newEmail, sessionId: session?.id ?? null, isIrreversible }))
+      ? replaceLink(ctx, locked, 'EMAIL_CHANGE', writeChange({ email: newEmail, sessionId: session?.id ?? null, isFinal }))
       : null
   })
   // The new address is unverified, so the mail to the new address contains no name.
@@ -112,14 +112,14 @@ interface OpenChange {
   readonly email: string
   /** The session that requested the change. Null if the host requested the change, or if the store keeps no sessions. */
   readonly sessionId: string | null
-  readonly isIrreversible: Irreversibility
+  readonly isFinal: Irreversibility
 }
 
 const nothing = '-'
 
 /** Writes the change as three words. None of them contains a space. */
-function writeChange({ email, sessionId, isIrreversible }: OpenChange): string {
-  return [writeIrreversibility(isIrreversible) || nothing, sessionId ?? nothing, email].join(' ')
+function writeChange({ email, sessionId, isFinal }: OpenChange): string {
+  return [writeIrreversibility(isFinal) || nothing, sessionId ?? nothing, email].join(' ')
 }
 
 function readChange(payload: string): OpenChange {
@@ -127,12 +127,12 @@ function readChange(payload: string): OpenChange {
   return {
     email,
     sessionId: sessionId === nothing ? null : sessionId,
-    isIrreversible: irreversibility !== nothing && readIrreversibility(irreversibility),
+    isFinal: irreversibility !== nothing && readIrreversibility(irreversibility),
   }
 }
 
 interface Confirmation {
-  readonly ownership?: SignupOwnership | undefined
+  readonly evidence?: SignupOwnership | undefined
   /** The cookie of the request. If its session requested the change, the change replaces the cookie's value. */
   readonly cookie?: CookieOfRequest | null | undefined
   readonly locale?: Locale | undefined
@@ -150,12 +150,12 @@ interface Confirmation {
 export async function confirmEmailChange(
   ctx: AuthContext,
   token: string,
-  { ownership, cookie, locale }: Confirmation = {},
+  { evidence, cookie, locale }: Confirmation = {},
 ): Promise<StayingSession> {
   const { link, change, user, isRefused } = await findOpenChange(ctx, token)
   if (isRefused) return refuseLink(ctx, link, 'EMAIL_CHANGE')
-  const weighed = ownership ? await weighAsOwner(ctx, user, ofAskingSession(change, ownership)) : null
-  const requestSession = ownership?.requestSession?.id === change.sessionId ? ownership?.requestSession : null
+  const weighed = evidence ? await weighAsOwner(ctx, user, ofAskingSession(change, evidence)) : null
+  const requestSession = evidence?.requestSession?.id === change.sessionId ? evidence?.requestSession : null
   const renewing = { requestSession, cookie }
   const topic = { topic: 'email_changed', locale: locale ?? ctx.settings.defaultLocale } as const
   const staying = await announceChange(ctx, user.id, topic, async (leaveUndoPoint) => {
@@ -179,15 +179,15 @@ export type ChangeNeeds = 'nothing' | 'password' | 'sign in' | 'asking session'
 export async function lookAtEmailChange(
   ctx: AuthContext,
   token: string,
-  ownership: SignupOwnership,
+  evidence: SignupOwnership,
 ): Promise<{ newEmail: string; needs: ChangeNeeds }> {
   const { change, user, isRefused } = await findOpenChange(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
-  return { newEmail: change.email, needs: await needsOf(ctx, user, change, ofAskingSession(change, ownership)) }
+  return { newEmail: change.email, needs: await needsOf(ctx, user, change, ofAskingSession(change, evidence)) }
 }
 
-async function needsOf(ctx: AuthContext, user: UserRecord, { sessionId }: OpenChange, ownership: SignupOwnership): Promise<ChangeNeeds> {
-  if (await namesSession(ctx, user, ownership)) return 'nothing'
+async function needsOf(ctx: AuthContext, user: UserRecord, { sessionId }: OpenChange, evidence: SignupOwnership): Promise<ChangeNeeds> {
+  if (await namesSession(ctx, user, evidence)) return 'nothing'
   if (hasPasswords(ctx.settings) && hasPassword(user)) return 'password'
   return sessionId === null ? 'sign in' : 'asking session'
 }
@@ -215,19 +215,19 @@ async function findOpenChange(ctx: AuthContext, token: string): Promise<FoundCha
  * Returns the evidence that counts for this change. A session counts only if it is the one that requested the change. The device cookie
  * does not count, because it is no credential.
  */
-function ofAskingSession({ sessionId }: OpenChange, ownership: SignupOwnership): SignupOwnership {
-  const { requestSession, sessionIds = [] } = ownership
+function ofAskingSession({ sessionId }: OpenChange, evidence: SignupOwnership): SignupOwnership {
+  const { requestSession, sessionIds = [] } = evidence
   const presented = [...sessionIds, ...(requestSession ? [requestSession.id] : [])]
-  return { ...ownership, deviceSession: undefined, sessionIds: sessionId === null ? presented : presented.filter((id) => id === sessionId) }
+  return { ...evidence, deviceSession: undefined, sessionIds: sessionId === null ? presented : presented.filter((id) => id === sessionId) }
 }
 
 /**
  * Verifies the evidence. A wrong password, a missing password, another session and a session of another account all get the same error.
  * @throws UnauthorizedError
  */
-async function weighAsOwner(ctx: AuthContext, user: UserRecord, ownership: SignupOwnership): Promise<VerifiedSignupOwnership> {
+async function weighAsOwner(ctx: AuthContext, user: UserRecord, evidence: SignupOwnership): Promise<VerifiedSignupOwnership> {
   try {
-    const weighed = await verifySignupOwnership(ctx, user, ownership)
+    const weighed = await verifySignupOwnership(ctx, user, evidence)
     if (weighed.verifiedHash !== null || (await namesSession(ctx, user, weighed))) return weighed
   } catch (error) {
     if (!(error instanceof InvalidCredentialsError)) throw error
@@ -237,8 +237,8 @@ async function weighAsOwner(ctx: AuthContext, user: UserRecord, ownership: Signu
 
 async function redeem(
   ctx: AuthContext,
-  { link, change: { email, sessionId, isIrreversible }, user: seen }: FoundChange,
-  ownership: VerifiedSignupOwnership | null,
+  { link, change: { email, sessionId, isFinal }, user: seen }: FoundChange,
+  evidence: VerifiedSignupOwnership | null,
   { requestSession, cookie }: Pick<Confirmation, 'cookie'> & Pick<SignupOwnership, 'requestSession'>,
   leaveUndoPoint: LeaveUndoPoint,
 ): Promise<StayingSession> {
@@ -246,9 +246,9 @@ async function redeem(
   const user = await ctx.store.users.lock(link.userId)
   if (!user?.isActive || user.email !== seen.email) throw new InvalidTokenError()
   const held = await holdSession(ctx, requestSession ?? (sessionId === null ? null : { id: sessionId, userId: user.id }))
-  if (ownership && !(await isSignupOwnership(ctx, user, ownership))) throw new UnauthorizedError()
+  if (evidence && !(await isSignupOwnership(ctx, user, evidence))) throw new UnauthorizedError()
   await consumeLink(ctx, link, 'EMAIL_CHANGE')
-  await leaveUndoPoint(ctx, { user, isIrreversible })
+  await leaveUndoPoint(ctx, { user, isFinal })
   await endOneShots(ctx, user)
   const changes = { email, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, changes)

@@ -117,7 +117,7 @@ function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[
       body: tokenBody(ctx),
       handle: async (req, res, { token, ...body }) => {
         const locale = localeOf(ctx, req)
-        const verified = await confirmEmail(ctx, token, { ownership: await signupOwnershipOf(ctx, req, body), locale })
+        const verified = await confirmEmail(ctx, token, { evidence: await signupOwnershipOf(ctx, req, body), locale })
         const { resetLink } = verified
         await clearEndedCookies(ctx, req, res)
         setResult(res, verified)
@@ -174,7 +174,7 @@ function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Ro
         body: tokenBody(ctx),
         handle: async (req, res, { token, ...body }) => {
           const locale = localeOf(ctx, req)
-          const change = { ownership: await signupOwnershipOf(ctx, req, body), cookie: cookieOf(ctx, req, delivery), locale }
+          const change = { evidence: await signupOwnershipOf(ctx, req, body), cookie: cookieOf(ctx, req, delivery), locale }
           keepBrowser(ctx, req, res, await confirmEmailChange(ctx, token, change))
           sendJson(res, 200, { message: ctx.texts.say(locale, 'message.email_changed') })
         },
@@ -198,8 +198,8 @@ async function requestChange(ctx: AuthContext, req: Request, res: Response, body
   const name = 'email_change_request'
   await takeUnits(ctx, ctx.rateLimits.links, { name, email: requireEmail(body.new_email), client: clientOf(req) })
   const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
-  const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
-  const change = { userId, amr, newEmail: body.new_email, session, isIrreversible }
+  const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+  const change = { userId, amr, newEmail: body.new_email, session, isFinal }
   const proven = await verifyEmailChange(ctx, change)
   const locale = localeOf(ctx, req)
   await answerLinkRequest(ctx, res, { name, field: 'confirm_url', locale }, () => sendEmailChange(ctx, proven, locale))
@@ -216,8 +216,8 @@ function verificationPage(ctx: AuthContext): Route[] {
       password: (await lookAtVerification(ctx, token, await signupOwnershipOf(ctx, req))) ? { canSkip: true } : null,
     }),
     redeem: async ({ token, fields, locale, req, res }) => {
-      const ownership = await signupOwnershipOfForm(ctx, req, fields, (ownership) => lookAtVerification(ctx, token, ownership))
-      const { resetLink } = await confirmEmail(ctx, token, { ownership, locale })
+      const evidence = await signupOwnershipOfForm(ctx, req, fields, (evidence) => lookAtVerification(ctx, token, evidence))
+      const { resetLink } = await confirmEmail(ctx, token, { evidence, locale })
       await clearEndedCookies(ctx, req, res)
       return resetLink && { resetToken: resetLink.token }
     },
@@ -246,11 +246,11 @@ function changePage(ctx: AuthContext): Route[] {
     },
     redeem: async ({ token, fields, locale, req, res }) => {
       const { password } = validate(oldPassword, fields)
-      const ownership = await signupOwnershipOf(ctx, req, { password })
-      const isSignedIn = Boolean(ownership.token) || ownership.requestSession != null
+      const evidence = await signupOwnershipOf(ctx, req, { password })
+      const isSignedIn = Boolean(evidence.token) || evidence.requestSession != null
       const { tokenDelivery } = ctx.settings
       const cookie = cookieOf(ctx, req, tokenDelivery === 'both' ? 'cookie' : tokenDelivery)
-      const staying = await confirmEmailChange(ctx, token, { ownership, cookie, locale })
+      const staying = await confirmEmailChange(ctx, token, { evidence, cookie, locale })
       keepBrowser(ctx, req, res, staying)
       return { page: 'email_changed', items: [staying.user.email], hasLoginLink: !isSignedIn }
     },

@@ -23,7 +23,7 @@ export interface FirstPassword {
   /** The cookie of the request. The change replaces its value. */
   cookie?: CookieOfRequest | null | undefined
   /** If not false, an undo link cannot revert the change (`Irreversibility`). */
-  isIrreversible?: Irreversibility | undefined
+  isFinal?: Irreversibility | undefined
   /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -36,7 +36,7 @@ export interface FirstPassword {
  */
 export async function setFirstPassword(
   ctx: AuthContext,
-  { userId, newPassword, amr, session, cookie, isIrreversible, locale }: FirstPassword,
+  { userId, newPassword, amr, session, cookie, isFinal, locale }: FirstPassword,
 ): Promise<StayingSession> {
   const seen = await findActiveUser(ctx, userId)
   requireFactor(ctx, seen, amr)
@@ -50,7 +50,7 @@ export async function setFirstPassword(
       const held = await holdSession(ctx, session)
       // If the unusable hash changed, the sessions were revoked meanwhile. Without a session table, only that hash shows the revocation.
       if (!hasPassword(user) && user.hashedPassword !== seen.hashedPassword) throw new InvalidTokenError()
-      const after = await store(ctx, user, hashedPassword, () => leaveUndoPoint(ctx, { user, isIrreversible }))
+      const after = await store(ctx, user, hashedPassword, () => leaveUndoPoint(ctx, { user, isFinal }))
       return { user: after, cookie: await renewCookie(ctx, held, cookie) }
     }),
   )

@@ -42,25 +42,25 @@ export function activationPage(ctx: AuthContext): Route[] {
     form: 'activate',
     done: 'activated',
     look: async (token, { req, locale }) => {
-      const ownership = await signupOwnershipOf(ctx, req)
-      const asksPassword = await lookAtActivation(ctx, token, ownership)
-      const isSignIn = pagesEnabled && (asksPassword || (await isOfOwner(ctx, token, ownership)))
+      const evidence = await signupOwnershipOf(ctx, req)
+      const asksPassword = await lookAtActivation(ctx, token, evidence)
+      const isSignIn = pagesEnabled && (asksPassword || (await isOfOwner(ctx, token, evidence)))
       const items = isSignIn ? await loginLinkSummary(ctx, req, await addressOfActivation(ctx, token), locale) : []
       return { password: asksPassword ? { canSkip: true } : null, items }
     },
     redeem: async (click) => {
       const { token, fields, locale, req, res } = click
-      const ownership = await signupOwnershipOfForm(ctx, req, fields, (ownership) => lookAtActivation(ctx, token, ownership))
-      if (pagesEnabled && (await isOfOwner(ctx, token, ownership))) return activateAndEnter(ctx, click, ownership)
-      const resetLink = await activateOnly(ctx, token, { ownership, byPage: true, locale })
+      const evidence = await signupOwnershipOfForm(ctx, req, fields, (evidence) => lookAtActivation(ctx, token, evidence))
+      if (pagesEnabled && (await isOfOwner(ctx, token, evidence))) return activateAndEnter(ctx, click, evidence)
+      const resetLink = await activateOnly(ctx, token, { evidence, byPage: true, locale })
       await clearEndedCookies(ctx, req, res)
       return resetLink && { resetToken: resetLink.token }
     },
   })
 }
 
-async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: LinkClick, ownership: SignupOwnership): Promise<PageAfter> {
-  const result = await activate(ctx, token, openFor(ctx, req), { ownership, byPage: true, locale })
+async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: LinkClick, evidence: SignupOwnership): Promise<PageAfter> {
+  const result = await activate(ctx, token, openFor(ctx, req), { evidence, byPage: true, locale })
   await clearEndedCookies(ctx, req, res)
   const returnTo = readSignupReturn(ctx, req)
   return entering(ctx, req, res, result, returnTo !== null && isReturnTo(ctx.settings, returnTo) ? returnTo : null)
@@ -80,7 +80,7 @@ export function resetPage(ctx: AuthContext): Route[] {
       return pagesEnabled ? { items: await loginLinkSummary(ctx, req, email, locale) } : {}
     },
     redeem: async ({ token, fields, locale, req, res }) => {
-      const input = { token, newPassword: readPassword(fields), locale, ownership: await signupOwnershipOf(ctx, req) }
+      const input = { token, newPassword: readPassword(fields), locale, evidence: await signupOwnershipOf(ctx, req) }
       if (!pagesEnabled) {
         await resetOnly(ctx, input)
         await clearEndedCookies(ctx, req, res)

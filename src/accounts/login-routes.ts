@@ -87,7 +87,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: RouteS
       }),
       handle: async (req, res, { token, new_password: newPassword, ...body }) => {
         const locale = localeOf(ctx, req)
-        const input = { token, newPassword, locale, ownership: await signupOwnershipOf(ctx, req, body) }
+        const input = { token, newPassword, locale, evidence: await signupOwnershipOf(ctx, req, body) }
         const result = await resetPassword(ctx, input, openFor(ctx, req))
         await clearEndedCookies(ctx, req, res)
         sendLogin(ctx, res, result, delivery)

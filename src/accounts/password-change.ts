@@ -28,7 +28,7 @@ export interface PasswordChange {
   /** The cookie of the request. The change replaces its value. */
   cookie?: CookieOfRequest | null | undefined
   /** If not false, an undo link cannot revert the change (`Irreversibility`). */
-  isIrreversible?: Irreversibility | undefined
+  isFinal?: Irreversibility | undefined
   /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -60,7 +60,7 @@ export async function changePassword(
   return staying
 }
 
-interface Replacing extends Pick<PasswordChange, 'session' | 'cookie' | 'keep' | 'isIrreversible'> {
+interface Replacing extends Pick<PasswordChange, 'session' | 'cookie' | 'keep' | 'isFinal'> {
   leaveUndoPoint: LeaveUndoPoint
 }
 
@@ -93,7 +93,7 @@ async function replacePassword(
   ctx: AuthContext,
   seen: UserRecord,
   hashedPassword: string,
-  { session, cookie, keep, isIrreversible, leaveUndoPoint }: Replacing,
+  { session, cookie, keep, isFinal, leaveUndoPoint }: Replacing,
 ): Promise<StayingSession | null> {
   const now = ctx.now()
   const user = await ctx.store.users.lock(seen.id)
@@ -101,7 +101,7 @@ async function replacePassword(
   const held = await holdSession(ctx, session)
   // `requireFactor` saw no factor. If a factor was confirmed meanwhile, the login of this request did not use that factor.
   if (seen.totpEnabledAt === null && user.totpEnabledAt !== null) throw new MfaRequiredError()
-  await leaveUndoPoint(ctx, { user, isIrreversible })
+  await leaveUndoPoint(ctx, { user, isFinal })
   const changes = { hashedPassword, passwordSetAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, changes)
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'PASSWORD_RESET')

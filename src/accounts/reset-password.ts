@@ -24,8 +24,8 @@ export interface ResetInput {
   revokeSessions?: boolean | undefined
   /** The language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
-  /** If nobody has verified the address before, `ownership` shows whether the person created the account. */
-  ownership?: SignupOwnership | undefined
+  /** If nobody has verified the address before, `evidence` shows whether the person created the account. */
+  evidence?: SignupOwnership | undefined
 }
 
 /**
@@ -66,15 +66,15 @@ export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ em
 type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
 
 async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>): Promise<T> {
-  const { token, newPassword, revokeSessions = true, locale, ownership = {} } = input
+  const { token, newPassword, revokeSessions = true, locale, evidence = {} } = input
   const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
   // This check comes first, so that the error for a forbidden link reveals nothing about the account or the password.
   if (isRefused) return refuseLink(ctx, link, 'PASSWORD_RESET')
   requireActive(seen)
   await checkPassword(ctx, newPassword, seen)
-  const weighed = isFirstVerification(ctx, seen) ? await verifySignupOwnership(ctx, seen, ownership) : { verifiedHash: null }
+  const weighed = isFirstVerification(ctx, seen) ? await verifySignupOwnership(ctx, seen, evidence) : { verifiedHash: null }
   const hashedPassword = await hashPassword(ctx, newPassword)
-  const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, ownership: weighed }, end)
+  const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
   await forgetWrongCodes(ctx, user.id)
   ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
   // The person gets one mail, usually the notice of a new password. If a take-over removed more than the password and the sessions, for
@@ -106,7 +106,7 @@ interface Redeemed<T> {
 function redeem<T>(
   ctx: AuthContext,
   link: UserTokenRecord,
-  { hashedPassword, revokeSessions, ownership }: { hashedPassword: string; revokeSessions: boolean; ownership: VerifiedSignupOwnership },
+  { hashedPassword, revokeSessions, evidence }: { hashedPassword: string; revokeSessions: boolean; evidence: VerifiedSignupOwnership },
   end: Ending<T>,
 ): Promise<Redeemed<T>> {
   return transaction(ctx, async (ctx) => {
@@ -116,7 +116,7 @@ function redeem<T>(
     await consumeLink(ctx, link, 'PASSWORD_RESET')
     // The function verifies the address before it revokes the sessions, because a session can be the evidence that the person created the
     // account.
-    const { user, takenOver } = await verifyAddress(ctx, locked, ownership, { changes: { hashedPassword, passwordSetAt: now } })
+    const { user, takenOver } = await verifyAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
     // The reset revokes links of every kind. Otherwise, an attacker's pending change of address would stay valid after the owner's reset.
     await endOneShots(ctx, locked)
     if (revokeSessions) await endOtherSessions(ctx, locked.id)

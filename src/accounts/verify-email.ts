@@ -54,12 +54,12 @@ export interface VerificationResult {
 export async function confirmEmail(
   ctx: AuthContext,
   token: string,
-  { ownership = {}, locale }: { ownership?: SignupOwnership; locale?: Locale } = {},
+  { evidence = {}, locale }: { evidence?: SignupOwnership; locale?: Locale } = {},
 ): Promise<VerificationResult> {
   const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) return refuseLink(ctx, link, 'EMAIL_VERIFICATION')
   if (!isStill(seen, link.payload)) throw new InvalidTokenError()
-  const weighed = isFirstVerification(ctx, seen) ? await verifySignupOwnership(ctx, seen, ownership) : { verifiedHash: null }
+  const weighed = isFirstVerification(ctx, seen) ? await verifySignupOwnership(ctx, seen, evidence) : { verifiedHash: null }
   const { user, takenOver, resetLink } = await redeem(ctx, link, weighed)
   ctx.events.emit('email.verified', { userId: user.id })
   if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
@@ -70,11 +70,11 @@ export async function confirmEmail(
  * Returns true if the link's page must ask for the password. Does not use the link.
  * @throws the errors of `confirmEmail`
  */
-export async function lookAtVerification(ctx: AuthContext, token: string, ownership: SignupOwnership = {}): Promise<boolean> {
+export async function lookAtVerification(ctx: AuthContext, token: string, evidence: SignupOwnership = {}): Promise<boolean> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
   if (!isStill(user, link.payload)) throw new InvalidTokenError()
-  return hasPasswords(ctx.settings) && isFirstVerification(ctx, user) && wantsPassword(ctx, user, ownership)
+  return hasPasswords(ctx.settings) && isFirstVerification(ctx, user) && wantsPassword(ctx, user, evidence)
 }
 
 async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
@@ -90,13 +90,13 @@ interface Redeemed {
   resetLink: LinkToken | null
 }
 
-function redeem(ctx: AuthContext, link: UserTokenRecord, ownership: VerifiedSignupOwnership): Promise<Redeemed> {
+function redeem(ctx: AuthContext, link: UserTokenRecord, evidence: VerifiedSignupOwnership): Promise<Redeemed> {
   return transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(link.userId)
     if (!isStill(locked, link.payload)) throw new InvalidTokenError()
     await consumeLink(ctx, link, 'EMAIL_VERIFICATION')
     await ctx.store.userTokens.consumeAllForUser(locked.id, ctx.now(), 'EMAIL_VERIFICATION')
-    const { user, takenOver } = await verifyAddress(ctx, locked, ownership)
+    const { user, takenOver } = await verifyAddress(ctx, locked, evidence)
     const isMissing = takenOver !== null && hasPasswords(ctx.settings)
     const resetLink = isMissing ? await issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null
     return { user, takenOver, resetLink }

@@ -103,7 +103,7 @@ export interface TemplateMail {
    */
   items?: readonly string[]
   /** True: a code of an authenticator app, or a passkey, confirmed the change. In that case no link can undo the change. */
-  isIrreversible?: boolean
+  isFinal?: boolean
   /** True: a recovery code confirmed the change. No other mail reports the use of that code. */
   usedRecoveryCode?: boolean
   /** In `mfa_disabled`: true if an administrator also removed the passkeys. No other mail reports their removal. */

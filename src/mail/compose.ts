@@ -23,7 +23,7 @@ export interface MailParts extends TemplateMail {
  * external resources.
  */
 export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
-  const { topic, name, url, expiresAt, issuedAt, locale, provider = '', isIrreversible, code, hasPasswords = true } = mail
+  const { topic, name, url, expiresAt, issuedAt, locale, provider = '', isFinal, code, hasPasswords = true } = mail
   const say = (key: TextKey, values?: TextValues) => texts.say(locale, key, values)
   const words = wordsOf(topic, hasPasswords)
   const subject = code === undefined ? say(words.subject) : `${say(words.subject)}: ${inGroups(code)}`
@@ -37,7 +37,7 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
   const items = mail.login ? loginLines(texts, mail.login, locale) : (mail.items ?? [])
   const list = items.length === 0 ? [] : [items.map((item) => `- ${item}`).join('\n')]
   if (expiresAt === null || (url === null && code === undefined)) {
-    const after = [say(words.notYou), ...(isIrreversible ? [say('mail.undo.final')] : [])]
+    const after = [say(words.notYou), ...(isFinal ? [say('mail.undo.final')] : [])]
     // Without an end, the link is only a page of the app.
     const page = url === null ? null : { url, label: say(mail.canSignUp ? 'login.sign_up' : 'login.button'), hint: say('mail.button_hint') }
     const presented = page ? [`${page.label}:\n${page.url}`] : []

@@ -28,7 +28,7 @@ export interface MailContent {
   /** A list of what was removed or what is left, with one text for each item. */
   items?: readonly string[]
   /** True if an undo link cannot revert the change. */
-  isIrreversible?: boolean
+  isFinal?: boolean
   /** True if a recovery code confirmed the change. */
   usedRecoveryCode?: boolean
   /** True if the change also removed the passkeys. */
@@ -51,8 +51,7 @@ interface Writer {
  * therefore never prevents a mail.
  */
 export function writeMail({ settings, texts, templates, logger }: Writer, content: MailContent): AuthMail {
-  const { topic, to, locale, link, provider, items, isIrreversible, usedRecoveryCode, removedPasskeys, signup, login, code, canSignUp } =
-    content
+  const { topic, to, locale, link, provider, items, isFinal, usedRecoveryCode, removedPasskeys, signup, login, code, canSignUp } = content
   const takesPasswords = settings === undefined || hasPasswords(settings)
   const name = content.name === null ? null : sayableName(content.name)
   const url = link?.url ?? content.pageUrl ?? null
@@ -60,7 +59,7 @@ export function writeMail({ settings, texts, templates, logger }: Writer, conten
   const about = {
     ...(provider !== undefined && { provider }),
     ...(items && { items }),
-    ...(isIrreversible && { isIrreversible }),
+    ...(isFinal && { isFinal }),
     ...(usedRecoveryCode && { usedRecoveryCode }),
     ...(removedPasskeys && { removedPasskeys }),
     ...(signup && { signup }),

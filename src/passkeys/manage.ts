@@ -30,7 +30,7 @@ export async function renamePasskey(ctx: AuthContext, userId: string, id: string
 export interface PasskeyRemoval {
   /** The session of the request. If the session ends meanwhile, the call fails. */
   session?: Pick<SessionRecord, 'id' | 'userId'> | null
-  isIrreversible?: Irreversibility
+  isFinal?: Irreversibility
   /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -46,7 +46,7 @@ export async function removePasskey(
   ctx: AuthContext,
   userId: string,
   id: string,
-  { session, isIrreversible, locale }: PasskeyRemoval = {},
+  { session, isFinal, locale }: PasskeyRemoval = {},
 ): Promise<void> {
   const ended = await announceChange(ctx, userId, { topic: 'passkey_removed', locale }, (leaveUndoPoint) =>
     transaction(ctx, async (ctx) => {
@@ -59,7 +59,7 @@ export async function removePasskey(
       if (!passkey) throw new NotFoundError()
       const isLast = ctx.settings.oauthKeepLastLoginMethod && !(await hasOtherLoginMethod(ctx, user, 'passkey'))
       if (isLast) throw new LastLoginMethodError()
-      await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(passkey), isIrreversible })
+      await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(passkey), isFinal })
       await passkeys.deleteForUser(userId, id)
       if (held && all.length === 1) await forgetMethod(ctx, held, 'passkey')
       return endSessionsOpenedBy(ctx, userId, { amr: 'passkey' }, held)

@@ -24,7 +24,7 @@ export interface RegistrationAsker {
   /** The session of the request. Only this session may register with these options. Null for a call without a session. */
   session: Pick<SessionRecord, 'id' | 'userId'> | null
   /** If not false, an undo link cannot revert the registration (`Irreversibility`). */
-  isIrreversible?: Irreversibility
+  isFinal?: Irreversibility
 }
 
 /**
@@ -33,14 +33,14 @@ export interface RegistrationAsker {
  */
 export async function passkeyRegistrationOptions(
   ctx: AuthContext,
-  { userId, session, isIrreversible = false }: RegistrationAsker,
+  { userId, session, isFinal = false }: RegistrationAsker,
 ): Promise<PasskeyOptions<PasskeyCreationOptions>> {
   const { webauthn, passkeys } = passkeyToolsOf(ctx)
   const user = await findActiveUser(ctx, userId)
   const known = await passkeys.listForUser(userId)
   if (known.length >= mostPasskeys) throw new PasskeyLimitError()
   const handle = known[0]?.userHandle ?? newUserHandle(ctx, userId)
-  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'register', ownerOf({ userId, session }), { handle, isIrreversible })
+  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'register', ownerOf({ userId, session }), { handle, isFinal })
   const options = webauthn.creationOptions({
     challenge,
     seconds,
@@ -112,7 +112,7 @@ async function insert(
   if (await ctx.store.userTokens.find(used.tokenHash)) throw new PasskeyInvalidError()
   if (await passkeys.findWithUser(row.credentialId)) throw new PasskeyTakenError()
   if ((await passkeys.listForUser(userId)).length >= mostPasskeys) throw new PasskeyLimitError()
-  await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isIrreversible: open.carries['isIrreversible'] as Irreversibility }) // set with the options
+  await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isFinal: open.carries['isFinal'] as Irreversibility }) // set with the options
   await ctx.store.userTokens.insert(used)
   return passkeys.insert(row)
 }

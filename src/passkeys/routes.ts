@@ -81,8 +81,8 @@ function registrationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       body: irreversibleBody<IrreversibleFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
-        const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
-        const begun = await passkeyRegistrationOptions(ctx, { userId, session, isIrreversible })
+        const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+        const begun = await passkeyRegistrationOptions(ctx, { userId, session, isFinal })
         setResult(res, begun)
         sendJson(res, 200, optionsBody(begun))
       },
@@ -162,9 +162,9 @@ function ownPasskeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       body: irreversibleBody<IrreversibleFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
-        const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+        const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
         const locale = localeOf(ctx, req)
-        await removePasskey(ctx, userId, String(req.params['id']), { session, isIrreversible, locale })
+        await removePasskey(ctx, userId, String(req.params['id']), { session, isFinal, locale })
         await clearEndedCookies(ctx, req, res)
         sendEmpty(res)
       },

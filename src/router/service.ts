@@ -367,15 +367,15 @@ export function createService(ctx: AuthContext): AuthService {
     },
     logIn: async (input) => logIn(takingPasswords(), keyed(input), open(input)),
     activate: async (token, options = {}) =>
-      activate(ctx, token, open(options), { ownership: signupOwnershipFrom(ctx, options), locale: options.locale }),
+      activate(ctx, token, open(options), { evidence: signupOwnershipFrom(ctx, options), locale: options.locale }),
     requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
     requestPasswordReset: async (email, options) => sendPasswordReset(takingPasswords(), await ownerOf(email), localeOf(options)),
     resetPassword: async (input) => resetPassword(takingPasswords(), input, open(input)),
     requestEmailLogin: (email, options = {}) => requestByService(ctx, readTypedAddress(email), { ...options, locale: localeOf(options) }),
     confirmEmailLogin: async (proof, options = {}) => {
       const attempt = newLoginAttempt(null)
-      const ownership = signupOwnershipFrom(ctx, options)
-      return confirmEmailLogin(ctx, proofOf(ctx, proof), open(options), { ownership, locale: options.locale, attempt })
+      const evidence = signupOwnershipFrom(ctx, options)
+      return confirmEmailLogin(ctx, proofOf(ctx, proof), open(options), { evidence, locale: options.locale, attempt })
     },
     changePassword: async (input) => void (await changePassword(takingPasswords(), input)),
     setFirstPassword: async (input) => void (await setFirstPassword(takingPasswords(), input)),
@@ -390,10 +390,10 @@ export function createService(ctx: AuthContext): AuthService {
     regenerateRecoveryCodes: (input) => regenerateRecoveryCodes(ctx, input),
     requestEmailVerification: async (userId, options) => sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options)),
     verifyEmail: async (token, options = {}) =>
-      confirmEmail(ctx, token, { ownership: signupOwnershipFrom(ctx, options), locale: localeOf(options) }),
+      confirmEmail(ctx, token, { evidence: signupOwnershipFrom(ctx, options), locale: localeOf(options) }),
     requestEmailChange: async (input, options) => sendEmailChange(ctx, await verifyEmailChange(ctx, input), localeOf(options)),
     changeEmail: async (token, options) => {
-      await confirmEmailChange(ctx, token, { ownership: options && signupOwnershipFrom(ctx, options), locale: options?.locale })
+      await confirmEmailChange(ctx, token, { evidence: options && signupOwnershipFrom(ctx, options), locale: options?.locale })
     },
     undoChanges: (input) => undoChanges(ctx, input),
     revokeSessions: async (userId, acting) => revokeSessions(ctx, userId, requireNamed(acting)),

@@ -131,8 +131,8 @@ async function confirm<T>(
       const pending = await lockPendingFactor(ctx, userId)
       const activate = async () => {
         const after = await activateFactor(ctx, pending, code)
-        const { user, replacement, isIrreversible } = pending
-        await leaveUndoPoint(ctx, { user, isIrreversible, ...(replacement && { topic: 'mfa_replaced' }) })
+        const { user, replacement, isFinal } = pending
+        await leaveUndoPoint(ctx, { user, isFinal, ...(replacement && { topic: 'mfa_replaced' }) })
         return after
       }
       return end(ctx, { pending, activate, claims })

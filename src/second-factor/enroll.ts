@@ -100,10 +100,10 @@ async function beginConfirmed(
     transaction(ctx, async (ctx) => {
       const user = await lockAsking(ctx, userId, begun)
       if (presented.credential === undefined) refuseYoungFactor(ctx, user)
-      const { factor, isIrreversible } = await accept(ctx, user)
+      const { factor, isFinal } = await accept(ctx, user)
       if (user.totpEnabledAt)
-        await beginEnrolment(ctx, userId, { secret: begun.sealed, recoveryCodes: begun.hashes, isIrreversible }, begun.session)
-      else await storePending(ctx, userId, begun, isIrreversible)
+        await beginEnrolment(ctx, userId, { secret: begun.sealed, recoveryCodes: begun.hashes, isFinal }, begun.session)
+      else await storePending(ctx, userId, begun, isFinal)
       return { user, factor }
     }),
   )
@@ -119,13 +119,8 @@ async function lockAsking(ctx: AuthContext, userId: string, { session, check }: 
   return user
 }
 
-async function storePending(
-  ctx: AuthContext,
-  userId: string,
-  { sealed, hashes, session }: Begun,
-  isIrreversible: Irreversibility,
-): Promise<void> {
+async function storePending(ctx: AuthContext, userId: string, { sealed, hashes, session }: Begun, isFinal: Irreversibility): Promise<void> {
   await ctx.store.users.update(userId, { totpSecret: sealed, totpLastStep: null })
-  await beginEnrolment(ctx, userId, { secret: sealed, recoveryCodes: null, isIrreversible }, session)
+  await beginEnrolment(ctx, userId, { secret: sealed, recoveryCodes: null, isFinal }, session)
   await recoveryCodesOf(ctx).replaceForUser(userId, hashes)
 }

@@ -18,7 +18,7 @@ export interface BegunFactor {
    * If not false, an undo link cannot remove the factor (`Irreversibility`). The factor that the person showed at the start of the enrolment
    * decides this value.
    */
-  readonly isIrreversible: Irreversibility
+  readonly isFinal: Irreversibility
 }
 
 /**
@@ -63,7 +63,7 @@ export async function findReplacement(ctx: AuthContext, userId: string): Promise
  */
 export async function irreversibilityOfFirst(ctx: AuthContext, userId: string, secret: string): Promise<Irreversibility> {
   const begun = await findBegun(ctx, userId)
-  return begun?.secret === secret && begun.isIrreversible
+  return begun?.secret === secret && begun.isFinal
 }
 
 /**
@@ -97,15 +97,15 @@ function enrolmentHash(userId: string, secret: string): string {
  * Returns the payload of an enrolment's row. If only the session's id must be stored, the payload is the id alone. The hashes of the
  * recovery codes are base64url, because 50 of them must fit in the column (`payloadLength` in router/findings/readiness/table-needs.ts).
  */
-function writePayload(sessionId: string | null, { secret, recoveryCodes, isIrreversible }: BegunFactor): string | null {
-  if (recoveryCodes === null && isIrreversible === false) return sessionId
+function writePayload(sessionId: string | null, { secret, recoveryCodes, isFinal }: BegunFactor): string | null {
+  if (recoveryCodes === null && isFinal === false) return sessionId
   const codes = recoveryCodes?.map((hash) => Buffer.from(hash, 'hex').toString('base64url')) ?? null
-  return JSON.stringify([sessionId, secret, isIrreversible, codes])
+  return JSON.stringify([sessionId, secret, isFinal, codes])
 }
 
 function readPayload(payload: string | null): { sessionId: string | null; factor: BegunFactor | null } {
   if (!payload?.startsWith('[')) return { sessionId: payload, factor: null }
-  const [sessionId, secret, isIrreversible, codes] = JSON.parse(payload) as [string | null, string, Irreversibility, string[] | null] // as `writePayload` wrote it
+  const [sessionId, secret, isFinal, codes] = JSON.parse(payload) as [string | null, string, Irreversibility, string[] | null] // as `writePayload` wrote it
   const recoveryCodes = codes?.map((code) => Buffer.from(code, 'base64url').toString('hex')) ?? null
-  return { sessionId, factor: { secret, isIrreversible, recoveryCodes } }
+  return { sessionId, factor: { secret, isFinal, recoveryCodes } }
 }

@@ -15,7 +15,7 @@ export interface PendingFactor {
   /** The factor that replaces the active factor. Null if the account has no active factor. */
   readonly replacement: Replacement | null
   /** If not false, an undo link cannot remove the factor (`Irreversibility`). */
-  readonly isIrreversible: Irreversibility
+  readonly isFinal: Irreversibility
 }
 
 /**
@@ -28,8 +28,8 @@ export async function lockPendingFactor(ctx: AuthContext, userId: string): Promi
   const replacement = user.totpEnabledAt ? await findReplacement(ctx, userId) : null
   const secret = user.totpEnabledAt ? replacement?.secret : user.totpSecret
   if (!secret) throw new MfaNotEnrolledError()
-  const isIrreversible = replacement ? replacement.isIrreversible : await irreversibilityOfFirst(ctx, userId, secret)
-  return { user, secret, replacement, isIrreversible }
+  const isFinal = replacement ? replacement.isFinal : await irreversibilityOfFirst(ctx, userId, secret)
+  return { user, secret, replacement, isFinal }
 }
 
 /** Returns true if the secret belongs to the pending factor. A later enrolment replaces the secret. */

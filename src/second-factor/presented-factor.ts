@@ -34,7 +34,7 @@ export interface FactorOwner {
 /** The accepted factor, and the facts for the notice of the change. */
 export interface AcceptedFactor {
   readonly factor: Factor
-  readonly isIrreversible: Irreversibility
+  readonly isFinal: Irreversibility
   readonly usedRecoveryCode: boolean
 }
 
@@ -63,7 +63,7 @@ export async function withFactor<T>(
   return refusingReplay(() =>
     change(async (ctx, user) => {
       await acceptPasskey(ctx, user, proven)
-      return { factor: 'passkey', isIrreversible: passkeyDigest(proven.passkey), usedRecoveryCode: false }
+      return { factor: 'passkey', isFinal: passkeyDigest(proven.passkey), usedRecoveryCode: false }
     }),
   )
 }
@@ -72,6 +72,6 @@ function acceptCode(code: string): AcceptFactor {
   return async (ctx, user) => {
     if (!user.totpEnabledAt) throw new MfaNotEnrolledError()
     const factor = await acceptSecondFactor(ctx, user, code)
-    return { factor, isIrreversible: isOldFactor(ctx, user, factor), usedRecoveryCode: factor === 'recovery_code' }
+    return { factor, isFinal: isOldFactor(ctx, user, factor), usedRecoveryCode: factor === 'recovery_code' }
   }
 }

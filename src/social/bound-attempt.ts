@@ -17,7 +17,7 @@ const cookieName = 'oauth_binding'
 interface BoundIntent extends Pick<BoundAttempt, 'provider' | 'purpose' | 'destination'> {
   readonly user: UserRecord
   readonly session: SessionRecord | null
-  readonly isIrreversible?: Irreversibility
+  readonly isFinal?: Irreversibility
 }
 
 /**
@@ -29,7 +29,7 @@ export function beginBoundAttempt(
   ctx: AuthContext,
   req: Request,
   res: Response,
-  { provider, purpose, user, session, isIrreversible = false, destination }: BoundIntent,
+  { provider, purpose, user, session, isFinal = false, destination }: BoundIntent,
 ): Attempt {
   const { tokenDelivery, cookieSecure, oauthStateTtlSeconds } = ctx.settings
   const sessionId = session?.id ?? null
@@ -42,7 +42,7 @@ export function beginBoundAttempt(
     sessionId,
     digest: accountDigest(ctx.keys.state[0], user),
     startedAt,
-    isIrreversible,
+    isFinal,
     destination,
   })
 }

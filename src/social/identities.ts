@@ -30,11 +30,7 @@ export async function unlinkIdentity(
   ctx: AuthContext,
   userId: string,
   provider: string,
-  {
-    locale,
-    session,
-    isIrreversible,
-  }: { locale?: Locale | undefined; session?: SessionRecord | null; isIrreversible?: Irreversibility } = {},
+  { locale, session, isFinal }: { locale?: Locale | undefined; session?: SessionRecord | null; isFinal?: Irreversibility } = {},
 ): Promise<void> {
   const ended = await announceChange(ctx, userId, { topic: 'identity_unlinked', locale, provider }, (leaveUndoPoint) =>
     transaction(ctx, async (ctx) => {
@@ -42,7 +38,7 @@ export async function unlinkIdentity(
       if (!user) throw new UnauthorizedError()
       if (!user.isActive) throw new AccountInactiveError()
       const held = await holdSession(ctx, session)
-      await leaveUndoPoint(ctx, { user, isIrreversible })
+      await leaveUndoPoint(ctx, { user, isFinal })
       if ((await remove(ctx, user, provider)) === 0) throw new OAuthAccountNotLinkedError({ details: { provider } })
       return endSessionsOpenedBy(ctx, userId, { provider }, held)
     }),

@@ -34,7 +34,7 @@ export async function linkByVerifiedEmail<Session extends OpenedSession>(
   seen: UserRecord,
   profile: OAuthUser,
   open: OpenSession<Session>,
-  { locale, ownership, destination }: { locale: Locale; ownership: () => Promise<SignupOwnership>; destination: Destination | null },
+  { locale, evidence, destination }: { locale: Locale; evidence: () => Promise<SignupOwnership>; destination: Destination | null },
 ): Promise<SocialLogin<Session> | null> {
   const { provider, sid: providerSid } = profile
   if (!isFirstVerification(ctx, seen, !seen.isActive)) {
@@ -47,7 +47,7 @@ export async function linkByVerifiedEmail<Session extends OpenedSession>(
       }),
     )
   }
-  const weighed = await verifySignupOwnership(ctx, seen, await ownership(), await signupOf(ctx, seen))
+  const weighed = await verifySignupOwnership(ctx, seen, await evidence(), await signupOf(ctx, seen))
   const login = await retryingWithoutFields(ctx, (clearing) => verifyAndLink(ctx, seen, profile, open, { weighed, clearing, destination }))
   // Sends only one mail, because the notice of a take-over also mentions the link.
   if (login && !(login.takenOver && isToldOwner(login.takenOver.what))) mailNotice(ctx, seen, 'identity_linked', locale, { provider })

@@ -28,7 +28,7 @@ export type LinkCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<v
 export interface LinkOptions {
   check?: LinkCheck
   /** Whether an older factor confirmed the change (`Irreversibility`). If it did, the owner cannot undo the change with the mailed notice. */
-  isIrreversible?: Irreversibility | undefined
+  isFinal?: Irreversibility | undefined
   /** The language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -50,13 +50,13 @@ export async function linkIdentity(
   ctx: AuthContext,
   userId: string,
   given: OAuthUser,
-  { check = (_ctx, user) => requireActive(user), isIrreversible, locale }: LinkOptions = {},
+  { check = (_ctx, user) => requireActive(user), isFinal, locale }: LinkOptions = {},
 ): Promise<LinkedIdentity> {
   const profile = acceptProfile(given)
   const { provider } = profile
   const linked = await announceChange(ctx, userId, { topic: 'identity_linked', locale, provider }, async (leaveUndoPoint) => {
     for (let round = 1; round <= rounds; round += 1) {
-      const leave: LeaveUndoPoint = (ctx, { user }) => leaveUndoPoint(ctx, { user, isIrreversible })
+      const leave: LeaveUndoPoint = (ctx, { user }) => leaveUndoPoint(ctx, { user, isFinal })
       const linked = await tryOnce(ctx, userId, profile, check, leave)
       if (linked) return linked
     }

@@ -103,8 +103,8 @@ async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res
   const user = await ctx.store.users.find(claims.sub)
   requireActive(user)
   refuseSupersededToken(ctx, { claims, session }, user)
-  const isIrreversible = await confirmIrreversible(ctx, { userId: user.id, session, device: await codeDevice(ctx, req, body) }, body)
-  const intent = { provider: key, purpose: 'link', user, session, isIrreversible, destination } as const
+  const isFinal = await confirmIrreversible(ctx, { userId: user.id, session, device: await codeDevice(ctx, req, body) }, body)
+  const intent = { provider: key, purpose: 'link', user, session, isFinal, destination } as const
   const attempt = beginBoundAttempt(ctx, req, res, intent)
   const authorizeUrl = await flow.authorizeUrl(attempt)
   setResult(res, { authorizeUrl })
@@ -116,10 +116,10 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
   const claims = getAuth(req)
   const session = sessionOf(req)
   const given = { provider: key, accessToken: token }
-  const isIrreversible = await confirmIrreversible(ctx, { userId: claims.sub, session, device: await codeDevice(ctx, req, body) }, body)
+  const isFinal = await confirmIrreversible(ctx, { userId: claims.sub, session, device: await codeDevice(ctx, req, body) }, body)
   const { identity, isNew } = await linkWithToken(ctx, claims.sub, given, {
     locale: localeOf(ctx, req),
-    isIrreversible,
+    isFinal,
     async check(ctx, user) {
       requireActive(user)
       refuseSupersededToken(ctx, { claims, session }, user)
@@ -145,7 +145,7 @@ export async function finishLink(
     return sendTicket(ctx, res, 'link_ticket', await issueLinkTicket(ctx, attempt, profile), attempt)
   const { identity } = await linkIdentity(ctx, attempt.userId, profile, {
     locale: localeOf(ctx, req),
-    isIrreversible: attempt.isIrreversible,
+    isFinal: attempt.isFinal,
     async check(ctx, user) {
       if (!user || !isAccountDigest(ctx.keys.state, user, attempt.digest)) throw new OAuthStateMismatchError()
       await requireTicketSession(ctx, attempt)

@@ -15,16 +15,12 @@ import type { BoundAttempt } from './state-cookie'
  * the ticket. Redeeming the ticket links the identity.
  * @throws OAuthStateMismatchError if the account has changed since the start
  */
-export function issueLinkTicket(
-  ctx: AuthContext,
-  { userId, sessionId, digest, isIrreversible }: BoundAttempt,
-  given: OAuthUser,
-): Promise<string> {
+export function issueLinkTicket(ctx: AuthContext, { userId, sessionId, digest, isFinal }: BoundAttempt, given: OAuthUser): Promise<string> {
   const { provider, subject, email, emailVerified, name, picture } = acceptProfile(given)
   return transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     if (!user || !isAccountDigest(ctx.keys.state, user, digest)) throw new OAuthStateMismatchError()
-    const identity = JSON.stringify({ provider, subject, email, emailVerified, name, picture, isIrreversible })
+    const identity = JSON.stringify({ provider, subject, email, emailVerified, name, picture, isFinal })
     return issueTicket(ctx, 'LINK_TICKET', { user, sessionId }, identity)
   })
 }
@@ -44,14 +40,14 @@ export interface LinkRedemption {
 export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner }: LinkRedemption): Promise<LinkedIdentity> {
   const taken = await takeTicket(ctx, 'LINK_TICKET', ticket, owner)
   if (!owner) throw new OAuthStateMismatchError()
-  const { isIrreversible, ...identity } = JSON.parse(taken.carries ?? '{}') as Omit<OAuthUser, 'raw'> & { isIrreversible: Irreversibility } // as it was issued
+  const { isFinal, ...identity } = JSON.parse(taken.carries ?? '{}') as Omit<OAuthUser, 'raw'> & { isFinal: Irreversibility } // as it was issued
   return linkIdentity(
     ctx,
     owner.userId,
     { ...identity, raw: {} },
     {
       locale,
-      isIrreversible,
+      isFinal,
       async check(ctx, user) {
         requireActive(user)
         taken.requireSameAccount(user)

@@ -27,7 +27,7 @@ export interface IdentityLoginOptions {
    * Returns what the request shows about the account's owner (`SignupOwnership`). The login calls this function only if it is the first
    * verification of the account's address.
    */
-  ownership?: () => Promise<SignupOwnership>
+  evidence?: () => Promise<SignupOwnership>
   /** The page or app that the browser opens at the end, also after a second factor. */
   destination?: Destination | null
   /** The login writes its account into this object as soon as it has found the account. */
@@ -57,7 +57,7 @@ export async function logInWithIdentity<Session extends OpenedSession>(
     const login = await tryOnce(ctx, profile, open, {
       locale,
       destination: options.destination ?? null,
-      ownership: options.ownership ?? (async () => ({})),
+      evidence: options.evidence ?? (async () => ({})),
       attempt: options.attempt ?? newLoginAttempt(null),
     })
     if (!login) continue

@@ -174,8 +174,8 @@ function unlinkRoute(ctx: AuthContext, guards: RouteGuards): Route {
     handle: async (req, res, body) => {
       const locale = localeOf(ctx, req)
       const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
-      const isIrreversible = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
-      await unlinkIdentity(ctx, userId, body.provider, { locale, session, isIrreversible })
+      const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+      await unlinkIdentity(ctx, userId, body.provider, { locale, session, isFinal })
       await clearEndedCookies(ctx, req, res)
       sendEmpty(res)
     },
@@ -223,7 +223,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   }
   const locale = askedLocale(ctx, req) ?? attempt.locale ?? localeOf(ctx, req)
   const { destination } = attempt
-  const options = { locale, ownership: () => signupOwnershipOf(ctx, req), attempt: login, destination }
+  const options = { locale, evidence: () => signupOwnershipOf(ctx, req), attempt: login, destination }
   if (isApp(destination)) {
     const result = await logInWithIdentity(ctx, profile, openByCode(destination), options)
     await handOverTokens(ctx, result.userId, key, tokens)

@@ -48,7 +48,7 @@ export interface BoundAttempt extends AttemptCore {
   /**
    * Whether an older factor confirmed the start of a link (`Irreversibility`). If it did, the owner cannot undo the change with the mailed notice.
    */
-  readonly isIrreversible: Irreversibility
+  readonly isFinal: Irreversibility
 }
 
 /** The purpose of an attempt, with the data that the callback needs. */
@@ -124,7 +124,7 @@ function attemptOf({ texts }: AuthContext, [purpose, provider, random, expiry, l
     digest: digest ?? '',
     sessionId: sessionId || null,
     startedAt: Number(startedAt),
-    isIrreversible: readIrreversibility(final),
+    isFinal: readIrreversibility(final),
     destination: destinationOf(destination),
   }
 }
@@ -139,8 +139,8 @@ function fieldsOf(attempt: Attempt): string[] {
   const core = [purpose, provider, random, String(expiresAt), locale ?? '']
   const last = destination ? [encoded(JSON.stringify(destination))] : []
   if (attempt.purpose === 'login') return [...core, attempt.browser ?? '', ...last]
-  const { userId, digest, sessionId, startedAt, isIrreversible } = attempt
-  return [...core, encoded(userId), digest, sessionId ?? '', String(startedAt), writeIrreversibility(isIrreversible), ...last]
+  const { userId, digest, sessionId, startedAt, isFinal } = attempt
+  return [...core, encoded(userId), digest, sessionId ?? '', String(startedAt), writeIrreversibility(isFinal), ...last]
 }
 
 function encoded(text: string): string {

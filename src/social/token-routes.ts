@@ -56,7 +56,7 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
         const given = idToken === undefined ? { provider, accessToken } : { provider, idToken, nonce }
         const client = clientOf(req)
         const attempt = newLoginAttempt(client)
-        const options = { locale, ownership: () => signupOwnershipOf(ctx, req), attempt }
+        const options = { locale, evidence: () => signupOwnershipOf(ctx, req), attempt }
         const result = await share.run(provider, client, () => logInWithToken(ctx, given, openFor(ctx, req), options))
         await clearEndedCookies(ctx, req, res)
         sendLogin(ctx, res, result, tokenDelivery)

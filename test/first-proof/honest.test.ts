@@ -30,7 +30,7 @@ const belongings = {
 }
 
 /** How the request tells that the owner is in. */
-const ownership: Record<string, (owner: Owner) => { body?: object; headers?: Record<string, string> }> = {
+const evidence: Record<string, (owner: Owner) => { body?: object; headers?: Record<string, string> }> = {
   'the access token': ({ token }) => ({ headers: bearerOf({ token }) }),
   'the refresh token': ({ refreshToken }) => ({ body: { refresh_token: refreshToken } }),
   'the password': () => ({ body: { password } }),
@@ -70,7 +70,7 @@ describe.each(await databases())('an owner who proves the own address, on $name'
   }
 
   describe.each(Object.entries(belongings))('with %s', (_has, having) => {
-    test.each(Object.entries(ownership))('by a verification with %s keeps all of it', async (_name, presented) => {
+    test.each(Object.entries(evidence))('by a verification with %s keeps all of it', async (_name, presented) => {
       const host = await open({ autoActivate: true })
       const person = await owner(host, having)
       const link = await host.auth.service.requestEmailVerification(person.userId)
@@ -82,7 +82,7 @@ describe.each(await databases())('an owner who proves the own address, on $name'
       await expectAllOfIt(host, person)
     })
 
-    test.each(Object.entries(ownership))(
+    test.each(Object.entries(evidence))(
       'by a reset with %s keeps all of it but the password that it replaces',
       async (_name, presented) => {
         const host = await open({ autoActivate: true })

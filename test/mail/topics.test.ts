@@ -206,7 +206,7 @@ describe.each(locales)('a notice in %s', (locale) => {
 
   test('of a final change says that no link can undo it', () => {
     const said = locale === 'pt-BR' ? 'não pode ser desfeita com um link' : 'cannot be undone with a link'
-    expect(notice({ isIrreversible: true }).text).toContain(said)
+    expect(notice({ isFinal: true }).text).toContain(said)
     expect(plainNotice.text).not.toContain(said)
   })
 

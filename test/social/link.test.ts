@@ -703,7 +703,7 @@ test('an account id of any characters goes through the cookie and back', () => {
   } as unknown as AuthContext // all it reads
   const core = { provider: 'acme', random: 'r', expiresAt: 600, secret: 0, locale: null, destination: null }
   const attempts: Attempt[] = [
-    { ...core, purpose: 'link', userId: 'a.b~c%20é;"𝄞=', digest: 'd', sessionId: null, startedAt: 1, isIrreversible: false },
+    { ...core, purpose: 'link', userId: 'a.b~c%20é;"𝄞=', digest: 'd', sessionId: null, startedAt: 1, isFinal: false },
     { ...core, purpose: 'login', browser: 'b-1', locale: 'pt-BR' },
     { ...core, purpose: 'login', browser: null, locale: 'fr-CA', destination: { returnTo: '/a.b~c?q="\\"' } },
     {
@@ -713,10 +713,10 @@ test('an account id of any characters goes through the cookie and back', () => {
       digest: 'd',
       sessionId: null,
       startedAt: 1,
-      isIrreversible: false,
+      isFinal: false,
       destination: { returnTo: '/x' },
     },
-    { ...core, purpose: 'reauthenticate', userId: '42', digest: 'd', sessionId: 's-1', startedAt: 2, isIrreversible: true },
+    { ...core, purpose: 'reauthenticate', userId: '42', digest: 'd', sessionId: 's-1', startedAt: 2, isFinal: true },
   ]
   let value = ''
   const response = { cookie: (_name: string, text: string) => (value = text), getHeader: () => undefined } // all it calls

@@ -227,7 +227,7 @@ export interface ReservedNotice {
     topic: NoticeTopic,
     about: {
       link: Pick<LinkToken, 'url' | 'expiresAt'> | null
-      isIrreversible?: boolean
+      isFinal?: boolean
       usedRecoveryCode?: boolean
       locale?: Locale | undefined
       provider?: string | undefined

@@ -65,7 +65,7 @@ export async function confirmEmailLogin<Session extends OpenedSession>(
 export async function lookAtEmailLogin(
   ctx: AuthContext,
   token: string,
-  ownership: SignupOwnership,
+  evidence: SignupOwnership,
 ): Promise<{ login: EmailLoginRecord; asksPassword: boolean }> {
   const login = await findByToken(ctx, token)
   const user = await findByAddress(ctx, login.email)
@@ -75,7 +75,7 @@ export async function lookAtEmailLogin(
   }
   if (!(await mayLogIn(ctx, user))) throw new EmailLoginInvalidError()
   const asksPassword =
-    isFirstVerification(ctx, user, !user.isActive) && (await wantsPassword(ctx, user, ownership, await signupOf(ctx, user)))
+    isFirstVerification(ctx, user, !user.isActive) && (await wantsPassword(ctx, user, evidence, await signupOf(ctx, user)))
   return { login, asksPassword }
 }
 

@@ -53,7 +53,7 @@ async function confirm(ctx: AuthContext, req: Request, res: Response, body: Conf
   const browserRequestId = requestOfBrowser(ctx, req)
   const proof = proofOf(ctx, body, { browserRequestId, delivery })
   const result = await confirmEmailLogin(ctx, proof, openFor(ctx, req), {
-    ownership: await signupOwnershipOf(ctx, req, body),
+    evidence: await signupOwnershipOf(ctx, req, body),
     locale: localeOf(ctx, req),
     browserRequestId,
     attempt: newLoginAttempt(clientOf(req)),

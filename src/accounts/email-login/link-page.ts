@@ -42,7 +42,7 @@ export function emailLoginPage(ctx: AuthContext): Route[] {
     },
     redeem: async ({ token, fields, locale, req, res }) => {
       refuseCrossSite(ctx, req)
-      const ownership = await signupOwnershipOfForm(
+      const evidence = await signupOwnershipOfForm(
         ctx,
         req,
         fields,
@@ -52,7 +52,7 @@ export function emailLoginPage(ctx: AuthContext): Route[] {
       const elsewhere = landingOf(ctx)
       const attempt = newLoginAttempt(clientOf(req))
       const result = await confirmEmailLogin(ctx, { token }, openFor(ctx, req), {
-        ownership,
+        evidence,
         locale,
         browserRequestId,
         elsewhere,

@@ -15,7 +15,7 @@ import { requireEmailLogins } from './request-email-login'
 
 export interface ConfirmOptions {
   /** The facts that identify the account's owner. Used only at the first verification of the address. */
-  readonly ownership?: SignupOwnership | undefined
+  readonly evidence?: SignupOwnership | undefined
   /** Language of mails. Default: `defaultLocale`. */
   readonly locale?: Locale | undefined
   /** The id of the login request that this browser made. Only the browser that requested the mail is redirected to `return_to`. */
@@ -54,11 +54,11 @@ export async function logInByEmail<Session extends OpenedSession>(
   ctx: AuthContext,
   { login, seen }: Matching,
   open: OpenSession<Session>,
-  { ownership = {}, returnTo }: ConfirmingEmailLogin,
+  { evidence = {}, returnTo }: ConfirmingEmailLogin,
 ): Promise<ConfirmedEmailLogin<Session> | null> {
   const how = loginOf(returnTo)
   if (isFirstVerification(ctx, seen, !seen.isActive)) {
-    const weighed = await verifySignupOwnership(ctx, seen, ownership, await signupOf(ctx, seen))
+    const weighed = await verifySignupOwnership(ctx, seen, evidence, await signupOf(ctx, seen))
     return retryingWithoutFields(ctx, (clearing) => verifyAndLogIn(ctx, { login, seen }, open, { weighed, clearing, how }))
   }
   const claimed = await withClaims(ctx, seen, how, open)

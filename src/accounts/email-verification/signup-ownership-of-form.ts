@@ -28,11 +28,11 @@ export async function signupOwnershipOfForm(
   ctx: AuthContext,
   req: Request,
   fields: unknown,
-  isAsked: (ownership: SignupOwnership) => Promise<boolean>,
+  isAsked: (evidence: SignupOwnership) => Promise<boolean>,
 ): Promise<SignupOwnership> {
   const { password = '', forgot } = validate(oldPassword, fields)
-  const ownership = await signupOwnershipOf(ctx, req, { password })
-  if (forgot !== undefined) return { ...ownership, password: undefined }
-  if (password === '' && (await isAsked(ownership))) throw new PasswordAskedError()
-  return ownership
+  const evidence = await signupOwnershipOf(ctx, req, { password })
+  if (forgot !== undefined) return { ...evidence, password: undefined }
+  if (password === '' && (await isAsked(evidence))) throw new PasswordAskedError()
+  return evidence
 }

@@ -194,14 +194,14 @@ function comesFromHere(ctx: AuthContext, req: Request): boolean {
 export async function verifySignupOwnership(
   ctx: AuthContext,
   user: UserRecord,
-  { password, asksPassword = false, ...ownership }: SignupOwnership,
+  { password, asksPassword = false, ...evidence }: SignupOwnership,
   signup?: string | null,
 ): Promise<VerifiedSignupOwnership> {
-  const isKnown = isFromSignupBrowser(ctx, ownership, signup) || (await namesSession(ctx, user, ownership))
+  const isKnown = isFromSignupBrowser(ctx, evidence, signup) || (await namesSession(ctx, user, evidence))
   if (asksPassword && !isKnown && password === undefined && hasPasswords(ctx.settings) && hasPassword(user)) throw new PasswordAskedError()
-  if (password === undefined || isKnown) return { ...ownership, verifiedHash: null }
+  if (password === undefined || isKnown) return { ...evidence, verifiedHash: null }
   await withPassword(ctx, user, password, async () => undefined)
-  return { ...ownership, verifiedHash: user.hashedPassword }
+  return { ...evidence, verifiedHash: user.hashedPassword }
 }
 
 /**
@@ -212,12 +212,12 @@ export async function verifySignupOwnership(
 export async function isSignupOwnership(
   ctx: AuthContext,
   user: UserRecord,
-  ownership: VerifiedSignupOwnership,
+  evidence: VerifiedSignupOwnership,
   signup?: string | null,
 ): Promise<boolean> {
-  if (isFromSignupBrowser(ctx, ownership, signup) || (await holdsSession(ctx, user, ownership))) return true
-  if (ownership.verifiedHash === null) return false
-  if (ownership.verifiedHash !== user.hashedPassword) throw new InvalidCredentialsError()
+  if (isFromSignupBrowser(ctx, evidence, signup) || (await holdsSession(ctx, user, evidence))) return true
+  if (evidence.verifiedHash === null) return false
+  if (evidence.verifiedHash !== user.hashedPassword) throw new InvalidCredentialsError()
   return true
 }
 
@@ -228,11 +228,11 @@ export async function isSignupOwnership(
 export async function wantsPassword(
   ctx: AuthContext,
   user: UserRecord,
-  ownership: SignupOwnership,
+  evidence: SignupOwnership,
   signup?: string | null,
 ): Promise<boolean> {
   if (!hasPasswords(ctx.settings)) return false
-  return hasPassword(user) && !isFromSignupBrowser(ctx, ownership, signup) && !(await namesSession(ctx, user, ownership))
+  return hasPassword(user) && !isFromSignupBrowser(ctx, evidence, signup) && !(await namesSession(ctx, user, evidence))
 }
 
 /** Returns true if this browser or client made the sign-up with the id `signup`. */
@@ -248,10 +248,10 @@ export function isFromSignupBrowser(
 export async function namesSession(
   ctx: AuthContext,
   user: UserRecord,
-  ownership: Pick<SignupOwnership, 'sessionIds' | 'deviceSession' | 'token'>,
+  evidence: Pick<SignupOwnership, 'sessionIds' | 'deviceSession' | 'token'>,
 ): Promise<boolean> {
-  if (isTokenOf(ctx, user, ownership.token)) return true
-  for (const id of sessionsFor(user, ownership)) {
+  if (isTokenOf(ctx, user, evidence.token)) return true
+  for (const id of sessionsFor(user, evidence)) {
     const found = await ctx.store.sessions?.find({ id })
     if (found?.session.userId === user.id && isAlive(found.session, ctx.now())) return true
   }
@@ -262,10 +262,10 @@ export async function namesSession(
 async function holdsSession(
   ctx: AuthContext,
   user: UserRecord,
-  ownership: Pick<SignupOwnership, 'sessionIds' | 'deviceSession' | 'token'>,
+  evidence: Pick<SignupOwnership, 'sessionIds' | 'deviceSession' | 'token'>,
 ): Promise<boolean> {
-  if (isTokenOf(ctx, user, ownership.token)) return true
-  for (const id of sessionsFor(user, ownership)) {
+  if (isTokenOf(ctx, user, evidence.token)) return true
+  for (const id of sessionsFor(user, evidence)) {
     const session = await ctx.store.sessions?.lock(id, ctx.now())
     if (session?.userId === user.id) return true
   }

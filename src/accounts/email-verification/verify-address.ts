@@ -38,11 +38,11 @@ export function isFirstVerification({ store }: Pick<AuthContext, 'store'>, user:
 export async function verifyAddress(
   ctx: AuthContext,
   user: UserRecord,
-  ownership: VerifiedSignupOwnership,
+  evidence: VerifiedSignupOwnership,
   { isActivation = false, signup = null, trustsLink = false, clearing = 'nothing', changes = {} }: ProofOptions = {},
 ): Promise<AddressProof> {
   const now = ctx.now()
-  const isSafe = !isFirstVerification(ctx, user, isActivation) || trustsLink || (await isSignupOwnership(ctx, user, ownership, signup))
+  const isSafe = !isFirstVerification(ctx, user, isActivation) || trustsLink || (await isSignupOwnership(ctx, user, evidence, signup))
   const takenOver = isSafe ? null : await takeOver(ctx, user, clearing)
   const written: UserChanges = { ...takenOver?.changes, ...changes, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, written)

@@ -20,7 +20,7 @@ export interface BeforeChange {
   /** The locked row, before the change. */
   readonly user: UserRecord
   /** If not false, a factor older than a day confirmed the change, and an undo link cannot revert the change. */
-  readonly isIrreversible?: Irreversibility | undefined
+  readonly isFinal?: Irreversibility | undefined
   /** The digest of the passkey that is added or removed. */
   readonly passkey?: string | undefined
   /** True if a recovery code confirmed the change. The notice then also reports that the code was used, so no other mail reports it. */
@@ -52,9 +52,9 @@ export async function announceChange<T>(
   const place = await reserveOr(ctx, taken.giveBack)
   const left: Left[] = [] // the last point counts, because a repeated transaction adds another point
   try {
-    const result = await change(async (ctx, { user, isIrreversible = false, passkey, usedRecoveryCode = false, topic = announced }) => {
-      const link = await leavePoint(ctx, user, { topic, provider, passkey, isIrreversible })
-      left.push({ user, topic, confirmed: { link, isIrreversible: isIrreversible !== false, usedRecoveryCode } })
+    const result = await change(async (ctx, { user, isFinal = false, passkey, usedRecoveryCode = false, topic = announced }) => {
+      const link = await leavePoint(ctx, user, { topic, provider, passkey, isFinal })
+      left.push({ user, topic, confirmed: { link, isFinal: isFinal !== false, usedRecoveryCode } })
     })
     const point = left.at(-1)
     if (point) place.mail(point.user, point.topic, { ...point.confirmed, locale, provider })
@@ -71,7 +71,7 @@ export async function announceChange<T>(
 interface Left {
   readonly user: UserRecord
   readonly topic: UndoableChange
-  readonly confirmed: { readonly link: LinkToken | null; readonly isIrreversible: boolean; readonly usedRecoveryCode: boolean }
+  readonly confirmed: { readonly link: LinkToken | null; readonly isFinal: boolean; readonly usedRecoveryCode: boolean }
 }
 
 async function reserveOr(ctx: AuthContext, giveBack: () => Promise<void>) {
@@ -92,23 +92,23 @@ const firstFactorUndoSeconds = 48 * 3_600
 interface PointOf extends Pick<BeforeChange, 'passkey'> {
   readonly topic: UndoableChange
   readonly provider?: string | null | undefined
-  readonly isIrreversible: Irreversibility
+  readonly isFinal: Irreversibility
 }
 
 /** Stores the undo point and returns its link. Returns null if no link can undo the change. */
 async function leavePoint(
   ctx: AuthContext,
   user: UserRecord,
-  { topic, provider = null, passkey, isIrreversible }: PointOf,
+  { topic, provider = null, passkey, isFinal }: PointOf,
 ): Promise<LinkToken | null> {
   if (!canUndo(ctx) || user.emailVerifiedAt === null) return null
-  const point = pointBefore(user, { change: topic, provider, passkey, isIrreversible }, await openPoints(ctx, user.id))
+  const point = pointBefore(user, { change: topic, provider, passkey, isFinal }, await openPoints(ctx, user.id))
   const { undoSeconds } = ctx.settings
   const isFirstFactor = topic === 'mfa_enabled' && point.factor.totpEnabledAt === null
   const seconds = isFirstFactor ? Math.min(undoSeconds, firstFactorUndoSeconds) : undoSeconds
   const link = await issueLink(ctx, user.id, 'UNDO', writePoint(point), seconds)
   // A final change needs a row too, because a later undo must not revert the change. The token of that row is never sent.
-  return isIrreversible ? null : link
+  return isFinal ? null : link
 }
 
 /** Returns true if notices can have an undo link. An undo link needs a mailer, a public URL or a template, and `undoSeconds`. */

@@ -35,7 +35,7 @@ export function planUndo(
   open: readonly StoredUndoPoint[],
   isSame: SameFactor,
 ): UndoPlan {
-  const oldest = open.find(({ isIrreversible }) => !isIrreversible) ?? point
+  const oldest = open.find(({ isFinal }) => !isFinal) ?? point
   const since = open.slice(open.indexOf(oldest))
   const upToPoint = open.slice(0, open.indexOf(point) + 1)
   const deciding = upToPoint.find(({ createdAt, factor }) => hasMatureFactor({ now: () => createdAt, settings: dayOld }, factor))
@@ -45,8 +45,8 @@ export function planUndo(
   }
   const { factor, final, openSince } = followIrreversible(user, since, { isOld, deciding, isSame })
   const isUnchanged = isSame(factor, factorOf(user))
-  const isEnrolment = ({ change, isIrreversible }: StoredUndoPoint, place: number) =>
-    enrolments.has(change) && isIrreversible === false && isSame(factor, open[place + 1]?.factor ?? factorOf(user))
+  const isEnrolment = ({ change, isFinal }: StoredUndoPoint, place: number) =>
+    enrolments.has(change) && isFinal === false && isSame(factor, open[place + 1]?.factor ?? factorOf(user))
   const isKept = ({ provider, createdAt }: IdentityRecord) => {
     // If an undo point records the linking, the point decides. Otherwise the date decides. The date comes second, because the host's column
     // may store only whole seconds.
@@ -103,11 +103,11 @@ function followIrreversible(
   let factor = since[0]?.factor ?? noFactor
   let openSince: StoredUndoPoint[] = []
   const final = new Set<StoredUndoPoint>()
-  const isConfirmed = ({ isIrreversible, factor: own }: StoredUndoPoint) => {
-    if (isIrreversible === true) return own.totpSecret !== null && isSame(own, factor)
-    if (isIrreversible === false) return false
-    const adding = addingOf(since, isIrreversible)
-    return adding ? final.has(adding) : isOld(isIrreversible)
+  const isConfirmed = ({ isFinal, factor: own }: StoredUndoPoint) => {
+    if (isFinal === true) return own.totpSecret !== null && isSame(own, factor)
+    if (isFinal === false) return false
+    const adding = addingOf(since, isFinal)
+    return adding ? final.has(adding) : isOld(isFinal)
   }
   since.forEach((point, place) => {
     if (point === deciding) factor = point.factor

@@ -85,7 +85,7 @@ async function findUndo(
   const user = await ctx.store.users.find(link.userId)
   const open = await openPoints(ctx, link.userId)
   const point = open.find(({ tokenHash }) => tokenHash === link.tokenHash)
-  if (!user || !point || point.isIrreversible) throw new InvalidTokenError()
+  if (!user || !point || point.isFinal) throw new InvalidTokenError()
   return { link, user, point, open }
 }
 

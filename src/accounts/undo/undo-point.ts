@@ -36,7 +36,7 @@ export interface UndoPoint {
   readonly provider: string | null
   /** The digest of the passkey, for a change to passkeys. Left out for other changes. */
   readonly passkey?: string | undefined
-  readonly isIrreversible: Irreversibility
+  readonly isFinal: Irreversibility
   /**
    * The number of the point. A later change has a higher number. Times cannot order the changes, because two changes can have equal times,
    * and the clocks of two processes differ.
@@ -57,7 +57,7 @@ export interface StoredUndoPoint extends UndoPoint {
  */
 export function pointBefore(
   user: UserRecord,
-  change: Pick<UndoPoint, 'change' | 'provider' | 'passkey' | 'isIrreversible'>,
+  change: Pick<UndoPoint, 'change' | 'provider' | 'passkey' | 'isFinal'>,
   earlier: readonly UndoPoint[],
 ): UndoPoint {
   const factor = user.totpEnabledAt === null ? noFactor : factorOf(user) // an unfinished enrolment does not count as a factor

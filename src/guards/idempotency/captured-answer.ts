@@ -99,14 +99,14 @@ interface Head {
  */
 function answerOf({ status, headers }: Head, inFront: Head, body: Buffer): CapturedAnswer | null {
   const added = [...headers].filter(([name, value]) => String(value) !== String(inFront.headers.get(name)) && !ofOneSending.has(name))
-  if (!isIrreversible(status) || added.some(([name]) => name === 'retry-after')) return null
+  if (!isFinal(status) || added.some(([name]) => name === 'retry-after')) return null
   return { status, headers: added, body }
 }
 
 /**
  * Returns true if the status is final. A client may repeat a request after 408, 425 or 429 (RFC 9110, 8470, 6585), or after a server error.
  */
-function isIrreversible(status: number): boolean {
+function isFinal(status: number): boolean {
   return status >= 200 && status < 500 && ![408, 425, 429].includes(status)
 }
 

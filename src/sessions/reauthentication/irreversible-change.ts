@@ -15,8 +15,8 @@ export function passkeyDigest({ credentialId }: Pick<PasskeyRecord, 'credentialI
 }
 
 /** Writes the value as one word without spaces and dots. If an undo link can revert the change, the result is the empty string. */
-export function writeIrreversibility(isIrreversible: Irreversibility): string {
-  return isIrreversible === true ? 'final' : isIrreversible || ''
+export function writeIrreversibility(isFinal: Irreversibility): string {
+  return isFinal === true ? 'final' : isFinal || ''
 }
 
 export function readIrreversibility(word: string | undefined): Irreversibility {
