@@ -50,7 +50,7 @@ const mostAgain = 5_000
 const deadlineMs = 120_000
 
 /**
- * Pauses in milliseconds between the attempts: 1 s, then twice the last pause, at most five minutes, one hour in all. The postman tries
+ * Pauses in milliseconds between the attempts: 1 s, then twice the last pause, at most five minutes, one hour in all. The queue tries
  * again only after an error of the mailer that has neither `retryable: false` nor `outcome: 'unknown'`.
  */
 const pausesMs = growingPauses({ longest: 300_000, total: 3_600_000 })

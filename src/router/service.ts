@@ -502,8 +502,8 @@ function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthCont
 }
 
 /**
- * Returns a postman that sends mails after the host's commit. `reserve` only checks that the queue has a free place, and releases the place
- * at once. Otherwise a place could stay reserved forever, because nothing tells the postman about a rollback of the host's transaction.
+ * Returns a mail queue that sends mails after the host's commit. `reserve` only checks that the queue has a free place, and releases the place
+ * at once. Otherwise a place could stay reserved forever, because nothing tells the queue about a rollback of the host's transaction.
  */
 function postmanAfterCommit(mailQueue: MailQueue, afterCommit: (effect: () => void) => void): MailQueue {
   return {
