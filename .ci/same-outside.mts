@@ -1,7 +1,7 @@
 /**
  * Shows that a change is invisible to a host: `npx tsx .ci/same-outside.mts [commit]` compares this checkout with a commit (default: the
- * one before). It compares the shape of every exported type, the OpenAPI documents, the settings, the codes of errors, the events, and the
- * tables on SQLite. Names of types that are not exported may differ. Exit 1: something differs.
+ * one before). It compares the shape of every exported type (with settings and events), the OpenAPI documents (with routes, bodies and codes),
+ * and the tables on SQLite. Names of types that are not exported may differ. Exit 1: something differs.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -77,6 +77,7 @@ for (const tokenDelivery of ['bearer', 'cookie', 'both', 'session']) {
   const server = express().use('/auth', auth).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   const response = await fetch('http://127.0.0.1:' + server.address().port + '/auth/openapi.json')
+  if (response.status !== 200) throw new Error('openapi.json is ' + response.status)
   shown['openapi ' + tokenDelivery] = await response.json()
   server.close()
 }

@@ -37,7 +37,7 @@ export interface LoginInput {
  * Logs in with email and password. Returns a session, or a challenge: the login then waits for its second factor. A wrong password, an
  * unknown address and an inactive account cause the same error after the same work. The function counts the attempt against the rate limit
  * before it verifies the password. All kinds of sessions share this rate limit.
- * @param shown what the request shows about its device; if undefined, only `previousToken` identifies the device
+ * @param presented what the request shows about its device; if undefined, only `previousToken` identifies the device
  * @throws InvalidCredentialsError, LoginThrottledError; ServiceUnavailableError if too many password checks wait
  */
 export async function logIn<Session extends OpenedSession>(

@@ -50,7 +50,7 @@ async function answerOf(
   }
   if (verb === 'sql') {
     const statements = await migrations.sql()
-    return { json: { statements }, text: statements.map((sql) => (sql.startsWith('--') ? sql : `${sql};`)).join('\n') }
+    return { json: { statements }, text: statements.map((sql) => `${sql};`).join('\n') }
   }
   const versions = await migrations.status()
   return { json: { migrations: versions }, text: versions.map(({ name, state }) => `${name}  ${state}`).join('\n') }

@@ -62,9 +62,9 @@ async function find(ctx: GuardContext & SessionContext, req: Request, res: Respo
 }
 
 async function readLive(ctx: GuardContext & SessionContext, req: Request, res: Response, token: string): Promise<SessionWithUser | null> {
-  const live = await isClosed(() => findAliveSession(ctx, token))
+  const live = await failClosed(() => findAliveSession(ctx, token))
   if (live) keepSessionRow(req, ctx.sessions, live)
-  const isOver = !live && !(await isClosed(() => hasNewerToken(ctx, token)))
+  const isOver = !live && !(await failClosed(() => hasNewerToken(ctx, token)))
   if (!isAnswerable(res)) return live
   if (isOver) {
     clearSessionCookie(ctx, res)
@@ -74,7 +74,7 @@ async function readLive(ctx: GuardContext & SessionContext, req: Request, res: R
 }
 
 /** Calls the adapter. If the adapter fails, the function rejects the request with 503, because the session is unknown. */
-export async function isClosed<T>(ask: () => Promise<T>): Promise<T> {
+export async function failClosed<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (error) {

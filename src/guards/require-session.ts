@@ -5,7 +5,7 @@ import { rememberAuth } from '../sessions/current-auth'
 import { findLiveSession, toPublicSession } from '../sessions/find-session'
 import { readSessionCookie } from '../sessions/session-cookie'
 import { toPublicUser } from '../store/public-user'
-import { isClosed, sendAgain, sessionsFor } from './by-session-cookie'
+import { failClosed, sendAgain, sessionsFor } from './by-session-cookie'
 import type { GuardContext } from './guard-context'
 
 /**
@@ -17,7 +17,7 @@ export function requireSession(ctx: GuardContext): (req: Request, res: Response)
   return async (req, res) => {
     if (ctx.settings.tokenDelivery === 'session') readCredential(ctx, req) // rejects a Bearer header
     const token = readSessionCookie(ctx, req)
-    const live = token === null ? null : await isClosed(() => findLiveSession({ ...ctx, sessions }, token))
+    const live = token === null ? null : await failClosed(() => findLiveSession({ ...ctx, sessions }, token))
     if (token === null || live === null) throw new UnauthorizedError({ reason: token === null ? 'nobody_signed_in' : 'session_over' })
     rememberAuth(req, { claims: null, user: toPublicUser(live.user), session: toPublicSession(live.session) })
     if (live.hasSlid) sendAgain(ctx, res, token, live)

@@ -20,7 +20,7 @@ import { readStatelessToken } from '../sessions/stateless-refresh-token'
 import { isSuperseded } from '../sessions/superseded-token'
 import type { UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/public-user'
-import { claimsOf as claimsOfSession, isClosed } from './by-session-cookie'
+import { claimsOf as claimsOfSession, failClosed } from './by-session-cookie'
 import { giveToken, type TokenSource } from './csrf/csrf-token'
 import { siteTokens } from './csrf/site-csrf'
 
@@ -80,7 +80,7 @@ interface SignedIn {
 /** Finds whom `requireLiveSession()` would let in. In contrast to the guards, the function extends and clears nothing. */
 async function findSignedIn(ctx: AuthContext, req: Request): Promise<SignedIn | null> {
   const credential = readQuietly(() => readCredential(ctx, req))
-  const found = credential && (await isClosed(() => (isOfSession(ctx) ? ofCookie(ctx, credential) : ofToken(ctx, req, credential))))
+  const found = credential && (await failClosed(() => (isOfSession(ctx) ? ofCookie(ctx, credential) : ofToken(ctx, req, credential))))
   const isLive = found?.user.isActive && (found.named === null || isAlive(found.named.session, ctx.now()))
   return isLive ? found : null
 }

@@ -35,7 +35,7 @@ export interface ChallengeVerification {
 /**
  * Finishes a login with its second factor. The session has the methods of the first step, and `otp` for a code or `passkey` for a passkey.
  * A challenge allows one successful login, even if several right codes arrive.
- * @param shown the device of the request; without it, only `previousToken` identifies the device
+ * @param presented the device of the request; without it, only `previousToken` identifies the device
  * @throws MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError
  */
 export async function verifyMfa<Session extends OpenedSession>(

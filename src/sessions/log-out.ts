@@ -46,7 +46,7 @@ export interface LogoutTokens {
 
 /** A session that a token with a good MAC or signature names. */
 interface NamedSession {
-  readonly wanted: Parameters<SessionStore['find']>[0]
+  readonly wanted: { readonly id: string }
   /** Returns true if the token belongs to the session that the store found. */
   readonly names: (session: SessionRecord) => boolean
   /** Returns true if the token may also revoke all sessions of the account. A used refresh token and an expired access token may not. */
@@ -84,7 +84,7 @@ export async function endNamed(ctx: AuthContext, tokens: LogoutTokens, { allSess
  * with the user's id. A token without a valid MAC or signature revokes nothing.
  */
 export async function endNamedAtOnce(ctx: AuthContext, tokens: LogoutTokens): Promise<LoggedOut> {
-  const ids = [...new Set(namedBy(ctx, tokens).flatMap(({ wanted }) => ('id' in wanted ? [wanted.id] : [])))]
+  const ids = [...new Set(namedBy(ctx, tokens).map(({ wanted }) => wanted.id))]
   const isEnded = ids.length > 0 && (await ctx.store.sessions?.revoke({ id: ids }, ctx.now()))
   return isEnded ? { endedIds: ids, provider: null } : nothing
 }
@@ -139,9 +139,8 @@ async function findNamed(ctx: AuthContext, sessions: SessionStore, named: readon
   const rows = new Map<string, SessionWithUser | null>()
   const found = new Map<string, { session: SessionRecord; mayEndAll: boolean }>()
   for (const { wanted, names, mayEndAll = () => true } of named) {
-    const key = 'id' in wanted ? wanted.id : wanted.tokenHash
-    if (!rows.has(key)) rows.set(key, await sessions.find(wanted))
-    const session = rows.get(key)?.session
+    if (!rows.has(wanted.id)) rows.set(wanted.id, await sessions.find(wanted))
+    const session = rows.get(wanted.id)?.session
     if (!session || !names(session) || !isAlive(session, ctx.now()) || found.has(session.id)) continue
     found.set(session.id, { session, mayEndAll: mayEndAll(session) })
   }

@@ -60,7 +60,7 @@ test('each step of keys rotate, run twice, does nothing the second time', async 
   expect(readSigningKeys(JSON.parse(value))).toHaveLength(1)
 })
 
-test('a rotation that an earlier version began is not turned back: an older key never signs again', async () => {
+test('a rotation that was begun by hand is not turned back: an older key never signs again', async () => {
   const [old, signing] = await newKeys(2)
   const env = {
     AUTH_JWT_KEYS: JSON.stringify([

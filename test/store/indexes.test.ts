@@ -10,7 +10,7 @@ const postgres = reachable.find(({ name }) => name === 'postgres')
 const tableName = 'auth_migrations'
 const index = 'auth_users_created'
 
-/** An index that a later version adds to a table of an earlier one, which may be large and in use. */
+/** An index that is missing on a table that may be large and in use. */
 describe.skipIf(!postgres)('an index that is added to a table on PostgreSQL', () => {
   let opened: OpenDatabase
   afterEach(() => opened?.close())

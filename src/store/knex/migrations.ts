@@ -7,7 +7,7 @@ import { checkedTablesOf } from './knex-store'
 import { conditionOf, createAuthTables, statements, usersOf } from './schema'
 import { VERSIONS } from './schema-versions'
 import type { Version } from './version'
-import { addedIndexes, ownTables, pendingVersions } from './version-state'
+import { missingOf, pendingVersions } from './version-state'
 
 /** A version of the schema. doorward reads the state from the tables themselves, because a host can make the tables in several ways. */
 export interface MigrationState {
@@ -121,11 +121,12 @@ const recordsAlone: Knex.MigrationSource<Version> = {
   getMigration: async () => ({ up: async () => {}, down: async () => {} }),
 }
 
-async function sqlOf({ knex, dialect, hostTables }: CheckedTables, version: Version): Promise<string[]> {
+async function sqlOf(checked: CheckedTables, version: Version): Promise<string[]> {
+  const { knex, dialect, hostTables } = checked
   const [options, users] = [await dialect.tableOptions(knex), await usersOf(knex, dialect, hostTables)]
-  const tables = ownTables(version, hostTables).flatMap((table) => statements(table, dialect, users, options))
-  const indexes = addedIndexes(version, hostTables, dialect).map(
-    ({ name, table, columns, where }) => `create index ${name} on ${table} (${columns})${conditionOf(where)}`,
-  )
-  return [...tables, ...indexes]
+  const missing = await missingOf(checked, version)
+  return [
+    ...missing.tables.flatMap((table) => statements(table, dialect, users, options)),
+    ...missing.indexes.map(({ name, table, columns, where }) => `create index ${name} on ${table} (${columns})${conditionOf(where)}`),
+  ]
 }

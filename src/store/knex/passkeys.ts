@@ -107,7 +107,7 @@ const passkeyWithUser = compiledSelect<{ credentialId: string }>(['credentialId'
 )
 
 /**
- * Returns one statement in four parts: lock the user, write the counter, insert the token `used`, update the user. Each part uses the rows
+ * Returns one statement in four parts: lock the user, write the counter, insert the token `spent`, update the user. Each part uses the rows
  * of the previous part. If a part had to wait for a lock, PostgreSQL checks the row again (EvalPlanQual, PostgreSQL manual 13.2.1). If the
  * user was deactivated, or the passkey was removed or used meanwhile, the part finds no row. Then the later parts find no row.
  */

@@ -4,6 +4,7 @@ const ofUser = (users: string): string => `foreign key (user_id) references ${us
 
 const recordOf = { user_tokens: 'userTokens', sessions: 'sessions', email_logins: 'emailLogins' } as const
 const onUsers = { table: 'auth_users', record: 'users' } as const
+const forFilters = { ...onUsers, isOptional: true } as const
 const listed = 'created_at, id, is_active, is_admin, updated_at, email_verified_at, activated_at, totp_enabled_at'
 
 export const VERSIONS: readonly Version[] = [
@@ -183,18 +184,18 @@ export const VERSIONS: readonly Version[] = [
       // The list of users reads its pages along this index.
       { ...onUsers, name: 'auth_users_created', columns: 'created_at, id' },
       // These indexes keep the filters of the admin list fast with a million users.
-      { ...onUsers, name: 'auth_users_admins', columns: 'created_at, id', where: 'is_admin', on: ['postgresql'] },
-      { ...onUsers, name: 'auth_users_admins', columns: 'is_admin, created_at, id', on: ['sqlite', 'mysql'] },
+      { ...forFilters, name: 'auth_users_admins', columns: 'created_at, id', where: 'is_admin', on: ['postgresql'] },
+      { ...forFilters, name: 'auth_users_admins', columns: 'is_admin, created_at, id', on: ['sqlite', 'mysql'] },
       // This index has the expression of `TextConditions`, so that the comparisons and `startswith` can use the index.
-      { ...onUsers, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
+      { ...forFilters, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
       // This index contains the columns that filters use, so that SQLite reads only matching rows. It omits `last_login_at`, because every
       // login would then write the index too. PostgreSQL needs no such index, because it reads the whole table equally fast.
-      { ...onUsers, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
+      { ...forFilters, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
       // InnoDB stores rows in the order of their random keys. Without an index, reading a large table in the order of the list takes a
       // minute. `email` and `name` have an index each, because an index with both would not fit into a buffer pool of 128 MiB.
-      { ...onUsers, name: 'auth_users_list', columns: `${listed}, last_login_at`, on: ['mysql'] },
-      { ...onUsers, name: 'auth_users_list_email', columns: 'created_at, id, email', on: ['mysql'] },
-      { ...onUsers, name: 'auth_users_list_name', columns: 'created_at, id, name', on: ['mysql'] },
+      { ...forFilters, name: 'auth_users_list', columns: `${listed}, last_login_at`, on: ['mysql'] },
+      { ...forFilters, name: 'auth_users_list_email', columns: 'created_at, id, email', on: ['mysql'] },
+      { ...forFilters, name: 'auth_users_list_name', columns: 'created_at, id, name', on: ['mysql'] },
       // The purge reads these indexes in their order. Without the id, it could not continue within rows that ended at one instant.
       ...(['user_tokens', 'sessions', 'email_logins'] as const).map((name) => ({
         table: `auth_${name}`,
@@ -208,7 +209,7 @@ export const VERSIONS: readonly Version[] = [
         record: 'sessions',
         name: 'auth_sessions_live',
         columns: 'user_id, expires_at',
-        on: ['postgresql', 'sqlite', 'mysql'],
+        isOptional: true,
       },
     ],
   },

@@ -10,12 +10,11 @@ import { dialectOf } from './dialect-of'
 import type { Queryable } from './queryable'
 import { VERSIONS } from './schema-versions'
 import type { AddedIndex, TableSchema, UsersKey, Version } from './version'
-import { addedIndexes, indexesOf, isDone, ownTables } from './version-state'
+import { addedIndexes, indexesOf, isNothing, missingOf, ownTables } from './version-state'
 
 /**
- * Makes the missing default tables and indexes. If nothing is missing, the database role needs no
- * right to create. You can call the function again at any time, also
- * from several processes at once. On PostgreSQL, an index on a table with rows is built CONCURRENTLY, except if `knex` is a transaction.
+ * Makes the missing default tables and indexes. If nothing is missing, the database role needs no right to create. You can call the
+ * function again at any time, also from several processes at once. On PostgreSQL, an index on a table with rows is built CONCURRENTLY, except if `knex` is a transaction.
  *
  * @param hostTables the table options of `createKnexStore`. If you name a table there, the table is yours and is not changed. The default
  *   tables refer to the key of your users table, whatever its type. Your users table must exist already.
@@ -29,10 +28,10 @@ export async function createAuthTables(knex: Knex, hostTables: HostTables = {}):
     : poolConnection(knex, dialect)
   for (const version of VERSIONS) {
     // Looks first, because PostgreSQL refuses CREATE ... IF NOT EXISTS to a role without CREATE, also if the table exists.
-    if (await connection.statement('createAuthTables', (db) => isDone({ knex: db, dialect, hostTables }, version))) continue
+    const missing = await connection.statement('createAuthTables', (db) => missingOf({ knex: db, dialect, hostTables }, version))
+    if (isNothing(missing)) continue
     await perform(connection, (db) => makeTables(db, dialect, version, hostTables))
-    for (const index of addedIndexes(version, hostTables, dialect))
-      await addIndex(connection, index, { isInTransaction: knex.isTransaction === true })
+    for (const index of missing.indexes) await addIndex(connection, index, { isInTransaction: knex.isTransaction === true })
   }
 }
 
@@ -70,23 +69,32 @@ export const migrationSource: Knex.MigrationSource<unknown> = migrationSourceFor
 async function up(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
   const dialect = dialectOf(knex)
   bindTables(knex, dialect, hostTables)
-  await makeTables(knex, dialect, version, hostTables)
-  for (const index of addedIndexes(version, hostTables, dialect)) await buildIndex(knex, dialect, index)
+  await together(knex, (db) => makeTables(db, dialect, version, hostTables))
+  const { indexes } = await missingOf({ knex, dialect, hostTables }, version)
+  for (const index of indexes) await buildIndex(knex, dialect, index)
 }
 
-async function down(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
+/** Runs the work in one transaction, except on MySQL, which commits each statement that changes a table. */
+function together(knex: Knex, work: (db: Knex) => Promise<void>): Promise<void> {
+  return knex.isTransaction ? work(knex) : knex.transaction(work)
+}
+
+function down(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
   const dialect = dialectOf(knex)
-  for (const { name, table } of addedIndexes(version, hostTables, dialect)) {
-    if (await dialect.hasIndex(knex, table, name))
-      await knex.raw(dialect.indexesInTable ? `drop index ${name} on ${table}` : `drop index if exists ${name}`)
-  }
-  for (const { name } of ownTables(version, hostTables).toReversed()) await knex.schema.dropTableIfExists(name)
+  return together(knex, async (db) => {
+    for (const { name, table } of addedIndexes(version, hostTables, dialect))
+      if (await dialect.hasIndex(db, table, name))
+        await db.raw(dialect.indexesInTable ? `drop index ${name} on ${table}` : `drop index if exists ${name}`)
+    for (const { name } of ownTables(version, hostTables).toReversed()) await db.schema.dropTableIfExists(name)
+  })
 }
 
+/** Makes the missing tables, with their own indexes. */
 async function makeTables(db: Queryable, dialect: Dialect, version: Version, hostTables: HostTables): Promise<void> {
   const [options, users] = [await dialect.tableOptions(db), await usersOf(db, dialect, hostTables)]
   for (const table of ownTables(version, hostTables))
-    for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
+    if (!(await dialect.hasTable(db, databaseName(db, table.name))))
+      for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
 }
 
 /** Returns the key of the users table, to which the other tables refer. */

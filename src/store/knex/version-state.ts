@@ -12,23 +12,35 @@ export interface SchemaPlace {
   readonly hostTables: HostTables
 }
 
-/** Returns the versions that the database does not have. Reads only the catalogue. */
+/** Returns the versions of which the database lacks anything. Reads only the catalogue. */
 export async function pendingVersions(place: SchemaPlace): Promise<Version[]> {
   const pending: Version[] = []
-  for (const version of VERSIONS) if (!(await isDone(place, version))) pending.push(version)
+  for (const version of VERSIONS) if (!isNothing(await missingOf(place, version))) pending.push(version)
   return pending
 }
 
-/** Returns true if the database has everything that the version makes. */
-export async function isDone({ knex, dialect, hostTables }: SchemaPlace, version: Version): Promise<boolean> {
+/** What a database lacks of a version. */
+export interface Missing {
+  readonly tables: readonly TableSchema[]
+  /** Without the indexes that are made together with a missing table. */
+  readonly indexes: readonly AddedIndex[]
+}
+
+export function isNothing({ tables, indexes }: Missing): boolean {
+  return tables.length + indexes.length === 0
+}
+
+export async function missingOf({ knex, dialect, hostTables }: SchemaPlace, version: Version): Promise<Missing> {
+  const tables: TableSchema[] = []
+  const wanted: AddedIndex[] = []
   for (const table of ownTables(version, hostTables)) {
-    if (!(await dialect.hasTable(knex, databaseName(knex, table.name)))) return false
-    // MySQL makes these indexes with the table. SQLite may have been interrupted between the two.
-    if (!dialect.indexesInTable)
-      for (const { name } of indexesOf(table, dialect)) if (!(await dialect.hasIndex(knex, table.name, name))) return false
+    if (!(await dialect.hasTable(knex, databaseName(knex, table.name)))) tables.push(table)
+    else wanted.push(...indexesOf(table, dialect).map((index) => ({ ...index, table: table.name, record: table.record })))
   }
-  for (const { table, name } of addedIndexes(version, hostTables, dialect)) if (!(await dialect.hasIndex(knex, table, name))) return false
-  return true
+  const indexes: AddedIndex[] = []
+  for (const index of [...wanted, ...addedIndexes(version, hostTables, dialect)])
+    if (!(await dialect.hasIndex(knex, index.table, index.name))) indexes.push(index)
+  return { tables, indexes }
 }
 
 /** Returns the indexes that this database makes together with the table. */

@@ -12,6 +12,8 @@ export interface Version {
 export interface AddedIndex extends IndexSchema {
   /** The condition of a partial index. */
   readonly where?: string
+  /** True: a table of the host works without the index, so the check of the tables does not ask for it. */
+  readonly isOptional?: true
   readonly table: string
   /** As in `TableSchema`. */
   readonly record: keyof HostTables | null

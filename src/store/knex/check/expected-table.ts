@@ -22,9 +22,7 @@ export function expectedTable(record: keyof HostTables, types: ColumnTypes): Exp
   const schema = schemaOf(record)
   const lines = schema.columns(types, types.id).map(readLine)
   const constraints = schema.constraints('users')
-  // Omits the indexes that only some databases need. These indexes make filters faster, but a host's users table works without them
-  // (docs/admin.md).
-  const added = VERSIONS.flatMap(({ indexes = [] }) => indexes).filter(({ table, on }) => table === schema.name && on === undefined)
+  const added = VERSIONS.flatMap(({ indexes = [] }) => indexes).filter(({ table, isOptional }) => table === schema.name && !isOptional)
   return {
     columns: new Map(lines.map(({ name, type, isNotNull }) => [name, { type, isNotNull }])),
     unique: [
