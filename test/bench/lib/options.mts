@@ -6,7 +6,7 @@ export interface BenchOptions {
   rounds: number
   /** A look, not a measurement: two short rounds. */
   quick: boolean
-  /** Puts the table into docs/benchmarks.md. */
+  /** Puts the table into test/bench/README.md. */
   write: boolean
   /** Only contestants whose name has this in it, and ours. */
   only: string | null

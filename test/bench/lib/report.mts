@@ -23,7 +23,7 @@ export interface Goal {
   wanted: number
 }
 
-const page = join(import.meta.dirname, '../../../docs/benchmarks.md')
+const page = join(import.meta.dirname, '../README.md')
 
 /** Prints the table and what became of the goals; the exit code: 1 where one is missed. */
 export function report({ name, columns, rows, goals, packages, options, command = commandOf(name, options) }: Report): number {
@@ -83,7 +83,7 @@ function writeSection(name: string, text: string): void {
   const [before, after] = [`<!-- ${name} -->`, `<!-- /${name} -->`]
   const [start, end] = [before, after].map((mark) => readFileSync(page, 'utf8').indexOf(mark))
   if (start === undefined || end === undefined || start < 0 || end < start)
-    throw new Error(`docs/benchmarks.md has no ${before} … ${after}`)
+    throw new Error(`test/bench/README.md has no ${before} … ${after}`)
   const whole = readFileSync(page, 'utf8')
   writeFileSync(page, `${whole.slice(0, start + before.length)}\n${text}\n${whole.slice(end)}`)
 }
