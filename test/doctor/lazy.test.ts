@@ -5,7 +5,12 @@ import { expect, test, vi } from 'vitest'
 
 test('the code of the doctor is loaded by auth.doctor(), that of the operations by the command, and not before', async () => {
   const loaded: string[] = []
-  for (const file of ['doctor/examine', 'operations/operations', 'operations/import-users', 'store/knex/import-users'])
+  for (const file of [
+    'router/findings/doctor/examine',
+    'admin/operations/operations',
+    'admin/operations/import-users',
+    'store/knex/import-users',
+  ])
     vi.doMock(`../../src/${file}`, (original) => {
       loaded.push(file)
       return original()
@@ -23,11 +28,16 @@ test('the code of the doctor is loaded by auth.doctor(), that of the operations 
   expect(loaded).toEqual([])
 
   expect(await auth.doctor()).toMatchObject({ ok: true })
-  expect(loaded).toEqual(['doctor/examine'])
+  expect(loaded).toEqual(['router/findings/doctor/examine'])
 
   const { appFolder, doorward } = await import('../command/run-command')
-  expect(loaded).toEqual(['doctor/examine'])
+  expect(loaded).toEqual(['router/findings/doctor/examine'])
   expect(await doorward('purge', { folder: appFolder(auth) })).toMatchObject({ exitCode: 0 })
-  expect(loaded.sort()).toEqual(['doctor/examine', 'operations/import-users', 'operations/operations', 'store/knex/import-users'])
+  expect(loaded.sort()).toEqual([
+    'admin/operations/import-users',
+    'admin/operations/operations',
+    'router/findings/doctor/examine',
+    'store/knex/import-users',
+  ])
   await database.destroy()
 }, 60_000)
