@@ -241,7 +241,7 @@ describe('the house', () => {
       ['core/config/environment.ts', "export const isProduction = process.env['NODE_ENV'] !== 'development'"],
       [
         'social/routes.ts',
-        "import { setTimeout } from 'node:timers'\nimport { finishLogin } from '../sessions/finish-login'\nprocess.nextTick(() => {})",
+        "import { setTimeout } from 'node:timers'\nimport { finishLogin } from '../sessions/start-login'\nprocess.nextTick(() => {})",
       ],
     ])
 

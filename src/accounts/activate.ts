@@ -3,9 +3,8 @@ import { hasPasswords } from '../core/config/has-passwords'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import { hasPassword } from '../passwords/unusable-password'
-import { announceLogin } from '../sessions/announce-login'
-import { finishOrPostpone, openPostponed } from '../sessions/claims-of-login'
-import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/finish-login'
+import type { AnyLoginResult, LoginClient } from '../sessions/login'
+import { announceLogin, beginLogin, finishLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 import { consumeLink, findLink, issueLink, type LinkToken } from './email-links/email-link'
 import { isPending } from './email-links/is-pending'
@@ -37,16 +36,16 @@ export interface ActivationOptions {
  * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError if the host forbids the link. The link
  *   is then invalid too
  */
-export async function activate<Session extends OpenedSession>(
+export async function activate(
   ctx: AuthContext,
   token: string,
-  open: OpenSession<Session>,
+  client: LoginClient,
   options: ActivationOptions = {},
-): Promise<Session | LoginChallenge> {
+): Promise<AnyLoginResult> {
   const { ended, takenOver } = await activateAnd(ctx, token, options, (ctx, user) =>
-    finishOrPostpone(ctx, user, { amr: ['email'], provider: null }, open),
+    beginLogin(ctx, client, user, { amr: ['email'], provider: null }),
   )
-  const result = await openPostponed(ctx, ended, open)
+  const result = await finishLogin(ctx, ended)
   announceLogin(ctx, result)
   return takenOver && hasPasswords(ctx.settings) && result.kind === 'session' ? { ...result, passwordRequired: true } : result
 }

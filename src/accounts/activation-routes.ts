@@ -8,7 +8,7 @@ import { type Route, withBody } from '../http/routes'
 import { text } from '../http/validate'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { loginAnswer } from '../sessions/delivery'
-import { openFor, sendLogin } from '../sessions/devices/send-login'
+import { loginClient, sendLogin } from '../sessions/devices/send-login'
 import { clearEndedCookies } from '../sessions/ended-cookies'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { activate } from './activate'
@@ -26,7 +26,7 @@ export function activationRoutes(ctx: AuthContext, { base, delivery, before }: R
   const evidence = { ...passwordField(ctx), signup_token: text(512).optional() }
   const redeem = async (req: Request, res: Response, token: string, body: SignupOwnershipBody) => {
     const options = { evidence: await signupOwnershipOf(ctx, req, body), locale: localeOf(ctx, req) }
-    const result = await activate(ctx, token, openFor(ctx, req), options)
+    const result = await activate(ctx, token, loginClient(ctx, req), options)
     await clearEndedCookies(ctx, req, res)
     sendLogin(ctx, res, result, delivery)
   }

@@ -10,11 +10,10 @@ import { passwordText, validate } from '../http/validate'
 import { passwordRefusal } from '../passwords/password-refusal'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { keepChallenge } from '../sessions/challenge-cookie'
-import { openFor, setLoginCookies } from '../sessions/devices/send-login'
+import { loginClient, setLoginCookies } from '../sessions/devices/send-login'
 import { clearEndedCookies } from '../sessions/ended-cookies'
-import type { LoginChallenge } from '../sessions/finish-login'
+import type { AnyLoginResult } from '../sessions/login'
 import { leaveNotice } from '../sessions/notice-cookie'
-import type { AnySession } from '../sessions/open-session'
 import { activate, activateOnly, addressOfActivation, isOfOwner, lookAtActivation } from './activate'
 import { loginLinkSummary } from './email-verification/login-link-summary'
 import { readSignupReturn } from './email-verification/signup-binding'
@@ -60,7 +59,7 @@ export function activationPage(ctx: AuthContext): Route[] {
 }
 
 async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: LinkClick, evidence: SignupOwnership): Promise<PageAfter> {
-  const result = await activate(ctx, token, openFor(ctx, req), { evidence, byPage: true, locale })
+  const result = await activate(ctx, token, loginClient(ctx, req), { evidence, byPage: true, locale })
   await clearEndedCookies(ctx, req, res)
   const returnTo = readSignupReturn(ctx, req)
   return entering(ctx, req, res, result, returnTo !== null && isReturnTo(ctx.settings, returnTo) ? returnTo : null)
@@ -86,7 +85,7 @@ export function resetPage(ctx: AuthContext): Route[] {
         await clearEndedCookies(ctx, req, res)
         return null
       }
-      const result = await resetPassword(ctx, input, openFor(ctx, req))
+      const result = await resetPassword(ctx, input, loginClient(ctx, req))
       await clearEndedCookies(ctx, req, res)
       leaveNotice(ctx, res, 'password_changed')
       return entering(ctx, req, res, result, null)
@@ -95,7 +94,7 @@ export function resetPage(ctx: AuthContext): Route[] {
 }
 
 /** Sets the login cookies and redirects. If the account has a second factor, redirects to the second-factor page first. */
-function entering(ctx: AuthContext, req: Request, res: Response, result: AnySession | LoginChallenge, returnTo: string | null): PageAfter {
+function entering(ctx: AuthContext, req: Request, res: Response, result: AnyLoginResult, returnTo: string | null): PageAfter {
   const reader = readerOf(ctx, req)
   return {
     answer() {

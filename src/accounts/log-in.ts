@@ -1,4 +1,4 @@
-import { type AuthContext, transaction } from '../context'
+import type { AuthContext } from '../context'
 import { queueNetwork } from '../core/client-key'
 import { AppError, InvalidCredentialsError, ValidationError } from '../core/errors'
 import { describeError, type Logger } from '../core/logger'
@@ -8,12 +8,10 @@ import { hashPassword } from '../passwords/hash-password'
 import type { HashOptions } from '../passwords/password-types'
 import { verifyPassword } from '../passwords/verify-password'
 import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../sessions/announce-failed-login'
-import { announceLogin } from '../sessions/announce-login'
-import { withClaims } from '../sessions/claims-of-login'
 import { type PresentedDevice, tokenPresented } from '../sessions/devices/known-device'
 import { takeLogin } from '../sessions/devices/login-limits'
-import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../sessions/finish-login'
-import type { UserRecord } from '../store/auth-store'
+import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
+import { startLogin } from '../sessions/start-login'
 import { findByAddress } from './email-links/find-by-address'
 
 export interface LoginInput {
@@ -38,23 +36,22 @@ export interface LoginInput {
  * unknown address and an inactive account cause the same error after the same work. The function counts the attempt against the rate limit
  * before it verifies the password. All kinds of sessions share this rate limit.
  * @param presented what the request shows about its device; if undefined, only `previousToken` identifies the device
- * @throws InvalidCredentialsError, LoginThrottledError; ServiceUnavailableError if too many password checks wait
+ * @throws InvalidCredentialsError, LoginThrottledError; ServiceUnavailableError if too many password checks wait; the errors of `startLogin`
  */
-export async function logIn<Session extends OpenedSession>(
+export async function logIn(
   ctx: AuthContext,
   input: LoginInput,
-  open: OpenSession<Session>,
+  loginClient: LoginClient,
   presented?: PresentedDevice,
-): Promise<Session | LoginChallenge> {
+): Promise<AnyLoginResult> {
   const email = readTypedAddress(input.email)
   const attempt = newLoginAttempt(input.client ?? null, email)
   const taken = await takeLogin(ctx, { email, client: input.client ?? null, presented: presented ?? tokenPresented(input) })
   try {
     const { client } = input
     const turn = { isKnownDevice: taken.isKnownDevice, network: queueNetwork(client) }
-    const result = await checkPasswordAndLogIn(ctx, { ...input, email }, { attempt, turn }, open)
+    const result = await checkPasswordAndLogIn(ctx, { ...input, email }, { attempt, turn }, loginClient)
     await taken.succeed()
-    announceLogin(ctx, result)
     return result
   } catch (error) {
     await (error instanceof InvalidCredentialsError ? taken.fail() : taken.giveBack())
@@ -67,55 +64,39 @@ export async function logIn<Session extends OpenedSession>(
  * Verifies the password and logs in. Another login may store a better hash of the same password between the read and the write. In that
  * case, the function tries once more.
  */
-async function checkPasswordAndLogIn<Session extends OpenedSession>(
+async function checkPasswordAndLogIn(
   ctx: AuthContext,
   { email, password, isPersistent = true }: LoginInput,
   { attempt, turn }: { attempt: LoginAttempt; turn: HashOptions },
-  open: OpenSession<Session>,
-): Promise<Session | LoginChallenge> {
+  client: LoginClient,
+): Promise<AnyLoginResult> {
   for (let round = 1; round <= 2; round++) {
     const user = await findByAddress(ctx, email)
     attempt.userId = user?.id ?? null
     const { matches, needsRehash } = await verifyPassword(ctx, user?.hashedPassword ?? null, password, turn)
     if (!user?.isActive || !matches) break
     const rehashed = needsRehash ? await rehash(ctx, password, turn) : null
-    const login = await withClaims(ctx, user, { amr: ['pwd'], provider: null, isPersistent }, open)
-    const finish: Finish<Session> = (ctx, user) => finishLogin(ctx, user, login, open)
-    const result = rehashed === null ? await logInAsSeen(ctx, user, null, finish) : await logInAndRehash(ctx, user, rehashed, finish)
+    const login: Login = { amr: ['pwd'], provider: null, isPersistent }
+    const start = (changes: { hashedPassword?: string }) =>
+      startLogin(ctx, client, login, (ctx) => ctx.store.users.recordLogin(user, ctx.now(), changes))
+    const result = rehashed === null ? await start({}) : await keepingOldHash(ctx, start, rehashed)
     if (result) return result
   }
   throw new InvalidCredentialsError()
 }
 
-/** Finishes the login of a user. The transaction has locked the user's row. */
-type Finish<Session> = (ctx: AuthContext, user: UserRecord) => Promise<Session | LoginChallenge>
-
-/** Logs in. Returns null if the account was deactivated, or its password changed, after `seen` was read. */
-function logInAsSeen<Session>(
-  ctx: AuthContext,
-  seen: UserRecord,
-  rehashed: string | null,
-  finish: Finish<Session>,
-): Promise<Session | LoginChallenge | null> {
-  return transaction(ctx, async (ctx) => {
-    const user = await ctx.store.users.recordLogin(seen, ctx.now(), rehashed === null ? {} : { hashedPassword: rehashed })
-    return user && finish(ctx, user)
-  })
-}
-
 /** Logs in and stores the new hash. If the column is too short for the new hash, the old hash stays. */
-async function logInAndRehash<Session>(
+async function keepingOldHash(
   ctx: AuthContext,
-  seen: UserRecord,
-  rehashed: string,
-  finish: Finish<Session>,
-): Promise<Session | LoginChallenge | null> {
+  start: (changes: { hashedPassword?: string }) => Promise<AnyLoginResult | null>,
+  hashedPassword: string,
+): Promise<AnyLoginResult | null> {
   try {
-    return await logInAsSeen(ctx, seen, rehashed, finish)
+    return await start({ hashedPassword })
   } catch (error) {
     // These errors do not come from the new hash: the store was busy, or rejected the login for another reason.
     if (error instanceof AppError && !(error instanceof ValidationError)) throw error
-    const result = await logInAsSeen(ctx, seen, null, finish)
+    const result = await start({})
     warnOfLostRehash(ctx, error)
     return result
   }

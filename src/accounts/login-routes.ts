@@ -19,12 +19,10 @@ import { passwordText, text } from '../http/validate'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { loginAnswer, sessionLoginAnswer } from '../sessions/delivery'
 import { presentedDevice, previousToken } from '../sessions/devices/known-device'
-import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../sessions/devices/send-login'
+import { loginClient, loginClientWith, sendLogin, sendSessionLogin } from '../sessions/devices/send-login'
 import { clearEndedCookies } from '../sessions/ended-cookies'
-import type { LoginChallenge, OpenSession } from '../sessions/finish-login'
-import { type AnySession, openServerSession } from '../sessions/open-session'
+import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import type { RouteSet } from '../sessions/routes-by-delivery'
-import { sessionOriginOf } from '../sessions/session-cookie'
 import { signupOwnershipOf } from './email-verification/signup-ownership'
 import { hostGuard } from './host-guard'
 import { logIn } from './log-in'
@@ -67,7 +65,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: RouteS
       loginShaped: true,
       before: [...before, ...hostGuard(ctx, 'login', 'login')],
       body: credentials,
-      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, openFor(ctx, req)), delivery),
+      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, loginClient(ctx, req)), delivery),
     }),
     withBody({
       method: 'POST',
@@ -88,7 +86,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: RouteS
       handle: async (req, res, { token, new_password: newPassword, ...body }) => {
         const locale = localeOf(ctx, req)
         const input = { token, newPassword, locale, evidence: await signupOwnershipOf(ctx, req, body) }
-        const result = await resetPassword(ctx, input, openFor(ctx, req))
+        const result = await resetPassword(ctx, input, loginClient(ctx, req))
         await clearEndedCookies(ctx, req, res)
         sendLogin(ctx, res, result, delivery)
       },
@@ -115,17 +113,17 @@ export function sessionLoginRoute(ctx: AuthContext): Route[] {
       before: [sameSite(ctx), ...hostGuard(ctx, 'login', 'login')],
       body: credentials,
       handle: async (ctx, req, res, body) =>
-        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, openOnDevice(req, openServerSession(sessionOriginOf(ctx, req))))),
+        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, loginClientWith(ctx, req, 'session'))),
     }),
   ]
 }
 
-function logInBy<Session extends AnySession>(
+function logInBy(
   ctx: AuthContext,
   req: Request,
   { email, password, remember, ...body }: LoginBody,
-  open: OpenSession<Session>,
-): Promise<Session | LoginChallenge> {
+  client: LoginClient,
+): Promise<AnyLoginResult> {
   const input = { email, password, client: clientOf(req), isPersistent: remember }
-  return logIn(ctx, input, open, presentedDevice(ctx, req, body))
+  return logIn(ctx, input, client, presentedDevice(ctx, req, body))
 }

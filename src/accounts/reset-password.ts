@@ -4,10 +4,9 @@ import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'
 import { hashPassword } from '../passwords/hash-password'
 import { forgetWrongCodes } from '../second-factor/code-limits'
-import { announceLogin } from '../sessions/announce-login'
-import { finishOrPostpone, openPostponed } from '../sessions/claims-of-login'
-import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/finish-login'
 import { endOtherSessions } from '../sessions/log-out'
+import type { AnyLoginResult, LoginClient } from '../sessions/login'
+import { announceLogin, beginLogin, finishLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 import { consumeLink, findLink } from './email-links/email-link'
 import { endOneShots } from './email-links/email-logins-of'
@@ -34,14 +33,10 @@ export interface ResetInput {
  * @throws InvalidTokenError, ValidationError for the new password, InvalidCredentialsError for a wrong old password;
  * EmailLinkForbiddenError if the host forbids the link, which also invalidates the link
  */
-export async function resetPassword<Session extends OpenedSession>(
-  ctx: AuthContext,
-  input: ResetInput,
-  open: OpenSession<Session>,
-): Promise<Session | LoginChallenge> {
+export async function resetPassword(ctx: AuthContext, input: ResetInput, client: LoginClient): Promise<AnyLoginResult> {
   const login = { amr: ['email'], provider: null, isReset: true } as const
-  const ended = await resetAnd(ctx, input, (ctx, user) => finishOrPostpone(ctx, user, login, open))
-  const result = await openPostponed(ctx, ended, open)
+  const ended = await resetAnd(ctx, input, (ctx, user) => beginLogin(ctx, client, user, login))
+  const result = await finishLogin(ctx, ended)
   announceLogin(ctx, result)
   return result
 }

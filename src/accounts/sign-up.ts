@@ -6,10 +6,8 @@ import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'
 import { hashPassword } from '../passwords/hash-password'
 import { hasPassword, unusablePassword } from '../passwords/unusable-password'
-import { announceLogin } from '../sessions/announce-login'
-import { finishOrPostpone, openPostponed, type PostponedLogin } from '../sessions/claims-of-login'
-import type { OpenSession } from '../sessions/finish-login'
-import type { AnyLoginResult, AnySession } from '../sessions/open-session'
+import type { AnyLoginResult, LoginClient } from '../sessions/login'
+import { announceLogin, type BegunLogin, beginLogin, finishLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type HostFields, type NewUser, type UserRecord } from '../store/auth-store'
 import { isSingleValue } from '../store/knex/host-fields'
 import { transactionOf } from '../store/knex/knex-store'
@@ -70,11 +68,11 @@ export type Signup<Session = AnyLoginResult> =
  * Creates a local account. With `autoActivate`, the account is active immediately. Otherwise the account is pending, which means that it
  * waits for the activation. One transaction writes the account, its link and the rows of the host's `onSignup`. `sendFirstLink` mails the
  * link. If the address belongs to a pending account, see `signUpAgain`.
- * @param open opens the session of an account that is active immediately; null for no session
+ * @param client the client that gets a session, if the account is active immediately; null for no session
  * @throws ValidationError (address, name, password), ServiceUnavailableError, ForbiddenError if `admit` returned false, and the errors of
  * `admit` and `onSignup`
  */
-export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSession<AnySession> | null): Promise<Signup> {
+export async function signUp(ctx: AuthContext, input: SignUpInput, client: LoginClient | null): Promise<Signup> {
   const email = requireEmail(input.email)
   const name = requireName(input.name)
   const fields = requireFields(ctx, input)
@@ -84,7 +82,7 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSes
   // The function hashes and verifies the password once for every address, so that the response time reveals little about the address.
   const given = { email, name, ...fields, ...(await hashOrMarker(ctx, input.password, { email, name })) }
   const { password, userAgent, mayRepeat = true } = input
-  const made: Making = { body, open, password, userAgent, mayRepeat }
+  const made: Making = { body, client, password, userAgent, mayRepeat }
   const owner = await ctx.store.users.findByEmail(email)
   if (owner) return replaceAccount(ctx, owner, given, made)
   if (mayRepeat && hidesTakenAddress(ctx.settings)) await isOfPending(ctx, null, { password, values: given })
@@ -92,7 +90,7 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSes
   if (account.kind === 'taken' && account.owner) return replaceAccount(ctx, account.owner, given, made) // taken since the look-up
   if (account.kind !== 'made') return account
   ctx.events.emit('signup', { userId: account.user.id, by: 'pwd' })
-  const session = account.session && open && (await openPostponed(ctx, account.session, open))
+  const session = account.session && (await finishLogin(ctx, account.session))
   if (session) announceLogin(ctx, session)
   return { ...account, session }
 }
@@ -132,7 +130,7 @@ export async function tellOwner(ctx: AuthContext, seen: UserRecord | null, addre
 /** The data for the transaction of a sign-up, besides the row. */
 interface Making {
   body: object
-  open: OpenSession<AnySession> | null
+  client: LoginClient | null
   password: string | undefined
   userAgent: string | null | undefined
   mayRepeat: boolean
@@ -144,7 +142,7 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, values: Newes
   try {
     const repeat = await signUpAgain(ctx, owner, { ...making, values }, async (ctx, user) => {
       try {
-        return await complete(ctx, user, { ...making, open: null }, true)
+        return await complete(ctx, user, { ...making, client: null }, true)
       } catch (error) {
         refusals.add(error) // an error of the host's `onSignup`
         throw error
@@ -165,7 +163,7 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, values: Newes
 /**
  * Inserts the account. An error of our own INSERT can become a result, for example a taken address. An error of `onSignup` passes through.
  */
-async function insertAccount(ctx: AuthContext, account: NewUser, making: Making): Promise<Signup<AnyLoginResult | PostponedLogin>> {
+async function insertAccount(ctx: AuthContext, account: NewUser, making: Making): Promise<Signup<BegunLogin>> {
   const refusals = new Set<unknown>()
   const insert = async (ctx: AuthContext) => {
     try {
@@ -188,7 +186,7 @@ async function insertAccount(ctx: AuthContext, account: NewUser, making: Making)
  * the host.
  * @throws the error if no value caused it
  */
-async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unknown): Promise<Signup> {
+async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unknown): Promise<Exclude<Signup, { kind: 'made' }>> {
   const isDuplicate = error instanceof DuplicateRecordError
   if (!(error instanceof Error) || error instanceof AppError || !(fields || isDuplicate)) throw error
   // Inside the host's transaction, this query can fail, because no query works after a failed statement. The address then counts as taken.
@@ -197,9 +195,14 @@ async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unk
   return { kind: 'refused', error: isDuplicate ? new ConflictError({ cause: error }) : error }
 }
 
-type MadeSignup = Signup<AnyLoginResult | PostponedLogin> & { kind: 'made' }
+type MadeSignup = Signup<BegunLogin> & { kind: 'made' }
 
-async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, userAgent }: Making, isRepeat: boolean): Promise<MadeSignup> {
+async function complete(
+  ctx: AuthContext,
+  inserted: UserRecord,
+  { body, client, userAgent }: Making,
+  isRepeat: boolean,
+): Promise<MadeSignup> {
   await ctx.signup.onSignup?.(inserted, body, ctx.store, { trx: transactionOf(ctx.store), isRepeat })
   // `onSignup` may have changed the account. If `onSignup` made the account inactive, the function opens no session.
   const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
@@ -210,7 +213,7 @@ async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, us
     return {
       ...made,
       link: null,
-      session: open && (await finishOrPostpone(ctx, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null }, open)),
+      session: client && (await beginLogin(ctx, client, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null })),
     }
   // The library calls the host's `refusesEmailLink` later, outside the transaction. If `onSignup` deactivated the account, the account gets
   // no link.

@@ -19,8 +19,8 @@ import { sendJson } from '../http/send'
 import { passwordText, text, validate } from '../http/validate'
 import { takeClientUnit } from '../rate-limits/take-client'
 import { loginBody } from '../sessions/delivery'
-import { openFor, setLoginCookies } from '../sessions/devices/send-login'
-import type { AnySession } from '../sessions/open-session'
+import { loginClient, setLoginCookies } from '../sessions/devices/send-login'
+import type { AnyLoginResult } from '../sessions/login'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import type { HostFields, UserRecord } from '../store/auth-store'
 import { ACTIVATION_WITHHELD } from './email-links/refuses-email-link'
@@ -86,7 +86,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
         const input = await readSignup(ctx, await readJsonBody(req, res))
         await takeClientUnit(ctx, ctx.rateLimits.signup, ['signup:client', clientOf(req)], SignupThrottledError)
         const locale = localeOf(ctx, req)
-        const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, openFor(ctx, req))
+        const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, loginClient(ctx, req))
         if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
         if (signup.kind === 'refused') refuseOrHide(ctx, signup.error)
         const link = signup.kind === 'made' ? await linkToShow(ctx, signup, locale) : null
@@ -183,7 +183,7 @@ function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string 
   }
 }
 
-function tokensOf(session: AnySession | null, delivery: RouteSet['delivery']): object {
+function tokensOf(session: AnyLoginResult | null, delivery: RouteSet['delivery']): object {
   const presented = session && 'accessToken' in session && delivery === 'bearer' ? session : null
   return { access_token: presented?.accessToken ?? null, refresh_token: presented?.refreshToken ?? null }
 }

@@ -1,11 +1,10 @@
-import { type AuthContext, transaction } from '../context'
+import type { AuthContext } from '../context'
 import { AppError, PasskeyRejectedError } from '../core/errors'
 import { announceFailedLogin, newLoginAttempt } from '../sessions/announce-failed-login'
-import { announceLogin } from '../sessions/announce-login'
-import { withClaims } from '../sessions/claims-of-login'
 import { takeLoginOfClient } from '../sessions/devices/login-limits'
-import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../sessions/finish-login'
+import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { usableAt } from '../sessions/reauthentication/credential-age'
+import { startLogin } from '../sessions/start-login'
 import type { PasskeyOptions } from './options'
 import { issuePasskeyChallenge } from './passkey-challenge'
 import { passkeyToolsOf, refusingReplay, type VerifiedPasskey, verifyPasskey } from './verify-passkey'
@@ -39,19 +38,18 @@ export interface PasskeyLogin {
  * Logs in with a passkey. The authenticator verified its user, so the passkey counts as two factors, and the login needs no second step.
  * @throws PasskeyRejectedError, LoginThrottledError
  */
-export async function logInWithPasskey<Session extends OpenedSession>(
+export async function logInWithPasskey(
   ctx: AuthContext,
   { credential, challenge, client = undefined, isPersistent = true }: PasskeyLogin,
-  open: OpenSession<Session>,
-): Promise<Session | LoginChallenge> {
+  loginClient: LoginClient,
+): Promise<AnyLoginResult> {
   const attempt = newLoginAttempt(client ?? null)
   const taken = await takeLoginOfClient(ctx, client ?? null)
   try {
     const proven = await verifyPasskey(ctx, 'login', null, { credential, challenge })
     attempt.userId = proven.user.id
-    const result = await finish(ctx, proven, isPersistent, open)
+    const result = await finish(ctx, proven, isPersistent, loginClient)
     await taken.succeed()
-    announceLogin(ctx, result)
     return result
   } catch (error) {
     await (error instanceof PasskeyRejectedError ? taken.fail() : taken.giveBack())
@@ -60,19 +58,19 @@ export async function logInWithPasskey<Session extends OpenedSession>(
   }
 }
 
-async function finish<Session extends OpenedSession>(
+async function finish(
   ctx: AuthContext,
-  { passkey, user: seen, use, used }: VerifiedPasskey,
+  { passkey, use, used }: VerifiedPasskey,
   isPersistent: boolean,
-  open: OpenSession<Session>,
-): Promise<Session | LoginChallenge> {
+  client: LoginClient,
+): Promise<AnyLoginResult> {
   const isYoung = usableAt(ctx, passkey.createdAt) !== null // a new passkey can log in, but the session is not fresh
-  const login = await withClaims(ctx, seen, { amr: ['passkey'], provider: null, isYoung, isPersistent }, open)
+  const login: Login = { amr: ['passkey'], provider: null, isYoung, isPersistent }
   return refusingReplay(() =>
-    transaction(ctx, async (ctx) => {
+    startLogin<never>(ctx, client, login, async (ctx) => {
       const user = await passkeyToolsOf(ctx).passkeys.recordLogin(use, used)
-      if (!user) throw new PasskeyRejectedError()
-      return finishLogin(ctx, user, login, open)
+      if (!user) throw new PasskeyRejectedError() // the rollback makes the challenge unused again
+      return user
     }),
   )
 }

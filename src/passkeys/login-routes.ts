@@ -12,11 +12,9 @@ import { sendJson } from '../http/send'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { passkeyFields } from '../second-factor/irreversible-code'
 import { loginAnswer, sessionLoginAnswer } from '../sessions/delivery'
-import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../sessions/devices/send-login'
-import type { LoginChallenge, OpenSession } from '../sessions/finish-login'
-import { type AnySession, openServerSession } from '../sessions/open-session'
+import { loginClient, loginClientWith, sendLogin, sendSessionLogin } from '../sessions/devices/send-login'
+import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import type { RouteSet } from '../sessions/routes-by-delivery'
-import { sessionOriginOf } from '../sessions/session-cookie'
 import { logInWithPasskey, passkeyLoginOptions } from './log-in'
 import { loginOptionsSchema, optionsBody } from './options'
 
@@ -41,7 +39,7 @@ export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }:
       loginShaped: true,
       before: [...before, ...limits(ctx)],
       body: credentials,
-      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, openFor(ctx, req)), delivery),
+      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, loginClient(ctx, req)), delivery),
     }),
   ]
 }
@@ -58,7 +56,7 @@ export function sessionPasskeyLoginRoute(ctx: AuthContext): Route[] {
       before: [sameSite(ctx), ...limits(ctx)],
       body: credentials,
       handle: async (ctx, req, res, body) =>
-        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, openOnDevice(req, openServerSession(sessionOriginOf(ctx, req))))),
+        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, loginClientWith(ctx, req, 'session'))),
     }),
   ]
 }
@@ -92,11 +90,11 @@ function limits(ctx: AuthContext) {
   return ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeRateLimit(ctx, 'passkey_login')]
 }
 
-function logInBy<Session extends AnySession>(
+function logInBy(
   ctx: AuthContext,
   req: Request,
   { credential, challenge_token: challenge, remember }: LoginBody,
-  open: OpenSession<Session>,
-): Promise<Session | LoginChallenge> {
-  return logInWithPasskey(ctx, { credential, challenge, client: clientOf(req), isPersistent: remember }, open)
+  client: LoginClient,
+): Promise<AnyLoginResult> {
+  return logInWithPasskey(ctx, { credential, challenge, client: clientOf(req), isPersistent: remember }, client)
 }

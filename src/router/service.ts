@@ -52,11 +52,10 @@ import { type Enrolment, type EnrolmentOptions, enrollTotp } from '../second-fac
 import { type ChallengeVerification, verifyMfa } from '../second-factor/verify-challenge'
 import { newLoginAttempt } from '../sessions/announce-failed-login'
 import { findLiveSession, type PublicSession, sessionsOf, toPublicSession } from '../sessions/find-session'
-import type { LoginResult, OpenSession, TokenPair } from '../sessions/finish-login'
 import { listSessions, revokeSession } from '../sessions/list-sessions'
 import { type LoggedOut, logOut, logOutSession } from '../sessions/log-out'
+import type { AnyLoginResult, LoginClient, LoginResult, LoginResultOf, SessionLoginResult, SessionOrigin } from '../sessions/login'
 import { logoutUrlOf } from '../sessions/logout-url'
-import { type LoginResultOf, openDelivered, openServerSession, openTokens, type SessionLoginResult } from '../sessions/open-session'
 import type { ConfirmationCode } from '../sessions/reauthentication/confirmation-code'
 import { findActiveUser } from '../sessions/reauthentication/find-active-user'
 import {
@@ -67,7 +66,6 @@ import {
 } from '../sessions/reauthentication/reauthenticate'
 import { refresh } from '../sessions/refresh'
 import { revokeOtherSessions } from '../sessions/revoke-other-sessions'
-import type { SessionOrigin } from '../sessions/start-session'
 import { exchangeCode, type OAuthCodeExchange } from '../social/app-redirect/exchange-code'
 import { listIdentities, unlinkIdentity } from '../social/identities'
 import { linkIdentity } from '../social/link-identity'
@@ -340,11 +338,14 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   using(store: AuthStore): AuthService<Host>
 }
 
+/** The type of the result follows from what the client gets. Inside doorward, every login has one type of result. */
+function delivered<Result extends AnyLoginResult>(login: Promise<AnyLoginResult>): Promise<Result> {
+  return login as Promise<Result>
+}
+
 export function createService(ctx: AuthContext): AuthService {
   const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
-  // `openDelivered` returns the result for `tokenDelivery`. Inside doorward, the type of this result is always a token pair. The host
-  // declares the real type.
-  const open = (origin: SessionOrigin) => openDelivered(ctx, origin) as OpenSession<TokenPair>
+  const client = (origin: SessionOrigin): LoginClient => ({ gets: ctx.settings.tokenDelivery === 'session' ? 'session' : 'tokens', origin })
   /**
    * Returns the context for methods that need a password. If `passwordLogin` is off, throws, because the routes of these methods do not
    * exist then.
@@ -365,17 +366,17 @@ export function createService(ctx: AuthContext): AuthService {
       if (signup.kind === 'refused') throw signup.error
       return [signup.user, await sendFirstLink(ctx, signup, localeOf(input))]
     },
-    logIn: async (input) => logIn(takingPasswords(), keyed(input), open(input)),
+    logIn: async (input) => delivered(logIn(takingPasswords(), keyed(input), client(input))),
     activate: async (token, options = {}) =>
-      activate(ctx, token, open(options), { evidence: signupOwnershipFrom(ctx, options), locale: options.locale }),
+      delivered(activate(ctx, token, client(options), { evidence: signupOwnershipFrom(ctx, options), locale: options.locale })),
     requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
     requestPasswordReset: async (email, options) => sendPasswordReset(takingPasswords(), await ownerOf(email), localeOf(options)),
-    resetPassword: async (input) => resetPassword(takingPasswords(), input, open(input)),
+    resetPassword: async (input) => delivered(resetPassword(takingPasswords(), input, client(input))),
     requestEmailLogin: (email, options = {}) => requestByService(ctx, readTypedAddress(email), { ...options, locale: localeOf(options) }),
     confirmEmailLogin: async (proof, options = {}) => {
       const attempt = newLoginAttempt(null)
       const evidence = signupOwnershipFrom(ctx, options)
-      return confirmEmailLogin(ctx, proofOf(ctx, proof), open(options), { evidence, locale: options.locale, attempt })
+      return delivered(confirmEmailLogin(ctx, proofOf(ctx, proof), client(options), { evidence, locale: options.locale, attempt }))
     },
     changePassword: async (input) => void (await changePassword(takingPasswords(), input)),
     setFirstPassword: async (input) => void (await setFirstPassword(takingPasswords(), input)),
@@ -384,8 +385,8 @@ export function createService(ctx: AuthContext): AuthService {
     enrollTotp: (userId, { session: _, check: __, ...options }: EnrolmentOptions = {}) => enrollTotp(ctx, userId, options),
     reauthenticate: (input) => reauthenticateById(ctx, input),
     requestConfirmationCode: (userId, sessionId, options) => requestCodeById(ctx, { userId, sessionId, locale: localeOf(options) }),
-    confirmTotp: (input) => confirmTotp(ctx, input, open(input)),
-    verifyMfa: (input) => verifyMfa(ctx, input, open(input)),
+    confirmTotp: (input) => delivered(confirmTotp(ctx, input, client(input))),
+    verifyMfa: (input) => delivered(verifyMfa(ctx, input, client(input))),
     disableTotp: (input) => disableTotp(ctx, input),
     regenerateRecoveryCodes: (input) => regenerateRecoveryCodes(ctx, input),
     requestEmailVerification: async (userId, options) => sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options)),
@@ -403,9 +404,10 @@ export function createService(ctx: AuthContext): AuthService {
     listUsers: (query) => listUsers(ctx, query),
     findUser: (userId) => findUser(ctx, userId),
     updateUser: async (userId, changes, acting) => updateUser(ctx, userId, changes, requireNamed(acting)),
-    logInWithIdentity: (profile, options = {}) => logInWithIdentity(ctx, profile, open(options), { locale: localeOf(options) }),
-    logInWithToken: (input, options = {}) => logInWithToken(ctx, input, open(options), { locale: localeOf(options) }),
-    exchangeOAuthCode: (input) => exchangeCode(ctx, input, openTokens()),
+    logInWithIdentity: (profile, options = {}) =>
+      delivered(logInWithIdentity(ctx, profile, client(options), { locale: localeOf(options) })),
+    logInWithToken: (input, options = {}) => delivered(logInWithToken(ctx, input, client(options), { locale: localeOf(options) })),
+    exchangeOAuthCode: (input) => exchangeCode(ctx, input, { gets: 'tokens', origin: {} }),
     refresh: (refreshToken) => refresh(ctx, refreshToken),
     logOut: (async (refreshToken: string, options?: LogoutOptions) =>
       leadingOn(ctx, await logOut(ctx, refreshToken, options), options)) as AuthService['logOut'],
@@ -419,7 +421,7 @@ export function createService(ctx: AuthContext): AuthService {
       passkeyRegistrationOptions(ctx, { userId, session: sessionNamed(userId, sessionId) }),
     registerPasskey: ({ sessionId, ...input }) => registerPasskey(ctx, { ...input, session: sessionNamed(input.userId, sessionId) }),
     passkeyLoginOptions: async () => passkeyLoginOptions(ctx),
-    logInWithPasskey: (input) => logInWithPasskey(ctx, keyed(input), open(input)),
+    logInWithPasskey: (input) => delivered(logInWithPasskey(ctx, keyed(input), client(input))),
     passkeyStepOptions: async (input) => {
       if ('mfaToken' in input) return passkeyStepOptions(ctx, input.mfaToken)
       return passkeyReauthenticationOptions(ctx, { userId: input.userId, session: sessionNamed(input.userId, input.sessionId) })
@@ -427,8 +429,8 @@ export function createService(ctx: AuthContext): AuthService {
     listPasskeys: (userId) => listPasskeys(ctx, userId),
     renamePasskey: (userId, passkeyId, name) => renamePasskey(ctx, userId, passkeyId, name),
     removePasskey: (userId, passkeyId, options) => removePasskey(ctx, userId, passkeyId, { locale: options?.locale }),
-    logInToSession: async (input) => logIn(takingPasswords(), keyed(input), openServerSession(input)),
-    verifyMfaToSession: (input) => verifyMfa(ctx, input, openServerSession(input)),
+    logInToSession: async (input) => delivered(logIn(takingPasswords(), keyed(input), { gets: 'session', origin: input })),
+    verifyMfaToSession: (input) => delivered(verifyMfa(ctx, input, { gets: 'session', origin: input })),
     findSession: (sessionToken) => findSession(ctx, sessionToken),
     listSessions: (userId) => listSessions(ctx, userId),
     revokeSession: (userId, sessionId) => revokeSession(ctx, userId, sessionId),

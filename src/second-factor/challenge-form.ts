@@ -22,10 +22,9 @@ import { destinationOfChallenge } from '../sessions/challenge'
 import { type AppDestination, isApp, successTarget } from '../sessions/destination'
 import { presentedDevice } from '../sessions/devices/known-device'
 import { sendChallenge } from '../sessions/devices/send-challenge'
-import { openFor, setLoginCookies } from '../sessions/devices/send-login'
-import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/finish-login'
+import { loginClient, setLoginCookies } from '../sessions/devices/send-login'
+import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import type { RouteSet } from '../sessions/routes-by-delivery'
-import { openByCode } from '../social/app-redirect/issue-code'
 import { factorCode } from './factor-code'
 import { type ChallengeVerification, verifyMfa } from './verify-challenge'
 
@@ -68,7 +67,7 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
   try {
     if (app) sendRedirect(res, withParameter(target, 'code', await codeAfter(ctx, req, { mfaToken, code }, app)))
     else {
-      setLoginCookies(ctx, res, await verify(ctx, req, { mfaToken, code }, openFor(ctx, req)))
+      setLoginCookies(ctx, res, await verify(ctx, req, { mfaToken, code }, loginClient(ctx, req)))
       sendRedirect(res, target)
     }
     return undefined
@@ -80,18 +79,13 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
 }
 
 async function codeAfter(ctx: AuthContext, req: Request, given: ChallengeVerification, app: AppDestination): Promise<string> {
-  const result = await verify(ctx, req, given, openByCode(app))
-  if (result.kind === 'challenge') throw new MfaTokenInvalidError() // cannot happen: a login with a second factor ends in a session
+  const result = await verify(ctx, req, given, { gets: app, origin: {} })
+  if (!('code' in result)) throw new MfaTokenInvalidError() // cannot happen: a login with a second factor gives the app its code
   return result.code
 }
 
-function verify<Session extends OpenedSession>(
-  ctx: AuthContext,
-  req: Request,
-  given: ChallengeVerification,
-  open: OpenSession<Session>,
-): Promise<Session | LoginChallenge> {
-  return verifyMfa(ctx, { ...given, locale: localeOf(ctx, req) }, open, presentedDevice(ctx, req))
+function verify(ctx: AuthContext, req: Request, given: ChallengeVerification, client: LoginClient): Promise<AnyLoginResult> {
+  return verifyMfa(ctx, { ...given, locale: localeOf(ctx, req) }, client, presentedDevice(ctx, req))
 }
 
 function formErrors(ctx: AuthContext): ErrorRequestHandler {

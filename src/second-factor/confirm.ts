@@ -3,15 +3,15 @@ import { type AuthContext, transaction } from '../context'
 import type { AuthMethod } from '../core/amr'
 import type { Locale } from '../http/locale'
 import { type AccessTokenClaims, instantOfAuthTime } from '../sessions/access-token'
-import { announceLogin } from '../sessions/announce-login'
-import { claimsToGoOn } from '../sessions/claims-of-login'
-import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../sessions/finish-login'
-import type { HostClaims } from '../sessions/host-claims'
+import { claimsToGoOn } from '../sessions/ask-for-claims'
+import { type HostClaims, noClaims } from '../sessions/host-claims'
 import { endOtherSessions } from '../sessions/log-out'
+import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import { usableAt } from '../sessions/reauthentication/credential-age'
 import { holdSession, reauthenticationRequired } from '../sessions/reauthentication/fresh-session'
 import { addMethods, keepServerSession, keepStateless, keepTokens, trustedStateless } from '../sessions/reissue-tokens'
 import type { ReissuedSession } from '../sessions/send-reissued-tokens'
+import { announceLogin, beginLogin, finishLogin } from '../sessions/start-login'
 import { refuseSupersededToken } from '../sessions/superseded-token'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { finishEnrolment } from './enrolment'
@@ -36,19 +36,19 @@ export interface Confirmation {
  * @throws MfaNotEnrolledError (nothing is pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account was deleted or
  *   is inactive)
  */
-export async function confirmTotp<Session extends OpenedSession>(
+export async function confirmTotp(
   ctx: AuthContext,
   { userId, code, amr = [], revokeSessions = true, locale }: Confirmation,
-  open: OpenSession<Session>,
-): Promise<Session | LoginChallenge> {
+  client: LoginClient,
+): Promise<AnyLoginResult> {
   const methods = [...new Set<AuthMethod>([...amr, 'otp'])]
-  const claimsOf = () => claimsToGoOn(ctx, { userId, session: null, amr: methods })
-  const result = await confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { activate, claims }) => {
+  const begun = await confirm(ctx, { userId, code, locale }, async (ctx, { activate }) => {
     const user = await activate()
     await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), 'MFA_ENROLMENT')
     if (revokeSessions) await endOtherSessions(ctx, userId)
-    return finishLogin(ctx, user, { amr: methods, provider: null, isYoung: usableAt(ctx, ctx.now()) !== null, claims }, open)
+    return beginLogin(ctx, client, user, { amr: methods, provider: null, isYoung: usableAt(ctx, ctx.now()) !== null })
   })
+  const result = await finishLogin(ctx, begun)
   announceLogin(ctx, result)
   return result
 }
@@ -116,13 +116,18 @@ type Ending<T> = (ctx: AuthContext, confirming: Confirming) => Promise<T>
 interface Confirming {
   readonly pending: PendingFactor
   readonly activate: () => Promise<UserRecord>
-  /** The host's own claims for the access token. */
+  /** The host's own claims for the access token: the result of `claimsOf`. */
   readonly claims: HostClaims
 }
 
 async function confirm<T>(
   ctx: AuthContext,
-  { userId, code, locale, claimsOf }: Pick<Confirmation, 'userId' | 'code' | 'locale'> & { claimsOf: () => Promise<HostClaims> },
+  {
+    userId,
+    code,
+    locale,
+    claimsOf = async () => noClaims,
+  }: Pick<Confirmation, 'userId' | 'code' | 'locale'> & { claimsOf?: () => Promise<HostClaims> },
   end: Ending<T>,
 ): Promise<T> {
   const inUnit = async (leaveUndoPoint: LeaveUndoPoint) => {

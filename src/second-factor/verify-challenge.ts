@@ -4,13 +4,11 @@ import { MfaThrottledError, MfaTokenInvalidError, PasskeyRejectedError } from '.
 import type { Locale } from '../http/locale'
 import { acceptPasskey, type VerifiedPasskey, verifyPasskey } from '../passkeys/verify-passkey'
 import { takeUnit } from '../rate-limits/take-unit'
-import { announceLogin } from '../sessions/announce-login'
 import { type Challenge, consumeChallenge, isStillMeant, readChallenge } from '../sessions/challenge'
-import { withClaims } from '../sessions/claims-of-login'
 import { findKnownDevice, type PresentedDevice, tokenPresented } from '../sessions/devices/known-device'
-import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../sessions/finish-login'
-import type { Login } from '../sessions/login'
+import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { hasYoungFactor, usableAt } from '../sessions/reauthentication/credential-age'
+import { announceLogin, type BegunLogin, beginLogin, finishLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
 import { acceptSecondFactor, announceFactor } from './accept-code'
 import { guardedAttempt } from './guarded-attempt'
@@ -38,12 +36,12 @@ export interface ChallengeVerification {
  * @param presented the device of the request; without it, only `previousToken` identifies the device
  * @throws MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError
  */
-export async function verifyMfa<Session extends OpenedSession>(
+export async function verifyMfa(
   ctx: AuthContext,
   { mfaToken, code = '', credential, challenge: token = '', locale, previousToken }: ChallengeVerification,
-  open: OpenSession<Session>,
+  client: LoginClient,
   presented?: PresentedDevice,
-): Promise<Session | LoginChallenge> {
+): Promise<AnyLoginResult> {
   const challenge = readChallenge(ctx, mfaToken)
   const { userId, idHash } = challenge
   const seen = await ctx.store.users.find(userId)
@@ -51,20 +49,29 @@ export async function verifyMfa<Session extends OpenedSession>(
   const isRejected = credential !== undefined && seen?.isActive === false
   if (!isStillMeant(ctx, challenge, seen)) throw isRejected ? new PasskeyRejectedError() : new MfaTokenInvalidError()
   if (credential !== undefined) {
-    const result = await countedPasskey(ctx, idHash, async () => {
+    const begun = await countedPasskey(ctx, idHash, async () => {
       const proven = await verifyPasskey(ctx, 'step', { userId, boundTo: idHash }, { credential, challenge: token })
       const login = withPasskey(ctx, challenge, proven)
-      return (await redeem(ctx, { challenge, seen, login }, open, (ctx, user) => acceptPasskey(ctx, user, proven))).result
+      return (await redeem(ctx, { challenge, login }, client, (ctx, user) => acceptPasskey(ctx, user, proven))).begun
     })
-    announceLogin(ctx, result)
-    return result
+    return finish(ctx, challenge, begun)
   }
   const device = await findKnownDevice(ctx, seen.email, presented ?? tokenPresented({ previousToken }))
-  const { factor, result } = await guardedAttempt(ctx, { userId, code, device, locale }, () =>
-    redeem(ctx, { challenge, seen, login: withCode(ctx, challenge, seen) }, open, (ctx, user) => acceptSecondFactor(ctx, user, code)),
+  const { factor, begun } = await guardedAttempt(ctx, { userId, code, device, locale }, () =>
+    redeem(ctx, { challenge, login: withCode(ctx, challenge, seen) }, client, (ctx, user) => acceptSecondFactor(ctx, user, code)),
   )
+  try {
+    return await finish(ctx, challenge, begun)
+  } finally {
+    announceFactor(ctx, seen, factor, locale) // the code is used, even if the host's claims are not available
+  }
+}
+
+async function finish(ctx: AuthContext, { destination }: Challenge, begun: BegunLogin): Promise<AnyLoginResult> {
+  const finished = await finishLogin(ctx, begun)
+  const returnsTo = destination && 'returnTo' in destination && finished.kind === 'session' ? { returnTo: destination.returnTo } : {}
+  const result = { ...finished, ...returnsTo }
   announceLogin(ctx, result)
-  announceFactor(ctx, seen, factor, locale)
   return result
 }
 
@@ -82,22 +89,16 @@ async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () =
   }
 }
 
-interface Redeemed<Session, Accepted> {
-  factor: Accepted
-  result: Session | LoginChallenge
-}
-
 /**
- * Uses the challenge and finishes the login.
+ * Uses the challenge and starts the session.
  * @param accept accepts the factor; throws if the factor is wrong
  */
-async function redeem<Session extends OpenedSession, Accepted>(
+async function redeem<Accepted>(
   ctx: AuthContext,
-  { challenge, seen, login: presented }: { challenge: Challenge; seen: UserRecord; login: Login },
-  open: OpenSession<Session>,
+  { challenge, login }: { challenge: Challenge; login: Login },
+  client: LoginClient,
   accept: (ctx: AuthContext, user: UserRecord) => Promise<Accepted>,
-): Promise<Redeemed<Session, Accepted>> {
-  const login = await withClaims(ctx, seen, presented, open)
+): Promise<{ factor: Accepted; begun: BegunLogin }> {
   try {
     return await transaction(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(challenge.userId)
@@ -107,7 +108,7 @@ async function redeem<Session extends OpenedSession, Accepted>(
       if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
       const factor = await accept(ctx, user)
       await consumeChallenge(ctx, challenge)
-      return { factor, result: withReturnTo(challenge, await finishLogin(ctx, user, login, open)) }
+      return { factor, begun: await beginLogin(ctx, client, user, login) }
     })
   } catch (error) {
     // Another request used this challenge first. The rollback makes the accepted code unused again.
@@ -118,13 +119,6 @@ async function redeem<Session extends OpenedSession, Accepted>(
 /** Returns false if the provider of the first step was unlinked since. A removed provider opens no session. */
 async function isStillLinked({ store }: AuthContext, { userId, provider = null }: Challenge): Promise<boolean> {
   return provider === null || (await store.identities?.listForUser(userId))?.some((linked) => linked.provider === provider) === true
-}
-
-function withReturnTo<Session extends OpenedSession>(
-  { destination }: Challenge,
-  result: Session | LoginChallenge,
-): Session | LoginChallenge {
-  return destination && 'returnTo' in destination && result.kind === 'session' ? { ...result, returnTo: destination.returnTo } : result
 }
 
 /** Returns the login after a code. A recovery code is as old as its factor. */

@@ -9,11 +9,9 @@ import { sameSite } from '../http/same-site'
 import { text } from '../http/validate'
 import { loginAnswer, sessionLoginAnswer } from '../sessions/delivery'
 import { presentedDevice, previousToken } from '../sessions/devices/known-device'
-import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../sessions/devices/send-login'
-import type { LoginChallenge, OpenSession } from '../sessions/finish-login'
-import { type AnySession, openServerSession } from '../sessions/open-session'
+import { loginClient, loginClientWith, sendLogin, sendSessionLogin } from '../sessions/devices/send-login'
+import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import type { RouteSet } from '../sessions/routes-by-delivery'
-import { sessionOriginOf } from '../sessions/session-cookie'
 import { challengeForm } from './challenge-form'
 import { codeOrPasskey, type IrreversibleFields, type PasskeyFields } from './irreversible-code'
 import { verifyMfa } from './verify-challenge'
@@ -49,7 +47,7 @@ export function verifyRoutes(ctx: AuthContext, line: RouteSet): Route[] {
       loginShaped: true,
       before,
       body: verification(ctx),
-      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await verifyBy(ctx, req, body, openFor(ctx, req)), delivery),
+      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await verifyBy(ctx, req, body, loginClient(ctx, req)), delivery),
     }),
   ]
 }
@@ -66,17 +64,17 @@ export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
       before: [sameSite(ctx)],
       body: verification(ctx),
       handle: async (ctx, req, res, body) =>
-        sendSessionLogin(ctx, res, await verifyBy(ctx, req, body, openOnDevice(req, openServerSession(sessionOriginOf(ctx, req))))),
+        sendSessionLogin(ctx, res, await verifyBy(ctx, req, body, loginClientWith(ctx, req, 'session'))),
     }),
   ]
 }
 
-function verifyBy<Session extends AnySession>(
+function verifyBy(
   ctx: AuthContext,
   req: Request,
   { mfa_token: mfaToken, code, credential, challenge_token: challenge, ...body }: VerificationBody,
-  open: OpenSession<Session>,
-): Promise<Session | LoginChallenge> {
+  client: LoginClient,
+): Promise<AnyLoginResult> {
   const locale = localeOf(ctx, req)
-  return verifyMfa(ctx, { mfaToken, code, credential, challenge, locale }, open, presentedDevice(ctx, req, body))
+  return verifyMfa(ctx, { mfaToken, code, credential, challenge, locale }, client, presentedDevice(ctx, req, body))
 }

@@ -3,8 +3,9 @@ import { ServiceUnavailableError } from '../core/errors'
 import { describeError, type Logger, withOwnMessage } from '../core/logger'
 import { seeTroubleshooting } from '../core/troubleshooting'
 import { withTimeout } from '../core/with-timeout'
+import type { AuthStore, SessionRecord } from '../store/auth-store'
 import type { HostTypes, WithFields } from '../store/host-types'
-import type { PublicUser } from '../store/public-user'
+import { type PublicUser, toPublicUser } from '../store/public-user'
 import { ClaimRefusedError, type ClaimsOf, type HostClaims, noClaims, readHostClaims } from './host-claims'
 
 /** Returns further claims for an access token. */
@@ -63,4 +64,26 @@ function late(): Error {
 function reasonOf(error: unknown): object {
   if (!(error instanceof ClaimRefusedError)) return { error: describeError(error) }
   return { claim: error.claim?.slice(0, 64) ?? null, reason: error.message }
+}
+
+/** A session that continues with a new access token. */
+interface GoingOn {
+  readonly userId: string
+  /** Null: the store keeps no sessions. */
+  readonly session: Pick<SessionRecord, 'kind'> | null
+  readonly amr: readonly AuthMethod[]
+}
+
+/**
+ * Asks the host for the claims of a session that continues. Call it before the transaction. The function reads the user's row only if the
+ * host has a hook.
+ * @throws ServiceUnavailableError
+ */
+export async function claimsToGoOn(
+  ctx: ClaimsSource & { readonly store: Pick<AuthStore, 'users'> },
+  { userId, session, amr }: GoingOn,
+): Promise<HostClaims> {
+  if (!ctx.accessTokenClaims || session?.kind === 'session') return noClaims
+  const user = await ctx.store.users.find(userId)
+  return user ? askForClaims(ctx, toPublicUser(user), amr) : noClaims // the transaction rejects a deleted account
 }

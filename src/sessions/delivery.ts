@@ -8,8 +8,7 @@ import { setResult } from '../http/outcome'
 import { locationOf } from '../http/return-to'
 import { sendJson } from '../http/send'
 import { forgetCsrfBinding } from './csrf-binding'
-import type { TokenPair } from './finish-login'
-import type { AnyLoginResult, SessionLoginResult } from './open-session'
+import type { AnyLoginResult, TokenPair } from './login'
 import type { ReissuedTokens, RenewedTokens } from './reissue-tokens'
 import { setSessionCookie } from './session-cookie'
 
@@ -94,13 +93,11 @@ export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>):
 }
 
 /** Sends the result of a login below `/session`, in every delivery. */
-export function sendServerSession(ctx: AuthContext, res: Response, result: SessionLoginResult): void {
+export function sendServerSession(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   setCookiesOfLogin(ctx, res, result)
   const { userId: user_id } = result
   const body =
-    result.kind === 'challenge'
-      ? loginBody(result, 'bearer')
-      : { user_id, expires_at: result.expiresAt.toISOString(), ...returnToOf(result) }
+    'sessionToken' in result ? { user_id, expires_at: result.expiresAt.toISOString(), ...returnToOf(result) } : loginBody(result, 'bearer')
   sendJson(res, 200, body)
 }
 
@@ -114,7 +111,7 @@ export function setCookiesOfLogin(ctx: AuthContext, res: Response, result: AnyLo
   if (result.kind !== 'session') return
   forgetCsrfBinding(res, ctx.settings.cookieSamesite)
   if ('sessionToken' in result) setSessionCookie(ctx, res, result)
-  else setTokenCookies(ctx, res, result)
+  else if ('accessToken' in result) setTokenCookies(ctx, res, result)
 }
 
 /** Sets the cookies of tokens. If `result` has no new refresh token, the refresh cookie stays unchanged. */
@@ -162,7 +159,8 @@ export function loginBody(result: AnyLoginResult | ReissuedTokens, delivery: Del
   const { passwordRequired } = result
   const told = { ...(passwordRequired && { password_required: true }), ...returnToOf(result) }
   if ('sessionToken' in result) return { user_id, expires_at: result.expiresAt.toISOString(), mfa_required: false, ...told }
-  const { accessToken, refreshToken } = delivery === 'cookie' ? { accessToken: null, refreshToken: null } : result
+  const isInBody = delivery !== 'cookie' && 'accessToken' in result
+  const { accessToken, refreshToken } = isInBody ? result : { accessToken: null, refreshToken: null }
   return { user_id, access_token: accessToken, refresh_token: refreshToken, mfa_required: false, mfa_token: null, ...told }
 }
 

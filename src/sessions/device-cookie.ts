@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { isUnderAny, type Keys } from '../core/keys'
 import type { SessionStore, SessionWithUser, UserRecord } from '../store/auth-store'
-import type { Device } from './finish-login'
+import type { Device } from './login'
 import { epochSeconds } from './private-token'
 import { type ProofReadContext, readProofCookie, setProofCookie } from './proof-cookies'
 

@@ -1,6 +1,10 @@
+import type { Request } from 'express'
+import type { AuthContext } from '../context'
 import type { AuthMethod } from '../core/amr'
-import type { Destination } from './destination'
-import type { HostClaims } from './host-claims'
+import type { Locale } from '../http/locale'
+import type { UserRecord } from '../store/auth-store'
+import type { HostTypes } from '../store/host-types'
+import type { AppDestination, Destination } from './destination'
 
 /** How a person logged in. */
 export interface Login {
@@ -14,8 +18,6 @@ export interface Login {
    * until the person shows an older credential. A password and a mailed link are never young.
    */
   readonly isYoung?: boolean
-  /** The host's claims of the access token. Absent: doorward did not call the host's hook (`claims-of-login.ts`). */
-  readonly claims?: HostClaims
   /**
    * Where the browser goes after the login. A second-factor challenge keeps this destination. Null or absent: the request names no
    * destination.
@@ -28,4 +30,137 @@ export interface Login {
   readonly isPersistent?: boolean
   /** True if the login set a new password and revoked every earlier session. Then the device cookie of this browser no longer counts. */
   readonly isReset?: true
+}
+
+/** The client of a login: what the login gives to it, and what the session stores about it. */
+export interface LoginClient {
+  /** `tokens`: an access token and a refresh token. `session`: a session cookie. An app gets a code, and exchanges it for tokens. */
+  readonly gets: 'tokens' | 'session' | AppDestination
+  readonly origin: SessionOrigin
+  /** The browser that gets the device cookie. Absent: the response sets no device cookie, and no notice names the browser. */
+  readonly browser?: LoginBrowser
+}
+
+export interface LoginBrowser {
+  readonly req: Request
+  /** False: another site may have caused the login, so the entry in the device cookie proves nothing. */
+  readonly namesSession: boolean
+}
+
+/**
+ * The client in which a session starts, and the session that the new session replaces. The owner recognizes the session in a list by `ip`
+ * and `userAgent`.
+ */
+export interface SessionOrigin {
+  /** The IP address of the client. doorward stores at most 45 characters. */
+  ip?: string | null | undefined
+  /** The header `User-Agent`. doorward stores at most 512 characters. */
+  userAgent?: string | null | undefined
+  /**
+   * The session cookie of the request. A login with a server-side session revokes the session of this cookie, even if it is of another
+   * account.
+   */
+  sessionToken?: string | null | undefined
+}
+
+/** A browser in which a person logged in to one account. A device does not authenticate anybody. */
+export interface Device {
+  /** Digest of the account's id. With this digest, doorward finds the session of an account in the cookie. */
+  readonly account: string
+  /** Digest of the account's address. With this digest, doorward finds the device of an account in the cookie without a query. */
+  readonly address: string
+  /** A random id. The keys of the rate limits of this browser contain the id. */
+  readonly id: string
+  /** The session of the login. Null if the store keeps no sessions, or if the person logged out of the session in this browser. */
+  readonly sessionId: string | null
+  /** Digest of the address and of the time when the password was set. If one of them changes, the device becomes invalid. */
+  readonly digest: string
+  /** When the device expires, in seconds since 1970. */
+  readonly end: number
+  /** When the person last showed a credential in this browser, in milliseconds since 1970. */
+  readonly at: number
+}
+
+/** A login in a browser that the account does not know. */
+export interface NewDevice {
+  readonly user: UserRecord
+  readonly locale: Locale
+  readonly at: Date
+  readonly browser: string | null
+  readonly ip: string | null
+}
+
+/** A finished login. */
+export interface OpenedSession {
+  kind: 'session'
+  userId: string
+  amr: readonly AuthMethod[]
+  /** True: the account has no password, because the person who verified its address took the account over. Ask for a new password. */
+  passwordRequired?: true
+  /** How many other sessions of the account `maxSessionsPerUser` revoked. Absent: no session was revoked. */
+  endedByLimit?: number
+  /** The `return_to` of the login: redirect the browser to it. Absent: the login had no `return_to`. */
+  returnTo?: string
+  /** False: the session begins later, when an app exchanges the code of this login (`social/app-redirect`). */
+  hasBegun?: false
+  /** Returns the entries of the device cookie, the newest first. Called only if the response sets the cookie. */
+  devices?: (ctx: AuthContext) => readonly Device[]
+  /** The notice to send if the response sets the device cookie. Absent: send no notice. */
+  newDevice?: NewDevice
+  /**
+   * False: the cookies of the session have no Max-Age, so the browser deletes them when it closes. Absent: the browser keeps the cookies.
+   */
+  isPersistent?: false
+}
+
+export interface TokenPair extends OpenedSession {
+  accessToken: string
+  refreshToken: string
+  /** When the refresh token expires without use: the Max-Age of its cookie. */
+  refreshTokenExpiresAt: Date
+}
+
+/** The result of a login with a server-side session. */
+export interface OpenedServerSession extends OpenedSession {
+  /** Identifies the session in lists. The id is not a credential. */
+  sessionId: string
+  /** The cookie's value. The response sends it once, and doorward never stores it. */
+  sessionToken: string
+  expiresAt: Date
+}
+
+/** A login that is complete in the browser. Its session begins when the app exchanges the code. */
+export interface AppCode extends OpenedSession {
+  hasBegun: false
+  /** The code itself. The response sends it once, and doorward never stores it. */
+  code: string
+}
+
+export interface LoginChallenge {
+  kind: 'challenge'
+  userId: string
+  /** The methods of the first step. */
+  amr: readonly AuthMethod[]
+  mfaToken: string
+  /** The possible methods of the second step, if passkeys are on. */
+  mfaMethods?: readonly StepMethod[]
+}
+
+/** `otp`: a code of the authenticator app, or a recovery code. */
+export type StepMethod = 'otp' | 'passkey'
+
+/** The result of a login, in any delivery: what the client gets, or a second-factor challenge. */
+export type AnyLoginResult = TokenPair | OpenedServerSession | AppCode | LoginChallenge
+
+/** The result of a login: a token pair, or a second-factor challenge. */
+export type LoginResult = TokenPair | LoginChallenge
+
+export type SessionLoginResult = OpenedServerSession | LoginChallenge
+
+/** The result of a login method of the service. */
+export type LoginResultOf<Host extends HostTypes> = Host extends { delivery: 'session' } ? SessionLoginResult : LoginResult
+
+/** Returns `isPersistent: false` for a session with cookies that end with the browser. Returns an empty object for other sessions. */
+export function lasting({ isPersistent }: { isPersistent?: boolean }): { isPersistent?: false } {
+  return isPersistent === false ? { isPersistent } : {}
 }

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import type { GuardSettings } from '../core/config/guard-settings'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
-import type { SessionOrigin } from './start-session'
+import type { SessionOrigin } from './login'
 
 interface SessionCookieContext {
   readonly settings: GuardSettings

@@ -2,20 +2,20 @@ import { type AuthContext, transaction } from '../context'
 import type { Locale } from '../http/locale'
 import { unusablePassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
-import { finishOrPostpone } from '../sessions/claims-of-login'
-import type { OpenedSession, OpenSession } from '../sessions/finish-login'
+import type { LoginClient } from '../sessions/login'
+import { beginLogin } from '../sessions/start-login'
 import { newUser } from '../store/new-user'
 import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-linked'
 
 /** Creates an active account with the provider's address and name, and without a usable password. */
-export async function createAccount<Session extends OpenedSession>(
+export async function createAccount(
   ctx: AuthContext,
   email: string,
   profile: OAuthUser,
-  open: OpenSession<Session>,
+  client: LoginClient,
   locale: Locale,
-): Promise<SocialLogin<Session>> {
+): Promise<SocialLogin> {
   const now = ctx.now()
   return transaction(ctx, async (ctx) => {
     const account = newUser(now, {
@@ -29,6 +29,6 @@ export async function createAccount<Session extends OpenedSession>(
     const user = await ctx.store.users.insert(account, { by: 'provider', profile })
     await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
     const login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid } as const
-    return { result: await finishOrPostpone(ctx, user, login, open), did: 'created' }
+    return { begun: await beginLogin(ctx, client, user, login), did: 'created' }
   })
 }

@@ -7,9 +7,7 @@ import { text } from '../http/validate'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { newLoginAttempt } from '../sessions/announce-failed-login'
 import { loginAnswer } from '../sessions/delivery'
-import { openOnDevice, sendLogin } from '../sessions/devices/send-login'
-import { openTokens } from '../sessions/open-session'
-import { sessionOriginOf } from '../sessions/session-cookie'
+import { loginClientWith, sendLogin } from '../sessions/devices/send-login'
 import { exchangeCode } from './app-redirect/exchange-code'
 
 interface ExchangeBody {
@@ -36,8 +34,8 @@ export function exchangeRoutes(ctx: AuthContext): Route[] {
       before: [routeRateLimit(ctx, 'oauth_exchange')],
       body: Joi.object<ExchangeBody>({ code: text(512), code_verifier: text(512) }),
       handle: async (req, res, { code, code_verifier: codeVerifier }) => {
-        const open = openOnDevice(req, openTokens(sessionOriginOf(ctx, req)))
-        const result = await exchangeCode(ctx, { code, codeVerifier }, open, newLoginAttempt(clientOf(req)))
+        const client = loginClientWith(ctx, req, 'tokens')
+        const result = await exchangeCode(ctx, { code, codeVerifier }, client, newLoginAttempt(clientOf(req)))
         sendLogin(ctx, res, result, 'bearer')
       },
     }),

@@ -9,11 +9,10 @@ import { type AuthContext, transaction } from '../context'
 import { OAuthProviderAlreadyLinkedError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
-import { finishOrPostpone, withClaims } from '../sessions/claims-of-login'
 import type { Destination } from '../sessions/destination'
-import type { OpenedSession, OpenSession } from '../sessions/finish-login'
-import type { Login } from '../sessions/login'
+import type { Login, LoginClient } from '../sessions/login'
 import { usableAt } from '../sessions/reauthentication/credential-age'
+import { beginLogin } from '../sessions/start-login'
 import type { UserRecord } from '../store/auth-store'
 import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-linked'
@@ -29,26 +28,28 @@ import type { SocialLogin } from './log-in-linked'
  *
  * Returns null if the account changed since it was read.
  */
-export async function linkByVerifiedEmail<Session extends OpenedSession>(
+export async function linkByVerifiedEmail(
   ctx: AuthContext,
   seen: UserRecord,
   profile: OAuthUser,
-  open: OpenSession<Session>,
+  client: LoginClient,
   { locale, evidence, destination }: { locale: Locale; evidence: () => Promise<SignupOwnership>; destination: Destination | null },
-): Promise<SocialLogin<Session> | null> {
+): Promise<SocialLogin | null> {
   const { provider, sid: providerSid } = profile
   if (!isFirstVerification(ctx, seen, !seen.isActive)) {
     const isYoung = usableAt(ctx, ctx.now()) !== null
-    const login = await withClaims(ctx, seen, { amr: ['ext'], provider, providerSid, isYoung, destination }, open)
+    const login: Login = { amr: ['ext'], provider, providerSid, isYoung, destination }
     return announceChange(ctx, seen.id, { topic: 'identity_linked', locale, provider }, (leaveUndoPoint) =>
       transaction(ctx, async (ctx) => {
         const user = await lockForProof(ctx, seen, profile.email)
-        return user && link(ctx, user, profile, { open, login, leaveUndoPoint })
+        return user && link(ctx, user, profile, { client, login, leaveUndoPoint })
       }),
     )
   }
   const weighed = await verifySignupOwnership(ctx, seen, await evidence(), await signupOf(ctx, seen))
-  const login = await retryingWithoutFields(ctx, (clearing) => verifyAndLink(ctx, seen, profile, open, { weighed, clearing, destination }))
+  const login = await retryingWithoutFields(ctx, (clearing) =>
+    verifyAndLink(ctx, seen, profile, client, { weighed, clearing, destination }),
+  )
   // Sends only one mail, because the notice of a take-over also mentions the link.
   if (login && !(login.takenOver && isToldOwner(login.takenOver.what))) mailNotice(ctx, seen, 'identity_linked', locale, { provider })
   return login
@@ -58,13 +59,13 @@ export async function linkByVerifiedEmail<Session extends OpenedSession>(
  * Links the identity. The link is the first verification of the address. If the account waited for its activation, the link activates the
  * account.
  */
-function verifyAndLink<Session extends OpenedSession>(
+function verifyAndLink(
   ctx: AuthContext,
   seen: UserRecord,
   profile: OAuthUser,
-  open: OpenSession<Session>,
+  client: LoginClient,
   { weighed, clearing, destination }: { weighed: VerifiedSignupOwnership; clearing: Clearing; destination: Destination | null },
-): Promise<SocialLogin<Session> | null> {
+): Promise<SocialLogin | null> {
   const isActivation = !seen.isActive
   return transaction(ctx, async (ctx) => {
     const user = await lockForProof(ctx, seen, profile.email)
@@ -74,23 +75,23 @@ function verifyAndLink<Session extends OpenedSession>(
     // After a take-over, this identity is the only credential of the account, so it does not count as new.
     const isYoung = !takenOver && usableAt(ctx, ctx.now()) !== null
     const login: Login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid, isYoung, destination }
-    const linked = await link(ctx, proven, profile, { open, login })
+    const linked = await link(ctx, proven, profile, { client, login })
     return linked && { ...linked, isActivated: isActivation, ...(takenOver && { takenOver: { user: proven, what: takenOver } }) }
   })
 }
 
-interface Linking<Session extends OpenedSession> {
+interface Linking {
   readonly login: Login
-  readonly open: OpenSession<Session>
+  readonly client: LoginClient
   readonly leaveUndoPoint?: LeaveUndoPoint
 }
 
-async function link<Session extends OpenedSession>(
+async function link(
   ctx: AuthContext,
   user: UserRecord,
   profile: OAuthUser,
-  { open, login, leaveUndoPoint }: Linking<Session>,
-): Promise<SocialLogin<Session> | null> {
+  { client, login, leaveUndoPoint }: Linking,
+): Promise<SocialLogin | null> {
   const now = ctx.now()
   const linked = await identitiesOf(ctx).listForUser(user.id)
   const sameProvider = linked.find((identity) => identity.provider === profile.provider)
@@ -99,5 +100,5 @@ async function link<Session extends OpenedSession>(
   await leaveUndoPoint?.(ctx, { user })
   await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
   await ctx.store.users.update(user.id, { lastLoginAt: now, updatedAt: now })
-  return { result: await finishOrPostpone(ctx, user, login, open), did: 'linked' }
+  return { begun: await beginLogin(ctx, client, user, login), did: 'linked' }
 }

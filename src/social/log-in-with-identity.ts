@@ -8,10 +8,9 @@ import type { Locale } from '../http/locale'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser } from '../providers/provider-client'
 import { type LoginAttempt, newLoginAttempt } from '../sessions/announce-failed-login'
-import { announceLogin } from '../sessions/announce-login'
-import { openPostponed } from '../sessions/claims-of-login'
 import type { Destination } from '../sessions/destination'
-import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/finish-login'
+import type { AnyLoginResult, LoginClient } from '../sessions/login'
+import { announceLogin, finishLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
 import { acceptProfile } from './accept-profile'
 import { createAccount } from './create-account'
@@ -45,16 +44,16 @@ const rounds = 4
  * OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile), UnauthorizedError (the identity's account is
  * gone)
  */
-export async function logInWithIdentity<Session extends OpenedSession>(
+export async function logInWithIdentity(
   ctx: AuthContext,
   given: OAuthUser,
-  open: OpenSession<Session>,
+  client: LoginClient,
   options: IdentityLoginOptions = {},
-): Promise<Session | LoginChallenge> {
+): Promise<AnyLoginResult> {
   const profile = normalizeProfile(given.provider, given)
   const locale = options.locale ?? ctx.settings.defaultLocale
   for (let round = 1; round <= rounds; round += 1) {
-    const login = await tryOnce(ctx, profile, open, {
+    const login = await tryOnce(ctx, profile, client, {
       locale,
       destination: options.destination ?? null,
       evidence: options.evidence ?? (async () => ({})),
@@ -62,19 +61,19 @@ export async function logInWithIdentity<Session extends OpenedSession>(
     })
     if (!login) continue
     announce(ctx, profile, login, locale)
-    const result = await openPostponed(ctx, login.result, open)
+    const result = await finishLogin(ctx, login.begun)
     announceLogin(ctx, result, { provider: profile.provider })
     return login.takenOver ? withPasswordRequired(ctx, result) : result
   }
   throw new ServiceUnavailableError()
 }
 
-async function tryOnce<Session extends OpenedSession>(
+async function tryOnce(
   ctx: AuthContext,
   given: OAuthUser,
-  open: OpenSession<Session>,
+  client: LoginClient,
   about: Required<IdentityLoginOptions>,
-): Promise<SocialLogin<Session> | null> {
+): Promise<SocialLogin | null> {
   const linked = await findLinked(ctx, given)
   // A linked identity decides alone. The address has no effect, so it is not checked.
   const profile = linked ? given : acceptProfile(given)
@@ -87,10 +86,10 @@ async function tryOnce<Session extends OpenedSession>(
   try {
     if (decision.kind === 'log_in') {
       const linkedAt = link?.identity.createdAt ?? ctx.now()
-      return await logInLinked(ctx, decision.user, profile, { open, linkedAt, destination: about.destination })
+      return await logInLinked(ctx, decision.user, profile, { client, linkedAt, destination: about.destination })
     }
-    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, open, about)
-    return await createAccount(ctx, decision.email, profile, open, about.locale)
+    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, client, about)
+    return await createAccount(ctx, decision.email, profile, client, about.locale)
   } catch (error) {
     if (error instanceof DuplicateRecordError) return null
     throw error
@@ -101,7 +100,7 @@ async function tryOnce<Session extends OpenedSession>(
  * Adds `passwordRequired` to the result of a login that removed the password (`takeOver`). So the app can ask the person for a new
  * password. Does nothing if the router has no passwords.
  */
-function withPasswordRequired<Session extends OpenedSession>(ctx: AuthContext, result: Session | LoginChallenge): Session | LoginChallenge {
+function withPasswordRequired(ctx: AuthContext, result: AnyLoginResult): AnyLoginResult {
   return result.kind === 'session' && hasPasswords(ctx.settings) ? { ...result, passwordRequired: true } : result
 }
 
@@ -128,13 +127,8 @@ async function findLinked(ctx: AuthContext, { provider, subject }: OAuthUser): P
   return { user: found.user, identity: found.identity }
 }
 
-function announce(
-  ctx: AuthContext,
-  { provider }: OAuthUser,
-  { result, did, takenOver, isActivated }: SocialLogin<OpenedSession>,
-  locale: Locale,
-): void {
-  const { userId } = result
+function announce(ctx: AuthContext, { provider }: OAuthUser, { begun, did, takenOver, isActivated }: SocialLogin, locale: Locale): void {
+  const { userId } = begun.result
   if (isActivated) ctx.events.emit('activation', { userId })
   if (takenOver) announceTakeOver(ctx, takenOver.user, takenOver.what, { locale, ...(did === 'linked' && { provider }) })
   if (did === 'created') ctx.events.emit('signup', { userId, by: 'ext', provider })

@@ -33,13 +33,13 @@ import { type LoginAttempt, newLoginAttempt } from '../sessions/announce-failed-
 import { getAuth } from '../sessions/current-auth'
 import { isApp, successTarget } from '../sessions/destination'
 import { sendChallenge } from '../sessions/devices/send-challenge'
-import { openFor, sendLogin, setLoginCookies } from '../sessions/devices/send-login'
+import { loginClient, sendLogin, setLoginCookies } from '../sessions/devices/send-login'
 import { clearEndedCookies } from '../sessions/ended-cookies'
+import type { AppCode, LoginChallenge } from '../sessions/login'
 import { codeDevice } from '../sessions/reauthentication/code-device'
 import { aliveSession, freshSession, sessionOf } from '../sessions/reauthentication/fresh-session'
 import type { RouteGuards } from '../sessions/route-guards'
 import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
-import { openByCode } from './app-redirect/issue-code'
 import { beginAttempt, consumeAttempt } from './attempts'
 import { browserOf, isOfThisBrowser, markBrowser } from './browser-mark'
 import { callbackAnswer } from './callback-answer'
@@ -225,14 +225,14 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const { destination } = attempt
   const options = { locale, evidence: () => signupOwnershipOf(ctx, req), attempt: login, destination }
   if (isApp(destination)) {
-    const result = await logInWithIdentity(ctx, profile, openByCode(destination), options)
+    const result = await logInWithIdentity(ctx, profile, { gets: destination, origin: {} }, options)
     await handOverTokens(ctx, result.userId, key, tokens)
     await clearEndedCookies(ctx, req, res)
-    return sendToApp(ctx, req, res, destination, result)
+    return sendToApp(ctx, req, res, destination, result as AppCode | LoginChallenge) // the client gets a code
   }
   // An attempt that another browser began logs in here too, but the device cookie then proves nothing.
-  const open = openFor(ctx, req, { namesSession: isOfThisBrowser(ctx, req, attempt) })
-  const result = await logInWithIdentity(ctx, profile, open, options)
+  const browser = loginClient(ctx, req, { namesSession: isOfThisBrowser(ctx, req, attempt) })
+  const result = await logInWithIdentity(ctx, profile, browser, options)
   await handOverTokens(ctx, result.userId, key, tokens)
   await clearEndedCookies(ctx, req, res)
   const target = successTarget(ctx.settings, destination)

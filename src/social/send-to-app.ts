@@ -5,8 +5,8 @@ import { wantsPage } from '../http/wants-page'
 import { withParameter } from '../http/with-parameter'
 import type { AppDestination } from '../sessions/destination'
 import { sendChallenge } from '../sessions/devices/send-challenge'
-import type { LoginChallenge } from '../sessions/finish-login'
-import { type AppCode, codeOfChallenge } from './app-redirect/issue-code'
+import type { AppCode, LoginChallenge } from '../sessions/login'
+import { codeOfChallenge } from './app-redirect/issue-code'
 
 /**
  * Ends a login that an app began. The browser shows the page for the second factor, or opens the app with the login's code. The

@@ -5,7 +5,7 @@ import { isPassportProvider, type Provider } from '../providers/passport-provide
 import type { OAuthUser, TokenProof } from '../providers/provider-client'
 import { isPlainObject } from '../providers/provider-request'
 import { newLoginAttempt } from '../sessions/announce-failed-login'
-import type { LoginChallenge, OpenedSession, OpenSession } from '../sessions/finish-login'
+import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import { fetchUserOfIdToken, type IdTokenInHand } from './id-token-in-hand'
 import { type LinkedIdentity, type LinkOptions, linkIdentity } from './link-identity'
 import { type IdentityLoginOptions, logInWithIdentity } from './log-in-with-identity'
@@ -31,15 +31,15 @@ export const accessTokenPattern = /^[\x21-\x7e]{1,8192}$/
  * Logs in by a token that an app already has. After the function has read the profile, it continues like the callback.
  * @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `logInWithIdentity` throw
  */
-export async function logInWithToken<Session extends OpenedSession>(
+export async function logInWithToken(
   ctx: AuthContext,
   given: TokenInHand,
-  open: OpenSession<Session>,
+  client: LoginClient,
   options: IdentityLoginOptions = {},
-): Promise<Session | LoginChallenge> {
+): Promise<AnyLoginResult> {
   const attempt = options.attempt ?? newLoginAttempt(null)
   return tellingFailures(ctx, given.provider, attempt, async () =>
-    logInWithIdentity(ctx, await fetchUserInHand(ctx, given), open, { ...options, attempt }),
+    logInWithIdentity(ctx, await fetchUserInHand(ctx, given), client, { ...options, attempt }),
   )
 }
 

@@ -9,7 +9,7 @@ import { sameSite } from '../http/same-site'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { newLoginAttempt } from '../sessions/announce-failed-login'
 import { loginAnswer } from '../sessions/delivery'
-import { openFor, sendLogin } from '../sessions/devices/send-login'
+import { loginClient, sendLogin } from '../sessions/devices/send-login'
 import { clearEndedCookies } from '../sessions/ended-cookies'
 import { createClientShare } from './client-share'
 import { idTokenPattern, noncePattern } from './id-token-in-hand'
@@ -57,7 +57,7 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
         const client = clientOf(req)
         const attempt = newLoginAttempt(client)
         const options = { locale, evidence: () => signupOwnershipOf(ctx, req), attempt }
-        const result = await share.run(provider, client, () => logInWithToken(ctx, given, openFor(ctx, req), options))
+        const result = await share.run(provider, client, () => logInWithToken(ctx, given, loginClient(ctx, req), options))
         await clearEndedCookies(ctx, req, res)
         sendLogin(ctx, res, result, tokenDelivery)
       },

@@ -2,9 +2,8 @@ import { type AuthContext, transaction } from '../context'
 import type { AuthMethod } from '../core/amr'
 import { ConfigurationError } from '../core/errors'
 import { type AuthRouter, testedContext } from '../router/create-auth-router'
-import { claimsToGoOn } from '../sessions/claims-of-login'
-import type { Login } from '../sessions/login'
-import { openServerSession, openTokens } from '../sessions/open-session'
+import type { AnyLoginResult, Login, LoginClient, OpenedServerSession, TokenPair } from '../sessions/login'
+import { beginSession, finishLogin } from '../sessions/start-login'
 import type { UserRecord } from '../store/auth-store'
 
 /** A `UserRecord`, or an object with the user's `id` or `email`. */
@@ -45,10 +44,8 @@ export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginA
   if (ctx.settings.tokenDelivery === 'session')
     throw new ConfigurationError("loginAs() gives tokens, and tokenDelivery 'session' has none: use openSessionAs().")
   const seen = await findWanted(ctx, user)
-  const { amr } = loginOf(ctx, seen, options)
-  const claims = await claimsToGoOn(ctx, { userId: seen.id, session: null, amr })
-  const pair = await inUnit(ctx, seen, (ctx, found) => openTokens()(ctx, found, { ...loginOf(ctx, found, options), claims }))
-  const { userId, accessToken, refreshToken } = pair
+  const pair = await logInAs(ctx, seen, { gets: 'tokens', origin: {} }, options)
+  const { userId, accessToken, refreshToken } = pair as TokenPair // the client gets tokens
   const { accessCookieName, refreshCookieName } = ctx.settings
   const cookie = cookieHeader({ [accessCookieName]: accessToken, [refreshCookieName]: refreshToken })
   return { userId, accessToken, refreshToken, bearer: { authorization: `Bearer ${accessToken}` }, cookies: { cookie } }
@@ -62,9 +59,9 @@ export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginA
  */
 export async function openSessionAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedInSession> {
   const ctx = contextOf(auth)
-  const open = openServerSession({ ip: '127.0.0.1', userAgent: 'doorward/testing' })
-  const session = await inUnit(ctx, await findWanted(ctx, user), (ctx, found) => open(ctx, found, loginOf(ctx, found, options)))
-  const { userId, sessionId, sessionToken } = session
+  const client: LoginClient = { gets: 'session', origin: { ip: '127.0.0.1', userAgent: 'doorward/testing' } }
+  const session = await logInAs(ctx, await findWanted(ctx, user), client, options)
+  const { userId, sessionId, sessionToken } = session as OpenedServerSession // the client gets a session
   return { userId, sessionId, cookies: { cookie: cookieHeader({ [ctx.settings.sessionCookieName]: sessionToken }) } }
 }
 
@@ -76,14 +73,15 @@ function contextOf(auth: AuthRouter): AuthContext {
   )
 }
 
-/** Runs `open` in a transaction that locks the user's row, as every login does. So a parallel revocation runs before or after `open`. */
-function inUnit<T>(ctx: AuthContext, { id }: UserRecord, open: (ctx: AuthContext, user: UserRecord) => Promise<T>): Promise<T> {
-  return transaction(ctx, async (ctx) => {
+/** Starts a session in a transaction that locks the user's row, as every login does. So a parallel revocation runs before or after it. */
+async function logInAs(ctx: AuthContext, { id }: UserRecord, client: LoginClient, options: LoginAsOptions): Promise<AnyLoginResult> {
+  const begun = await transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(id)
     if (!user) throw noSuchAccount()
     if (!user.isActive) throw new Error('loginAs(): the account is not active; activate it first.')
-    return open(ctx, user)
+    return beginSession(ctx, client, user, loginOf(ctx, user, options))
   })
+  return finishLogin(ctx, begun)
 }
 
 async function findWanted({ store: { users } }: AuthContext, which: WhichUser): Promise<UserRecord> {

@@ -6,6 +6,7 @@ import { bearerOf, type LocalHost, otherPassword, password, pending, post, reset
 import { authenticator } from '../mfa/authenticator'
 import { challengeOf, enrolled, onMfa, verify } from '../mfa/people'
 import { appSettings, browse, exchange } from '../oauth-code/apps'
+import { logIn as logInByPasskey, loginOptions, passkeyOwner, passkeySettings } from '../passkeys/people'
 import { member } from '../social/link-steps'
 import { callBack, cookiePair, newPerson } from '../social/redirect-steps'
 import { signIn } from '../support/app'
@@ -16,10 +17,13 @@ const [database] = await databases()
 if (!database) throw new Error('no database')
 const { start, opened } = onMfa(database)
 
-/** A host whose claims come from its own database, through the one connection that the pool has; they fail while `isDown`. */
+/**
+ * A host whose claims come from its own database, through the one connection that the pool has; they fail while `isDown`. `meanwhile` runs
+ * once, while the host is asked.
+ */
 async function startAsking({ settings = {}, store }: { settings?: object; store?: ReturnType<typeof createKnexStore> } = {}) {
   const asked: { email: string; amr: readonly string[]; isActive: boolean }[] = []
-  const state = { isDown: false }
+  const state = { isDown: false, meanwhile: null as (() => Promise<unknown>) | null }
   const host = await start({
     settings: { oauthLinkByVerifiedEmail: true, ...settings },
     providers: {
@@ -32,6 +36,9 @@ async function startAsking({ settings = {}, store }: { settings?: object; store?
       accessTokenClaims: async ({ id, email, isActive }, { amr }) => {
         const row = await opened().knex('auth_users').where({ id }).first('email')
         asked.push({ email, amr, isActive })
+        const { meanwhile } = state
+        state.meanwhile = null
+        await meanwhile?.()
         if (state.isDown) throw new Error('the host has a bad day')
         return { tenant: `of ${row.email}`, methods: amr }
       },
@@ -49,7 +56,7 @@ const outcome = ({ status, body }: { status: number; body: { code?: string; acce
 ]
 const unavailable = [503, 'SERVICE_UNAVAILABLE']
 
-/** Fails once, then works: whatever the request shows was not used up. */
+/** Fails once, then works: whatever the request shows was not used up, or can be used many times. */
 async function twice(host: Asking, send: () => PromiseLike<Parameters<typeof outcome>[0]>, email: string) {
   host.state.isDown = true
   expect(outcome(await send())).toEqual(unavailable)
@@ -57,7 +64,7 @@ async function twice(host: Asking, send: () => PromiseLike<Parameters<typeof out
   expect(outcome(await send())).toEqual([200, `of ${email}`])
 }
 
-describe('the claims are asked for before the transaction, so a failure uses nothing up', () => {
+describe('the host’s claims fail, and then work', () => {
   test('at a login by password, whose attempt is not counted', async () => {
     const host = await startAsking()
     const { email } = await signedIn(host)
@@ -65,6 +72,18 @@ describe('the claims are asked for before the transaction, so a failure uses not
     for (let count = 0; count < 7; count += 1) expect(outcome(await post(host, '/login', { email, password }))).toEqual(unavailable)
     host.state.isDown = false
     expect(outcome(await post(host, '/login', { email, password }))).toEqual([200, `of ${email}`])
+  })
+
+  test('at a login by password, which leaves no session that lives', async () => {
+    const host = await startAsking()
+    const { email, userId, refreshToken } = await signedIn(host)
+    const living = () => host.knex('auth_sessions').where({ user_id: userId }).whereNull('revoked_at')
+    const [first] = await living()
+    host.state.isDown = true
+    expect(outcome(await post(host, '/login', { email, password }))).toEqual(unavailable)
+    expect((await living()).map(({ id }) => id)).toEqual([first.id]) // the other sessions of the account stay
+    host.state.isDown = false
+    expect(outcome(await post(host, '/refresh', { refresh_token: refreshToken }))).toEqual([200, `of ${email}`])
   })
 
   test('at a refresh, whose token is still good', async () => {
@@ -79,18 +98,45 @@ describe('the claims are asked for before the transaction, so a failure uses not
     await twice(host, () => post(host, '/refresh', { refresh_token: refreshToken }), email)
   })
 
-  test('at the second step, whose challenge and code are still good; the first step asks nobody', async () => {
+  test('at the second step, whose challenge and code are used then; the first step asks nobody', async () => {
     const host = await startAsking()
     const person = await enrolled(host)
     host.asked.length = 0
     const challenge = await challengeOf(host, person)
     expect(host.asked).toEqual([])
-    const code = person.app.nextCode()
-    await twice(host, () => verify(host, challenge, code), person.email)
+    host.state.isDown = true
+    expect(outcome(await verify(host, challenge, person.app.nextCode()))).toEqual(unavailable)
+    host.state.isDown = false
+    expect(outcome(await verify(host, challenge, person.app.nextCode()))).toEqual([401, 'MFA_TOKEN_INVALID'])
+    const again = await challengeOf(host, person)
+    expect(outcome(await verify(host, again, person.app.nextCode()))).toEqual([200, `of ${person.email}`])
     expect(host.asked.map(({ amr }) => amr)).toEqual([
       ['pwd', 'otp'],
       ['pwd', 'otp'],
     ])
+  })
+
+  test('at the second step by a recovery code, whose use the owner is told of all the same', async () => {
+    const host = await startAsking()
+    const person = await enrolled(host)
+    const challenge = await challengeOf(host, person)
+    const told: string[] = []
+    for (const name of ['recovery_code.used', 'login'] as const) host.auth.events.on(name, () => told.push(name))
+    host.state.isDown = true
+    expect(outcome(await verify(host, challenge, person.recoveryCodes[0]))).toEqual(unavailable)
+    expect(told).toEqual(['recovery_code.used'])
+  })
+
+  test('at a login with a passkey, whose response is used then', async () => {
+    const host = await startAsking({ settings: passkeySettings })
+    const { email, authenticator } = await passkeyOwner(host)
+    const options = await loginOptions(host)
+    const response = { credential: authenticator.get(options), challenge_token: options.challenge_token }
+    host.state.isDown = true
+    expect(outcome(await post(host, '/passkeys/login', response))).toEqual(unavailable)
+    host.state.isDown = false
+    expect(outcome(await post(host, '/passkeys/login', response))).toEqual([401, 'PASSKEY_REJECTED'])
+    expect(outcome(await logInByPasskey(host, authenticator))).toEqual([200, `of ${email}`])
   })
 
   test('at the confirmation of a factor, in the session that goes on', async () => {
@@ -138,7 +184,7 @@ describe('the claims are asked for before the transaction, so a failure uses not
     const other = newPerson({ email: proven.email })
     host.state.isDown = true
     expect(outcome(await signIn(host, host.browser(), { profile: other }))).toEqual(unavailable)
-    expect(await host.knex('auth_identities').where({ user_id: proven.userId })).toEqual([])
+    expect(await host.knex('auth_identities').where({ user_id: proven.userId })).toHaveLength(1) // the link stays
     host.state.isDown = false
     expect(outcome(await signIn(host, host.browser(), { profile: other }))).toEqual([200, `of ${proven.email}`])
   })
@@ -152,13 +198,16 @@ describe('the claims are asked for before the transaction, so a failure uses not
     await twice(host, send, profile.email)
   })
 
-  test('at the exchange of an app’s code', async () => {
+  test('at the exchange of an app’s code, which is used then', async () => {
     const host = await startAsking({ settings: appSettings })
     const { code, verifier, profile } = await browse(host)
     expect(host.asked).toEqual([]) // the session begins at the exchange
-    await twice(host, () => exchange(host, { code, verifier }), profile.email)
     host.state.isDown = true
-    expect(outcome(await exchange(host, { code, verifier }))).toEqual([401, 'OAUTH_CODE_INVALID']) // shown again, it ends the session
+    expect(outcome(await exchange(host, { code, verifier }))).toEqual(unavailable)
+    host.state.isDown = false
+    expect(outcome(await exchange(host, { code, verifier }))).toEqual([401, 'OAUTH_CODE_INVALID']) // used by the first exchange
+    const next = await browse(host, { profile })
+    expect(outcome(await exchange(host, next))).toEqual([200, `of ${profile.email}`])
   })
 
   test('at loginAs() of a host’s tests', async () => {
@@ -168,7 +217,7 @@ describe('the claims are asked for before the transaction, so a failure uses not
   })
 })
 
-describe('where an account is made, activated or reset, they are asked for after the transaction', () => {
+describe('an account that is made, activated or reset stays so when the host’s claims fail', () => {
   /** The account as the transaction left it: there and active, without a session. */
   async function expectNoSession(host: LocalHost, email: string): Promise<void> {
     const { id, isActive } = await userOf(host, email)
@@ -239,22 +288,53 @@ describe('where an account is made, activated or reset, they are asked for after
     const taken = await signIn(host, host.browser(), { profile: newPerson({ email: squatted.email }) })
     expect([...outcome(taken), taken.body.password_required]).toEqual([200, `of ${squatted.email}`, true])
   })
+})
 
-  test('an account that is deactivated while the host is asked gets no session', async () => {
+describe('what happens to the account while the host is asked', () => {
+  const stateless = () => createKnexStore({ knex: opened().knex, sessions: false })
+
+  test.each<[string, (host: Asking, userId: string) => Promise<unknown>]>([
+    ['deactivation', (host, userId) => host.auth.service.deactivate(userId)],
+    ['logout of every session', (host, userId) => host.auth.service.revokeSessions(userId)],
+    ['reset', async (host, userId) => resetNow(host, userId)],
+  ])('a %s ends the login, and leaves no session', async (_what, change) => {
+    const host = await startAsking()
+    const { email, userId } = await signedIn(host)
+    const told: unknown[] = []
+    host.auth.events.on('login', (event) => told.push(event))
+    host.state.meanwhile = () => change(host, userId)
+    const answer = await post(host, '/login', { email, password })
+    expect(outcome(answer)).toEqual([401, 'UNAUTHORIZED'])
+    expect(told).toHaveLength(_what === 'reset' ? 1 : 0) // the login of the reset itself
+    const living = await host.knex('auth_sessions').where({ user_id: userId }).whereNull('revoked_at')
+    expect(living).toHaveLength(_what === 'reset' ? 1 : 0)
+  })
+
+  test.each<[string, (host: Asking, userId: string) => Promise<unknown>]>([
+    ['deactivation', (host, userId) => host.auth.service.deactivate(userId)],
+    ['reset', async (host, userId) => resetNow(host, userId)],
+  ])('without a table of sessions a %s ends the login too', async (_what, change) => {
+    const host = await startAsking({ store: stateless() })
+    const { email, userId } = await signedIn(host)
+    host.state.meanwhile = () => change(host, userId)
+    const answer = await post(host, '/login', { email, password })
+    expect(outcome(answer)).toEqual([401, 'UNAUTHORIZED'])
+  })
+
+  test('an account that is deactivated during its activation gets no session', async () => {
     const host = await startAsking()
     const { email, link: token } = await pending(host)
     const { id } = await userOf(host, email)
-    const original = host.asked.push.bind(host.asked)
-    let closing: Promise<void> | undefined
-    host.asked.push = (...entries) => {
-      closing ??= host.auth.service.deactivate(id)
-      return original(...entries)
-    }
+    host.state.meanwhile = () => host.auth.service.deactivate(id)
     const answer = await post(host, '/activate', { token, password })
-    await closing
     expect(outcome(answer)).toEqual([401, 'UNAUTHORIZED'])
-    expect(await host.knex('auth_sessions').where({ user_id: id })).toEqual([])
+    expect(await host.knex('auth_sessions').where({ user_id: id }).whereNull('revoked_at')).toEqual([])
   })
+
+  async function resetNow(host: Asking, userId: string) {
+    const { email } = await host.knex('auth_users').where({ id: userId }).first('email')
+    return host.auth.service.resetPassword({ token: await resetLink(host, email), newPassword: otherPassword })
+  }
 })
 
 describe('what it costs', () => {
@@ -276,14 +356,18 @@ describe('what it costs', () => {
     expect([withClaims[0]?.startsWith('select'), withClaims[1]]).toEqual([true, without[0]])
   })
 
-  test('a login costs the same statements', async () => {
+  test('a login reads the user for the host, and its new session after the host’s answer; without claims nothing changes', async () => {
     const bare = await start()
     const asking = await start({ options: { accessTokenClaims: () => ({ tenant: 'one' }) } })
     const loggedIn = async (host: LocalHost) => {
       const { email } = await signedIn(host)
       return statementsOf(host, () => post(host, '/login', { email, password }))
     }
-    expect(await loggedIn(asking)).toEqual(await loggedIn(bare))
+    const [without, withClaims] = [await loggedIn(bare), await loggedIn(asking)]
+    const more = withClaims.filter((statement) => !without.includes(statement))
+    expect(withClaims).toHaveLength(without.length + 2)
+    expect(more.map((statement) => statement.split(' ')[0])).toEqual(['select', 'select'])
+    expect(withClaims.at(-1)).toBe(more.at(-1)) // after the commit
   })
 
   test('a used refresh token ends its session without asking the host', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Device } from '../../src/sessions/finish-login'
+import type { Device } from '../../src/sessions/login'
 import { type LocalHost, newAddress, onLocal, password, post, signedIn } from '../local/people'
 import { challengeOf, enrolled, mfaSettings } from '../mfa/people'
 import { cookieAttributes, cookiePair, type HttpResponse, isCleared, setCookies } from '../social/redirect-steps'

@@ -235,54 +235,46 @@ describe('no session is made beside the door', () => {
     .map((file) => ({ file: file.replaceAll('\\', '/'), text: readFileSync(join(src, file), 'utf8') }))
   const callersOf = (call: RegExp) => files.flatMap(({ file, text }) => (call.test(text) ? [file] : [])).sort()
 
-  test('R-096: only finishLogin opens a session, of either kind, by what the logins hand it', () => {
-    expect(callersOf(/(?<!function )\bopenServerSession\(/)).toEqual([
-      'accounts/login-routes.ts',
-      'passkeys/login-routes.ts',
-      'router/service.ts',
-      'second-factor/verify-routes.ts',
-      'sessions/open-session.ts',
+  test('R-096: every way to log in ends in startLogin or its first step, and nothing else starts a session', () => {
+    expect(callersOf(/(?<!function )\b(startLogin(<never>)?|beginLogin)\(/)).toEqual([
+      'accounts/activate.ts',
+      'accounts/email-login/log-in-by-email.ts',
+      'accounts/email-login/sign-up-by-email.ts',
+      'accounts/log-in.ts',
+      'accounts/reset-password.ts',
+      'accounts/sign-up.ts',
+      'passkeys/log-in.ts',
+      'second-factor/confirm.ts',
+      'second-factor/verify-challenge.ts',
+      'sessions/start-login.ts',
+      'social/app-redirect/exchange-code.ts',
+      'social/create-account.ts',
+      'social/link-by-verified-email.ts',
+      'social/log-in-linked.ts',
     ])
-    expect(callersOf(/(?<!function )\bopenTokens\(/)).toEqual(['router/service.ts', 'sessions/open-session.ts', 'social/exchange-route.ts'])
-    expect(callersOf(/(?<!function )\bopenDelivered\(/)).toEqual(['router/service.ts', 'sessions/devices/send-login.ts'])
-    expect(callersOf(/(?<!function )\bopenFor\(/)).toEqual([
-      'accounts/activation-routes.ts',
-      'accounts/email-login/confirm-routes.ts',
-      'accounts/email-login/link-page.ts',
-      'accounts/link-pages.ts',
-      'accounts/login-routes.ts',
-      'accounts/signup-routes.ts',
-      'passkeys/login-routes.ts',
-      'second-factor/challenge-form.ts',
-      'second-factor/verify-routes.ts',
-      'social/routes.ts',
-      'social/token-routes.ts',
-    ])
-    expect(callersOf(/(?<!function )\bstartSession\(/)).toEqual(['sessions/open-session.ts'])
-    expect(callersOf(/(?<!function )\binsertWithinLimit\(/)).toEqual(['sessions/start-session.ts'])
+    for (const step of ['beginSession', 'startSession', 'issueStatelessToken'])
+      expect(callersOf(new RegExp(`(?<!function )\\b${step}\\(`))).toEqual(['sessions/start-login.ts'])
+    expect(callersOf(/(?<!function )\bissueCode\(/)).toEqual(['sessions/start-login.ts', 'social/app-redirect/issue-code.ts'])
     expect(callersOf(/sessionsOf\(\S+\)\.insert(Within)?\(|\bsessions\??\.insert(Within)?\(/)).toEqual([
-      'sessions/limit-sessions.ts',
+      'sessions/insert-session.ts',
       'store/rechecked-store.ts',
     ])
-    // The second is handed to finishLogin, and adds the device to what it opens.
-    expect(callersOf(/\bopen\(ctx/)).toEqual(['sessions/devices/send-login.ts', 'sessions/finish-login.ts'])
   })
 
-  test('R-096: only finishLogin and refresh sign access tokens and make refresh tokens', () => {
+  test('R-096: only a login and a refresh sign access tokens and make refresh tokens', () => {
     // The first gives a living session another access token, and ends or replaces nothing.
     expect(callersOf(/(?<!function )\bsignAccessToken\(/)).toEqual([
       'sessions/continue-tokens.ts',
-      'sessions/open-session.ts',
       'sessions/refresh.ts',
       'sessions/reissue-tokens.ts',
+      'sessions/start-login.ts',
     ])
     expect(callersOf(/(?<!function )\bmakeSessionToken\(/)).toEqual([
+      'sessions/insert-session.ts',
       'sessions/reissue-tokens.ts',
-      'sessions/start-session.ts',
       'sessions/successor.ts',
     ])
     expect(callersOf(/(?<!function )\bsuccessorOf\(/)).toEqual(['sessions/refresh.ts'])
-    expect(callersOf(/(?<!function )\bissueStatelessToken\(/)).toEqual(['sessions/open-session.ts'])
     expect(callersOf(/(?<!function )\bsignStatelessToken\(/)).toEqual([
       'sessions/refresh.ts',
       'sessions/reissue-tokens.ts',

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
 import { deriveKey } from '../../src/core/keys'
 import { accountDigest } from '../../src/sessions/account-digest'
-import type { UserRecord } from '../../src/store/auth-store'
+import type { AuthStore, UserRecord } from '../../src/store/auth-store'
 import { withSession } from '../../src/testing/records'
 import { type Mounted, signIn, testSecret } from '../support/app'
 import { databases } from '../support/databases'
@@ -16,7 +16,7 @@ import { newPerson, onDatabase } from './redirect-steps'
  * victim's address and waits for the victim. `attic` is the attacker's own provider, `corp` the one the victim uses.
  */
 describe.each(await databases())('R-060, pre-hijacked accounts, on $name', (database) => {
-  const { start } = onDatabase(database)
+  const { start, opened } = onDatabase(database)
   const linking = { oauthLinkByVerifiedEmail: true }
   const mounted = () => start({ settings: linking, providers: { corp: {}, attic: {}, acme: {} } })
 
@@ -184,27 +184,55 @@ describe.each(await databases())('R-060, pre-hijacked accounts, on $name', (data
       expect((await signIn(host, host.browser(), { key: 'attic', profile: liar })).body.user_id).toBe(victim.userId)
     })
 
-    test('a login by the first identity that began before the take-over, and ends after it, confirms no change for a day (25.9.1)', async () => {
-      const { email } = newPerson()
-      const claimed = newPerson({ email, email_verified: false })
-      let arrivesNow: (() => Promise<unknown>) | null = null
-      // The host's claims are asked between the login's read and its transaction, so the victim comes exactly in between.
-      const accessTokenClaims = async () => {
-        const arriving = arrivesNow
-        arrivesNow = null
-        await arriving?.()
-        return {}
+    describe('a login by the first identity that begins before the take-over, and ends after it (25.9.1)', () => {
+      const unverified = () => {
+        const { email } = newPerson()
+        return { email, claimed: newPerson({ email, email_verified: false }) }
       }
-      const host = await start({ settings: linking, providers: { corp: {}, attic: {}, acme: {} }, options: { accessTokenClaims } })
-      const { userId } = await member(host, { key: 'attic', profile: claimed })
-      host.clock.advance(86_401) // the identity is old, until the account is taken over
-      arrivesNow = () => member(host, { profile: newPerson({ email }) })
 
-      const late = await signIn(host, host.browser(), { key: 'attic', profile: claimed })
+      test('confirms no change for a day, if the take-over comes between its read and its transaction', async () => {
+        const { email, claimed } = unverified()
+        let arrivesNow: (() => Promise<unknown>) | null = null
+        const real = createKnexStore({ knex: opened().knex })
+        const transaction: AuthStore['transaction'] = async (work, options) => {
+          const arriving = arrivesNow
+          arrivesNow = null
+          await arriving?.()
+          return real.transaction(work, options)
+        }
+        const host = await start({
+          settings: linking,
+          providers: { corp: {}, attic: {}, acme: {} },
+          options: { store: { ...real, transaction } },
+        })
+        const { userId } = await member(host, { key: 'attic', profile: claimed })
+        host.clock.advance(86_401) // the identity is old, until the account is taken over
+        arrivesNow = () => member(host, { profile: newPerson({ email }) })
 
-      expect([arrivesNow, late.status, late.body.user_id]).toEqual([null, 200, userId])
-      const refused = await requestLink(host, { browser: host.browser(), token: late.body.access_token }, { key: 'acme' })
-      expect([refused.status, refused.body.code]).toEqual([403, 'REAUTHENTICATION_REQUIRED'])
+        const late = await signIn(host, host.browser(), { key: 'attic', profile: claimed })
+
+        expect([arrivesNow, late.status, late.body.user_id]).toEqual([null, 200, userId])
+        const refused = await requestLink(host, { browser: host.browser(), token: late.body.access_token }, { key: 'acme' })
+        expect([refused.status, refused.body.code]).toEqual([403, 'REAUTHENTICATION_REQUIRED'])
+      })
+
+      test('is over, if the take-over comes while the host is asked for its claims', async () => {
+        const { email, claimed } = unverified()
+        let arrivesNow: (() => Promise<unknown>) | null = null
+        const accessTokenClaims = async () => {
+          const arriving = arrivesNow
+          arrivesNow = null
+          await arriving?.()
+          return {}
+        }
+        const host = await start({ settings: linking, providers: { corp: {}, attic: {} }, options: { accessTokenClaims } })
+        await member(host, { key: 'attic', profile: claimed })
+        arrivesNow = () => member(host, { profile: newPerson({ email }) })
+
+        const late = await signIn(host, host.browser(), { key: 'attic', profile: claimed })
+
+        expect([arrivesNow, late.status, late.body.code]).toEqual([null, 401, 'UNAUTHORIZED'])
+      })
     })
 
     test("the other way round it takes nothing: the victim's account is refused to it", async () => {

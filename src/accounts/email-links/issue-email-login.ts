@@ -1,7 +1,7 @@
 import type { AuthContext } from '../../context'
 import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
+import { plainText } from '../../sessions/insert-session'
 import { after } from '../../sessions/instants'
-import { plainText } from '../../sessions/start-session'
 import type { EmailLoginRecord, EmailLoginStore } from '../../store/auth-store'
 import { hashCode, newCode } from './email-code'
 import { emailLoginUrl } from './email-link'

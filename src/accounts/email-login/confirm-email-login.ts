@@ -4,9 +4,8 @@ import { AppError, EmailLoginInvalidError } from '../../core/errors'
 import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
 import type { Locale } from '../../http/locale'
 import { announceFailedLogin } from '../../sessions/announce-failed-login'
-import { announceLogin } from '../../sessions/announce-login'
-import { openPostponed } from '../../sessions/claims-of-login'
-import type { LoginChallenge, OpenedSession, OpenSession } from '../../sessions/finish-login'
+import type { AnyLoginResult, LoginClient } from '../../sessions/login'
+import { announceLogin, finishLogin } from '../../sessions/start-login'
 import { DuplicateRecordError, type EmailLoginRecord, type UserRecord } from '../../store/auth-store'
 import { isCodeOf, mostTries } from '../email-links/email-code'
 import { findByAddress } from '../email-links/find-by-address'
@@ -35,21 +34,21 @@ const rounds = 3
  * @throws EmailLoginInvalidError for any fault of the link, the code or the account; InvalidCredentialsError for a wrong password in the
  * evidence (the link and the code then stay unused)
  */
-export async function confirmEmailLogin<Session extends OpenedSession>(
+export async function confirmEmailLogin(
   ctx: AuthContext,
   proof: EmailLoginProof,
-  open: OpenSession<Session>,
+  client: LoginClient,
   options: ConfirmOptions,
-): Promise<Session | LoginChallenge> {
+): Promise<AnyLoginResult> {
   const { attempt, locale } = options
   try {
     const login = await findLogin(ctx, proof)
     attempt.email = login.email
     const returnTo = (login.id === options.browserRequestId && login.returnTo) || (options.elsewhere ?? null)
-    const confirmed = await confirmInRounds(ctx, login, open, { ...options, returnTo })
+    const confirmed = await confirmInRounds(ctx, login, client, { ...options, returnTo })
     announce(ctx, confirmed, locale)
-    if (!confirmed.ended) throw new EmailLoginInvalidError()
-    const result = await openPostponed(ctx, confirmed.ended, open)
+    if (!confirmed.begun) throw new EmailLoginInvalidError()
+    const result = await finishLogin(ctx, confirmed.begun)
     announceLogin(ctx, result)
     return completed(ctx, result, { returnTo, isTakenOver: confirmed.takenOver !== null })
   } catch (error) {
@@ -106,20 +105,20 @@ async function findByCode(ctx: AuthContext, code: string, requestId: string | nu
 }
 
 /** Confirms the login. Tries again if the account changed or was created between our read and our write. */
-async function confirmInRounds<Session extends OpenedSession>(
+async function confirmInRounds(
   ctx: AuthContext,
   login: EmailLoginRecord,
-  open: OpenSession<Session>,
+  client: LoginClient,
   confirming: ConfirmingEmailLogin,
-): Promise<ConfirmedEmailLogin<Session>> {
+): Promise<ConfirmedEmailLogin> {
   for (let round = 1; round <= rounds; round++) {
     const user = await findByAddress(ctx, login.email)
     confirming.attempt.userId = user?.id ?? null
     if (user && !(await mayLogIn(ctx, user))) break
     if (!user && !(await maySignUp(ctx, login.email))) break
     const confirmed = user
-      ? await logInByEmail(ctx, { login, seen: user }, open, confirming)
-      : await unlessTaken(() => signUpByEmail(ctx, login, open, confirming))
+      ? await logInByEmail(ctx, { login, seen: user }, client, confirming)
+      : await unlessTaken(() => signUpByEmail(ctx, login, client, confirming))
     if (confirmed) return confirmed
   }
   throw new EmailLoginInvalidError()
@@ -135,22 +134,18 @@ async function unlessTaken<T>(signUp: () => Promise<T>): Promise<T | null> {
   }
 }
 
-function announce<Session extends OpenedSession>(
-  ctx: AuthContext,
-  { user, did, takenOver }: ConfirmedEmailLogin<Session>,
-  locale: Locale | undefined,
-): void {
+function announce(ctx: AuthContext, { user, did, takenOver }: ConfirmedEmailLogin, locale: Locale | undefined): void {
   const { id: userId } = user
   if (did === 'signed_up') ctx.events.emit('signup', { userId, by: 'email' })
   if (did === 'activated') ctx.events.emit('activation', { userId })
   if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
 }
 
-function completed<Session extends OpenedSession>(
+function completed(
   { settings }: AuthContext,
-  result: Session | LoginChallenge,
+  result: AnyLoginResult,
   { returnTo, isTakenOver }: { returnTo: string | null; isTakenOver: boolean },
-): Session | LoginChallenge {
+): AnyLoginResult {
   if (result.kind !== 'session') return result
   return {
     ...result,

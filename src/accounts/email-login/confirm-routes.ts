@@ -10,7 +10,7 @@ import { text } from '../../http/validate'
 import { routeRateLimit } from '../../rate-limits/route-rate-limit'
 import { newLoginAttempt } from '../../sessions/announce-failed-login'
 import { type Delivery, loginAnswer } from '../../sessions/delivery'
-import { openFor, sendLogin } from '../../sessions/devices/send-login'
+import { loginClient, sendLogin } from '../../sessions/devices/send-login'
 import { clearEndedCookies } from '../../sessions/ended-cookies'
 import type { RouteSet } from '../../sessions/routes-by-delivery'
 import { passwordField, passwordRefusals, type SignupOwnershipBody, signupOwnershipOf } from '../email-verification/signup-ownership'
@@ -52,7 +52,7 @@ export function confirmRoute(ctx: AuthContext, { base, delivery, before }: Route
 async function confirm(ctx: AuthContext, req: Request, res: Response, body: ConfirmBody, delivery: Delivery): Promise<void> {
   const browserRequestId = requestOfBrowser(ctx, req)
   const proof = proofOf(ctx, body, { browserRequestId, delivery })
-  const result = await confirmEmailLogin(ctx, proof, openFor(ctx, req), {
+  const result = await confirmEmailLogin(ctx, proof, loginClient(ctx, req), {
     evidence: await signupOwnershipOf(ctx, req, body),
     locale: localeOf(ctx, req),
     browserRequestId,

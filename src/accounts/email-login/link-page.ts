@@ -13,9 +13,9 @@ import { newLoginAttempt } from '../../sessions/announce-failed-login'
 import { destinationOfChallenge } from '../../sessions/challenge'
 import { successTarget } from '../../sessions/destination'
 import { sendChallenge } from '../../sessions/devices/send-challenge'
-import { openFor, setLoginCookies } from '../../sessions/devices/send-login'
+import { loginClient, setLoginCookies } from '../../sessions/devices/send-login'
 import { clearEndedCookies } from '../../sessions/ended-cookies'
-import type { LoginChallenge } from '../../sessions/finish-login'
+import type { LoginChallenge } from '../../sessions/login'
 import type { EmailLoginRecord } from '../../store/auth-store'
 import { loginLinkSummary } from '../email-verification/login-link-summary'
 import { signupOwnershipOf } from '../email-verification/signup-ownership'
@@ -51,7 +51,7 @@ export function emailLoginPage(ctx: AuthContext): Route[] {
       const browserRequestId = requestOfBrowser(ctx, req)
       const elsewhere = landingOf(ctx)
       const attempt = newLoginAttempt(clientOf(req))
-      const result = await confirmEmailLogin(ctx, { token }, openFor(ctx, req), {
+      const result = await confirmEmailLogin(ctx, { token }, loginClient(ctx, req), {
         evidence,
         locale,
         browserRequestId,

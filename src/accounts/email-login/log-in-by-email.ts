@@ -2,9 +2,8 @@ import { type AuthContext, transaction } from '../../context'
 import { EmailLoginInvalidError } from '../../core/errors'
 import type { Locale } from '../../http/locale'
 import type { LoginAttempt } from '../../sessions/announce-failed-login'
-import { finishOrPostpone, type PostponedLogin, withClaims } from '../../sessions/claims-of-login'
-import type { LoginChallenge, OpenedSession, OpenSession } from '../../sessions/finish-login'
-import type { Login } from '../../sessions/login'
+import type { Login, LoginClient } from '../../sessions/login'
+import { type BegunLogin, beginLogin } from '../../sessions/start-login'
 import type { EmailLoginRecord, UserRecord } from '../../store/auth-store'
 import { activating, lockForProof, signupOf } from '../email-verification/activate-by-verification'
 import { retryingWithoutFields } from '../email-verification/retrying-without-fields'
@@ -32,10 +31,10 @@ export interface ConfirmingEmailLogin extends ConfirmOptions {
 }
 
 /** The result of a confirmation inside its transaction. */
-export interface ConfirmedEmailLogin<Session extends OpenedSession> {
+export interface ConfirmedEmailLogin {
   readonly user: UserRecord
   /** Null if the host's hook made the new account inactive. */
-  readonly ended: Session | LoginChallenge | PostponedLogin | null
+  readonly begun: BegunLogin | null
   readonly did: 'logged_in' | 'activated' | 'signed_up'
   readonly takenOver: TakenOver | null
 }
@@ -50,18 +49,17 @@ interface Matching {
  * Logs in to an account. If the account is pending, the function activates the account. Returns null if the account changed since the
  * caller read it.
  */
-export async function logInByEmail<Session extends OpenedSession>(
+export async function logInByEmail(
   ctx: AuthContext,
   { login, seen }: Matching,
-  open: OpenSession<Session>,
+  client: LoginClient,
   { evidence = {}, returnTo }: ConfirmingEmailLogin,
-): Promise<ConfirmedEmailLogin<Session> | null> {
+): Promise<ConfirmedEmailLogin | null> {
   const how = loginOf(returnTo)
   if (isFirstVerification(ctx, seen, !seen.isActive)) {
     const weighed = await verifySignupOwnership(ctx, seen, evidence, await signupOf(ctx, seen))
-    return retryingWithoutFields(ctx, (clearing) => verifyAndLogIn(ctx, { login, seen }, open, { weighed, clearing, how }))
+    return retryingWithoutFields(ctx, (clearing) => verifyAndLogIn(ctx, { login, seen }, client, { weighed, clearing, how }))
   }
-  const claimed = await withClaims(ctx, seen, how, open)
   return transaction(ctx, async (ctx) => {
     const user = await lockForProof(ctx, seen, login.email)
     if (!user) return null
@@ -69,7 +67,7 @@ export async function logInByEmail<Session extends OpenedSession>(
     const lastLoginAt = ctx.now()
     await ctx.store.users.update(user.id, { lastLoginAt })
     const now = { ...user, lastLoginAt }
-    return { user: now, ended: await finishOrPostpone(ctx, now, claimed, open), did: 'logged_in', takenOver: null }
+    return { user: now, begun: await beginLogin(ctx, client, now, how), did: 'logged_in', takenOver: null }
   })
 }
 
@@ -92,12 +90,12 @@ interface FirstVerification {
 }
 
 /** Verifies the address for the first time, and logs in. */
-function verifyAndLogIn<Session extends OpenedSession>(
+function verifyAndLogIn(
   ctx: AuthContext,
   { login, seen }: Matching,
-  open: OpenSession<Session>,
+  client: LoginClient,
   { weighed, clearing, how }: FirstVerification,
-): Promise<ConfirmedEmailLogin<Session> | null> {
+): Promise<ConfirmedEmailLogin | null> {
   const isActivation = !seen.isActive
   return transaction(ctx, async (ctx) => {
     const locked = await lockForProof(ctx, seen, login.email)
@@ -109,7 +107,6 @@ function verifyAndLogIn<Session extends OpenedSession>(
       isActivation,
       changes: { ...changes, lastLoginAt: ctx.now() },
     })
-    const ended = await finishOrPostpone(ctx, user, how, open)
-    return { user, ended, did: isActivation ? 'activated' : 'logged_in', takenOver }
+    return { user, begun: await beginLogin(ctx, client, user, how), did: isActivation ? 'activated' : 'logged_in', takenOver }
   })
 }

@@ -1,8 +1,8 @@
 import { type AuthContext, transaction } from '../../context'
 import { InternalError } from '../../core/errors'
 import { unusablePassword } from '../../passwords/unusable-password'
-import { finishOrPostpone } from '../../sessions/claims-of-login'
-import type { OpenedSession, OpenSession } from '../../sessions/finish-login'
+import type { LoginClient } from '../../sessions/login'
+import { beginLogin } from '../../sessions/start-login'
 import type { EmailLoginRecord, NewUser } from '../../store/auth-store'
 import { transactionOf } from '../../store/knex/knex-store'
 import { newUser } from '../../store/new-user'
@@ -13,12 +13,12 @@ import { type ConfirmedEmailLogin, type ConfirmingEmailLogin, consume, loginOf }
  * created and the login stays unused. If `onSignup` makes the account inactive, the account stays, but no session begins.
  * @throws EmailLoginInvalidError if another confirmation was first; DuplicateRecordError if another request created the account meanwhile
  */
-export function signUpByEmail<Session extends OpenedSession>(
+export function signUpByEmail(
   ctx: AuthContext,
   login: EmailLoginRecord,
-  open: OpenSession<Session>,
+  client: LoginClient,
   { returnTo }: ConfirmingEmailLogin,
-): Promise<ConfirmedEmailLogin<Session>> {
+): Promise<ConfirmedEmailLogin> {
   return transaction(ctx, async (ctx) => {
     await consume(ctx, login)
     const inserted = await ctx.store.users.insert(newAccount(ctx, login.email), { by: 'email_login' })
@@ -26,8 +26,8 @@ export function signUpByEmail<Session extends OpenedSession>(
     // The account is read again, because the hook may have changed the account.
     const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
     if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
-    const ended = user.isActive ? await finishOrPostpone(ctx, user, loginOf(returnTo), open) : null
-    return { user, ended, did: 'signed_up', takenOver: null }
+    const begun = user.isActive ? await beginLogin(ctx, client, user, loginOf(returnTo)) : null
+    return { user, begun, did: 'signed_up', takenOver: null }
   })
 }
 

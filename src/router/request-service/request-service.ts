@@ -12,7 +12,7 @@ import type { PasskeyCreationOptions, PasskeyRequestOptions } from '../../passke
 import type { Enrolment } from '../../second-factor/enroll'
 import { getUser } from '../../sessions/current-auth'
 import type { PublicSession } from '../../sessions/find-session'
-import type { LoginChallenge } from '../../sessions/finish-login'
+import type { LoginChallenge } from '../../sessions/login'
 import type { IdentityRecord } from '../../store/auth-store'
 import type { HostTypes, WithFields } from '../../store/host-types'
 import type { PublicUser } from '../../store/public-user'

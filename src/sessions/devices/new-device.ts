@@ -8,8 +8,7 @@ import { localeOf } from '../../http/locale'
 import type { UserRecord } from '../../store/auth-store'
 import { neverEnds } from '../../store/never-ends'
 import { isOfAccount, isOfAddress, readDevices } from '../device-cookie'
-import type { Device, NewDevice } from '../finish-login'
-import type { Login } from '../login'
+import type { Device, Login, NewDevice } from '../login'
 
 /**
  * Returns the notice about a login in a new browser. Returns null if the browser has a device cookie of the account, or if

@@ -3,10 +3,8 @@ import { OAuthCodeInvalidError } from '../../core/errors'
 import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
 import { isAccountDigest } from '../../sessions/account-digest'
 import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../../sessions/announce-failed-login'
-import { announceLogin } from '../../sessions/announce-login'
-import { withClaims } from '../../sessions/claims-of-login'
-import { finishLogin, type LoginResult, type OpenSession, type TokenPair } from '../../sessions/finish-login'
-import type { Login } from '../../sessions/login'
+import type { LoginClient, LoginResult } from '../../sessions/login'
+import { announceLogin, type BegunLogin, beginLogin, finishLogin } from '../../sessions/start-login'
 import type { UserTokenRecord } from '../../store/auth-store'
 import { codeChallengeOf, isCodeVerifier } from './code-challenge'
 import { type Grant, readGrant } from './issue-code'
@@ -23,24 +21,25 @@ export interface OAuthCodeExchange {
  * Begins the session of a code, or returns the challenge of a second factor. A refused exchange also uses the code up. A second exchange
  * revokes the session of the first exchange.
  * @throws OAuthCodeInvalidError for an unknown, used or expired code, for a wrong verifier, or if the account has changed
- * @throws ServiceUnavailableError when the host's claims are not available; the code stays unused
+ * @throws ServiceUnavailableError when the host's claims are not available; the code is then used too
  * @see RFC 6749 section 4.1.2, RFC 7636 section 4.6
  */
 export async function exchangeCode(
   ctx: AuthContext,
   { code, codeVerifier }: OAuthCodeExchange,
-  open: OpenSession<TokenPair>,
+  client: LoginClient,
   attempt: LoginAttempt = newLoginAttempt(null),
 ): Promise<LoginResult> {
   const row = isOpaqueToken(code) ? await ctx.store.userTokens.find(hashOpaqueToken(code)) : null
   attempt.userId = row?.userId ?? null
-  const exchanged = row && (await exchangeOnce(ctx, row, { code, codeVerifier }, open))
+  const exchanged = row && (await exchangeOnce(ctx, row, { code, codeVerifier }, client))
   if (!exchanged) {
     if (isOpaqueToken(code)) await endWhatItGave(ctx, code)
     announceFailedLogin(ctx, attempt, { reason: OAuthCodeInvalidError.code })
     throw new OAuthCodeInvalidError()
   }
-  const { result, provider } = exchanged
+  const { begun, provider } = exchanged
+  const result = (await finishLogin(ctx, begun)) as LoginResult // the client gets tokens
   // A challenge is not announced here, because the login in the browser has already announced it.
   if (result.kind === 'session') announceLogin(ctx, result, provider === null ? {} : { provider })
   return result
@@ -54,38 +53,19 @@ async function exchangeOnce(
   ctx: AuthContext,
   row: UserTokenRecord,
   { code, codeVerifier }: OAuthCodeExchange,
-  open: OpenSession<TokenPair>,
-): Promise<{ result: LoginResult; provider: string | null } | null> {
+  client: LoginClient,
+): Promise<{ begun: BegunLogin; provider: string | null } | null> {
   const { userId, tokenHash } = row
-  const claims = await claimsBeforeUse(ctx, row, codeVerifier, open)
   return transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     const taken = await ctx.store.userTokens.consume(tokenHash, 'OAUTH_CODE', ctx.now())
     const grant = taken && readGrant(taken)
     if (!user?.isActive || !grant || !isAccountDigest(ctx.keys.state, user, grant.digest) || !isOfGrant(grant, codeVerifier)) return null
     const { amr, provider, providerSid, isYoung = false } = grant
-    const result = await finishLogin(ctx, user, { amr, provider, providerSid, isYoung, ...claims }, open)
-    await leaveReceipt(ctx, code, result)
-    return { result, provider }
+    const begun = await beginLogin(ctx, client, user, { amr, provider, providerSid, isYoung })
+    await leaveReceipt(ctx, code, begun)
+    return { begun, provider }
   })
-}
-
-/**
- * Asks the host for the claims before the code is used. If the exchange will be refused, does not ask and returns no claims, because a
- * refused exchange must use the code up even if the host's function fails.
- */
-async function claimsBeforeUse(
-  ctx: AuthContext,
-  row: UserTokenRecord,
-  codeVerifier: string,
-  open: OpenSession<TokenPair>,
-): Promise<Pick<Login, 'claims'>> {
-  if (!ctx.accessTokenClaims || row.purpose !== 'OAUTH_CODE' || row.usedAt !== null || row.expiresAt <= ctx.now()) return {}
-  const grant = readGrant(row)
-  const user = isOfGrant(grant, codeVerifier) ? await ctx.store.users.find(row.userId) : null
-  if (!user?.isActive || !isAccountDigest(ctx.keys.state, user, grant.digest)) return {}
-  const { claims } = await withClaims(ctx, user, { amr: grant.amr, provider: grant.provider }, open)
-  return claims ? { claims } : {}
 }
 
 function isOfGrant({ codeChallenge }: Grant, codeVerifier: string): boolean {

@@ -5,36 +5,17 @@ import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
 import { accountDigest } from '../../sessions/account-digest'
 import { isStillMeant, readChallenge } from '../../sessions/challenge'
 import type { AppDestination } from '../../sessions/destination'
-import type { OpenedSession, OpenSession } from '../../sessions/finish-login'
 import { after } from '../../sessions/instants'
 import type { Login } from '../../sessions/login'
 import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
 
 const codeSeconds = 60
 
-/** A login that is complete in the browser. Its session begins when the app exchanges the code. */
-export interface AppCode extends OpenedSession {
-  hasBegun: false
-  /** The code itself. The response sends it once, and doorward never stores it. */
-  code: string
-}
-
 /** The data in the row of a code. */
 export interface Grant extends Pick<Login, 'amr' | 'provider' | 'providerSid' | 'isYoung'> {
   readonly codeChallenge: string | null
   /** The `accountDigest` when the code was made. */
   readonly digest: string
-}
-
-/** Returns a function for `finishLogin` that issues an app's code instead of a session. */
-export function openByCode(app: AppDestination): OpenSession<AppCode> {
-  return async (ctx, user, login) => ({
-    kind: 'session',
-    userId: user.id,
-    amr: login.amr,
-    hasBegun: false,
-    code: await issueCode(ctx, user, login, app),
-  })
 }
 
 /**
@@ -47,11 +28,11 @@ export function codeOfChallenge(ctx: AuthContext, app: AppDestination, mfaToken:
   return transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(challenge.userId)
     if (!isStillMeant(ctx, challenge, user)) throw new MfaTokenInvalidError()
-    return issueCode(ctx, user, challenge, app)
+    return issueAppCode(ctx, user, challenge, app)
   })
 }
 
-/** Reads the data that `issueCode` wrote. */
+/** Reads the data that `issueAppCode` wrote. */
 export function readGrant({ payload }: Pick<UserTokenRecord, 'payload'>): Grant {
   return JSON.parse(payload ?? '{}') as Grant
 }
@@ -60,7 +41,7 @@ export function readGrant({ payload }: Pick<UserTokenRecord, 'payload'>): Grant 
  * Issues a code. Call it in a transaction that has locked the user's row. The database gets only the hash of the code, and a digest of the
  * account's credentials.
  */
-async function issueCode(
+export async function issueAppCode(
   ctx: AuthContext,
   user: UserRecord,
   { amr, provider, providerSid, isYoung = false }: { amr: readonly AuthMethod[] } & Login,

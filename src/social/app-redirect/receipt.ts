@@ -1,9 +1,8 @@
 import type { AuthContext } from '../../context'
 import { hashOpaqueToken } from '../../core/opaque-token'
 import { consumeChallenge, readChallenge } from '../../sessions/challenge'
-import type { LoginResult } from '../../sessions/finish-login'
 import { after } from '../../sessions/instants'
-import { readSessionToken } from '../../sessions/session-token'
+import type { BegunLogin } from '../../sessions/start-login'
 import { DuplicateRecordError } from '../../store/auth-store'
 
 /** How long doorward recognizes a second use of a code, in seconds. */
@@ -19,13 +18,13 @@ interface Receipt {
  * Stores the result of an exchange, in the transaction of the exchange. The row counts as used. Only a client that has the code can find
  * the row.
  */
-export async function leaveReceipt(ctx: AuthContext, code: string, result: LoginResult): Promise<void> {
+export async function leaveReceipt(ctx: AuthContext, code: string, begun: BegunLogin): Promise<void> {
   const now = ctx.now()
   await ctx.store.userTokens.insert({
-    userId: result.userId,
+    userId: begun.result.userId,
     tokenHash: receiptHash(code),
     purpose: 'OAUTH_CODE',
-    payload: JSON.stringify(receiptOf(ctx, result)),
+    payload: JSON.stringify(receiptOf(ctx, begun)),
     expiresAt: after(now, receiptSeconds),
     usedAt: now,
     createdAt: now,
@@ -54,9 +53,8 @@ async function endChallenge(ctx: AuthContext, challenge: Parameters<typeof consu
   }
 }
 
-function receiptOf(ctx: AuthContext, result: LoginResult): Receipt {
-  if (result.kind === 'session')
-    return { sessionId: readSessionToken(ctx.keys['session-token'], 'tokens', result.refreshToken)?.id ?? null }
+function receiptOf(ctx: AuthContext, { result, access }: BegunLogin): Receipt {
+  if (result.kind === 'session') return { sessionId: access?.sessionId ?? null }
   const { idHash, expiresAt } = readChallenge(ctx, result.mfaToken)
   return { challenge: { idHash, endsAt: expiresAt.getTime() } }
 }

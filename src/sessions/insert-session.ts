@@ -5,25 +5,8 @@ import { readAddress } from '../core/client-key'
 import { hashOpaqueToken } from '../core/opaque-token'
 import type { SessionKind, SessionRecord, SessionStore, UserRecord } from '../store/auth-store'
 import { after, earlier } from './instants'
-import { insertWithinLimit } from './limit-sessions'
-import type { Login } from './login'
+import type { Login, SessionOrigin } from './login'
 import { makeSessionToken } from './session-token'
-
-/**
- * The client in which a session starts, and the session that the new session replaces. The owner recognizes the session in a list by `ip`
- * and `userAgent`.
- */
-export interface SessionOrigin {
-  /** The IP address of the client. doorward stores at most 45 characters. */
-  ip?: string | null | undefined
-  /** The header `User-Agent`. doorward stores at most 512 characters. */
-  userAgent?: string | null | undefined
-  /**
-   * The session cookie of the request. A login with a server-side session revokes the session of this cookie, even if it is of another
-   * account.
-   */
-  sessionToken?: string | null | undefined
-}
 
 export interface StartedSession {
   readonly session: SessionRecord
@@ -86,4 +69,31 @@ function lifetimeOf({ settings }: AuthContext, kind: SessionKind): { idleSeconds
 export function plainText(value: string | null | undefined, maxLength: number): string | null {
   const visible = [...(value ?? '').replace(/[\p{Cc}\p{Cf}\p{Surrogate}\p{Zl}\p{Zp}]/gu, '')]
   return visible.slice(0, maxLength).join('').trim() || null
+}
+
+/**
+ * Inserts a new session. If the user then has more than `maxSessionsPerUser` live sessions, revokes the sessions that were unused longest.
+ * Call it in the login's transaction, which has locked the user's row. So two parallel logins cannot exceed the limit.
+ * @returns the number of revoked sessions
+ */
+async function insertWithinLimit({ settings }: AuthContext, sessions: SessionStore, session: SessionRecord): Promise<number> {
+  const { maxSessionsPerUser: most } = settings
+  if (most > 0 && sessions.insertWithin) return sessions.insertWithin(session, most)
+  const ended = most > 0 ? await endUnused(sessions, session, most) : 0
+  await sessions.insert(session)
+  return ended
+}
+
+async function endUnused(sessions: SessionStore, { userId, createdAt: at }: SessionRecord, most: number): Promise<number> {
+  const living = await sessions.listForUser(userId, at)
+  const unused = living.toSorted(byLastUse).slice(0, Math.max(0, living.length + 1 - most))
+  for (const { id } of unused) await sessions.revoke({ id, userId }, at)
+  return unused.length
+}
+
+/**
+ * Orders sessions by last use. If two times are equal, the older session is first, because `listForUser` returns sessions in that order.
+ */
+function byLastUse(one: SessionRecord, other: SessionRecord): number {
+  return one.lastSeenAt.getTime() - other.lastSeenAt.getTime()
 }

@@ -1,0 +1,189 @@
+import { type AuthContext, passkeysOf, transaction } from '../context'
+import type { AuthMethod } from '../core/amr'
+import { isSecondFactor } from '../core/amr'
+import { UnauthorizedError } from '../core/errors'
+import { issueAppCode } from '../social/app-redirect/issue-code'
+import type { SessionStore, UserRecord } from '../store/auth-store'
+import { toPublicUser } from '../store/public-user'
+import { signAccessToken } from './access-token'
+import { accountDigest, isAccountDigest } from './account-digest'
+import { askForClaims } from './ask-for-claims'
+import { signChallenge } from './challenge'
+import { deviceOfLogin } from './devices/device-of-login'
+import { findBySessionCookie, isAlive, sessionsOf } from './find-session'
+import { type HostClaims, noClaims } from './host-claims'
+import { startSession } from './insert-session'
+import {
+  type AnyLoginResult,
+  type AppCode,
+  type Login,
+  type LoginChallenge,
+  type LoginClient,
+  lasting,
+  type OpenedServerSession,
+  type OpenedSession,
+  type TokenPair,
+} from './login'
+import { issueStatelessToken } from './stateless-refresh-token'
+
+/**
+ * A login whose transaction has written everything. The access token is still missing, because doorward asks the host for its claims after
+ * the commit.
+ */
+export type BegunLogin =
+  | { readonly result: OpenedServerSession | AppCode | LoginChallenge; readonly access: null }
+  | { readonly result: Omit<TokenPair, 'accessToken'>; readonly access: AccessOfLogin }
+
+/** What the access token of a login contains. */
+interface AccessOfLogin {
+  readonly user: UserRecord
+  readonly amr: readonly AuthMethod[]
+  /** Null: the store keeps no sessions. */
+  readonly sessionId: string | null
+  readonly authenticatedAt: Date | null
+  readonly at: Date
+}
+
+/**
+ * Runs a login whose transaction has no other result: writes, starts the session, and after the commit signs and emits the events. A login
+ * that does more uses the three steps itself: `beginLogin`, `finishLogin`, `announceLogin`.
+ * @param write the writes of this way to log in. Locks or inserts the user's row first. Returns the row of the active user, or null if the
+ *   account changed, and then nothing starts. Can run again after a deadlock, so it changes only the database
+ * @throws ServiceUnavailableError if the host's claims are not available; UnauthorizedError if the account changed while the host was asked
+ */
+export async function startLogin<Changed extends null>(
+  ctx: AuthContext,
+  client: LoginClient,
+  login: Login,
+  write: (ctx: AuthContext) => Promise<UserRecord | Changed>,
+): Promise<AnyLoginResult | Changed> {
+  const begun = await transaction(ctx, async (ctx) => {
+    const user = await write(ctx)
+    return user === null ? user : beginLogin(ctx, client, user, login)
+  })
+  if (begun === null) return begun
+  const result = await finishLogin(ctx, begun)
+  announceLogin(ctx, result)
+  return result
+}
+
+/**
+ * Starts the session of a login of any method. Call it inside the transaction that has locked or inserted the active user's row. So a
+ * parallel deactivation waits for that transaction, and then revokes the new session. If the account has a second factor that this login
+ * did not show, the result is a challenge.
+ */
+export async function beginLogin(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
+  return needsSecondFactor(ctx, user, login)
+    ? { result: await challenge(ctx, user, login), access: null }
+    : beginSession(ctx, client, user, login)
+}
+
+/** Starts the session like `beginLogin`, but without a challenge. */
+export async function beginSession(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
+  const { gets, origin, browser } = client
+  const session: OpenedSession = { kind: 'session', userId: user.id, amr: login.amr }
+  if (typeof gets === 'object')
+    return { result: { ...session, hasBegun: false, code: await issueAppCode(ctx, user, login, gets) }, access: null }
+  const device = browser && (await deviceOfLogin(ctx, browser, user, login)) // before this login revokes the session that it replaces
+  if (gets === 'session') {
+    const sessions = sessionsOf(ctx.store)
+    if (origin.sessionToken) await endPresented(ctx, sessions, origin.sessionToken)
+    const { session: row, token, endedByLimit } = await startSession(ctx, sessions, 'session', user, login, origin)
+    const opened = { ...session, sessionId: row.id, sessionToken: token, expiresAt: row.expiresAt }
+    return { result: { ...opened, ...limited(endedByLimit), ...lasting(login), ...device?.(row.id) }, access: null }
+  }
+  const { id, token, authenticatedAt, expiresAt, createdAt, endedByLimit } = ctx.store.sessions
+    ? await startTokens(ctx, ctx.store.sessions, user, login, client)
+    : { id: null, endedByLimit: 0, ...(await issueStatelessToken(ctx, user.id, login)) }
+  const opened = { ...session, refreshToken: token, refreshTokenExpiresAt: expiresAt }
+  return {
+    result: { ...opened, ...limited(endedByLimit), ...lasting(login), ...device?.(id) },
+    access: { user: await forHook(ctx, user), amr: login.amr, sessionId: id, authenticatedAt, at: createdAt },
+  }
+}
+
+/**
+ * Asks the host for its claims and signs the access token. Call it after the commit of `beginLogin`, because the hook can query the host's
+ * database, whose only connection the transaction may hold. If the hook fails, the new session is revoked. What the login has used up stays
+ * used.
+ * @throws ServiceUnavailableError if the host's claims are not available; UnauthorizedError if the account changed while the host was asked
+ */
+export async function finishLogin(ctx: AuthContext, { result, access }: BegunLogin): Promise<AnyLoginResult> {
+  if (access === null) return result
+  const claims = ctx.accessTokenClaims ? await claimsOfNewSession(ctx, access) : noClaims
+  return { ...result, accessToken: signAccessToken(ctx, access.user, { ...access, claims }) }
+}
+
+/** Emits the result of a login. Call it after `finishLogin`. */
+export function announceLogin(ctx: AuthContext, result: AnyLoginResult, about: { provider?: string } = {}): void {
+  const { userId, amr } = result
+  if (result.kind === 'challenge') {
+    ctx.events.emit('challenge', { userId, amr })
+    return
+  }
+  if (result.hasBegun === false) return
+  ctx.events.emit('login', { userId, amr, ...about })
+  if (result.endedByLimit) ctx.events.emit('session.revoked', { userId, count: result.endedByLimit, reason: 'limit' })
+}
+
+/** Returns true if the account has a second factor that this login has not shown. */
+function needsSecondFactor({ settings }: AuthContext, user: UserRecord, { amr }: Login): boolean {
+  return settings.mfaEnabled && user.totpEnabledAt !== null && !amr.some(isSecondFactor)
+}
+
+async function challenge(ctx: AuthContext, user: UserRecord, login: Login): Promise<LoginChallenge> {
+  const mfaToken = signChallenge(ctx, await asStored(ctx, user), login)
+  const passkeys = await passkeysOf(ctx)?.listForUser(user.id)
+  const mfaMethods = passkeys && passkeys.length > 0 ? (['otp', 'passkey'] as const) : (['otp'] as const)
+  return { kind: 'challenge', userId: user.id, amr: login.amr, mfaToken, ...(passkeys && { mfaMethods }) }
+}
+
+/**
+ * Returns the user's row from the database. A later step compares a challenge with that row, and the host's table can store less than
+ * `user` contains. For example, a column can store only whole seconds, or can be missing.
+ */
+async function asStored(ctx: AuthContext, user: UserRecord): Promise<UserRecord> {
+  return (await ctx.store.users.find(user.id)) ?? user
+}
+
+function forHook(ctx: AuthContext, user: UserRecord): UserRecord | Promise<UserRecord> {
+  return ctx.accessTokenClaims ? asStored(ctx, user) : user
+}
+
+async function startTokens(ctx: AuthContext, sessions: SessionStore, user: UserRecord, login: Login, { origin }: LoginClient) {
+  const { session, token, endedByLimit } = await startSession(ctx, sessions, 'tokens', user, login, origin)
+  const { id, authenticatedAt, expiresAt, createdAt } = session
+  return { id, token, authenticatedAt, expiresAt, createdAt, endedByLimit }
+}
+
+function limited(endedByLimit: number): { endedByLimit?: number } {
+  return endedByLimit > 0 ? { endedByLimit } : {}
+}
+
+/** Revokes the session of the browser's old cookie. The browser will lose that cookie, so nobody could log that session out later. */
+async function endPresented(ctx: AuthContext, sessions: SessionStore, presented: string): Promise<void> {
+  const found = await findBySessionCookie({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
+  if (found) await sessions.revoke({ id: found.session.id }, ctx.now())
+}
+
+async function claimsOfNewSession(ctx: AuthContext, { user, amr, sessionId }: AccessOfLogin): Promise<HostClaims> {
+  try {
+    const claims = await askForClaims(ctx, toPublicUser(user), amr)
+    // The host had up to five seconds. An access token that is signed after a deactivation would be valid for its whole lifetime.
+    if (!(await isStillOpen(ctx, user, sessionId))) throw new UnauthorizedError()
+    return claims
+  } catch (error) {
+    if (sessionId !== null) await ctx.store.sessions?.revoke({ id: sessionId }, ctx.now())
+    throw error
+  }
+}
+
+/** Returns true if nothing ended the new session. Without a row of the session, the account itself must be unchanged. */
+async function isStillOpen(ctx: AuthContext, user: UserRecord, sessionId: string | null): Promise<boolean> {
+  if (sessionId !== null) {
+    const found = await sessionsOf(ctx.store).find({ id: sessionId })
+    return found?.user.isActive === true && isAlive(found.session, ctx.now())
+  }
+  const now = await ctx.store.users.find(user.id)
+  return now?.isActive === true && isAccountDigest(ctx.keys.state, now, accountDigest(ctx.keys.state[0], user))
+}
