@@ -254,7 +254,7 @@ describe('no session is made beside the door', () => {
     ])
     for (const step of ['beginSession', 'startSession', 'issueStatelessToken'])
       expect(callersOf(new RegExp(`(?<!function )\\b${step}\\(`))).toEqual(['sessions/start-login.ts'])
-    expect(callersOf(/(?<!function )\bissueCode\(/)).toEqual(['sessions/start-login.ts', 'social/app-redirect/issue-code.ts'])
+    expect(callersOf(/(?<!function )\bissueAppCode\(/)).toEqual(['sessions/start-login.ts', 'social/app-redirect/issue-code.ts'])
     expect(callersOf(/sessionsOf\(\S+\)\.insert(Within)?\(|\bsessions\??\.insert(Within)?\(/)).toEqual([
       'sessions/insert-session.ts',
       'store/rechecked-store.ts',
