@@ -2,7 +2,7 @@ import { describeError, type Logger } from '../core/logger'
 import { withTimeout } from '../core/with-timeout'
 import type { PasswordPolicy } from './password-types'
 
-const deadlineMs = 3_000
+const askDeadlineMs = 3_000
 
 /**
  * Calls the host's own rule, for example a check for breached passwords. Returns the name of the rule that rejects the password, or null.
@@ -18,7 +18,7 @@ export async function askHost(
   try {
     // The async arrow turns an error that the check throws into a rejection.
     const answer = (async (): Promise<unknown> => passwordPolicy.check?.(password, { email: about.email, name: about.name }))()
-    return ruleOf(await withTimeout(answer, deadlineMs, late), password)
+    return ruleOf(await withTimeout(answer, askDeadlineMs, late), password)
   } catch (error) {
     logger.warn({ error: describeError(error) }, 'doorward: passwordPolicy.check failed; the password was accepted without it')
     return null

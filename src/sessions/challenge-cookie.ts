@@ -11,17 +11,17 @@ export interface KeptChallenge {
   readonly landing?: string
 }
 
-const name = 'mfa_challenge'
+const challengeCookieName = 'mfa_challenge'
 
 /** Stores the challenge in a cookie. The challenge is not in a URL, because logs and the browser history keep URLs. */
 export function keepChallenge(ctx: AuthContext, res: Response, challenge: KeptChallenge): void {
-  setProofCookie(ctx, res, name, JSON.stringify(challenge), ctx.settings.mfaTokenTtlSeconds)
+  setProofCookie(ctx, res, challengeCookieName, JSON.stringify(challenge), ctx.settings.mfaTokenTtlSeconds)
 }
 
 export function readChallengeCookie(ctx: AuthContext, req: Request): KeptChallenge | null {
-  return JSON.parse(readProofCookie(ctx, req, name) ?? 'null') as KeptChallenge | null // our MAC is valid, so `keepChallenge` wrote it
+  return JSON.parse(readProofCookie(ctx, req, challengeCookieName) ?? 'null') as KeptChallenge | null // our MAC is valid, so `keepChallenge` wrote it
 }
 
 export function clearChallenge(ctx: AuthContext, res: Response): void {
-  clearProofCookie(ctx, res, name)
+  clearProofCookie(ctx, res, challengeCookieName)
 }

@@ -4,7 +4,7 @@ import type { AuthContext } from '../context'
 import { readProofCookie, setProofCookie } from '../sessions/proof-cookies'
 import type { Attempt } from './state-cookie'
 
-const cookieName = 'oauth_browser'
+const browserCookieName = 'oauth_browser'
 
 /**
  * Returns a random id that marks the browser of a login. Another subdomain can plant an attempt of its own in a victim's browser, but not the
@@ -13,16 +13,16 @@ const cookieName = 'oauth_browser'
 export function browserOf(ctx: AuthContext, req: Request): string | null {
   const { tokenDelivery, cookieSecure } = ctx.settings
   if (tokenDelivery === 'bearer' || !cookieSecure) return null
-  return readProofCookie(ctx, req, cookieName) ?? randomBytes(16).toString('base64url')
+  return readProofCookie(ctx, req, browserCookieName) ?? randomBytes(16).toString('base64url')
 }
 
 /** Sets the mark's cookie, for as long as an attempt can last. */
 export function markBrowser(ctx: AuthContext, res: Response, id: string | null): void {
-  if (id !== null) setProofCookie(ctx, res, cookieName, id, ctx.settings.oauthStateTtlSeconds)
+  if (id !== null) setProofCookie(ctx, res, browserCookieName, id, ctx.settings.oauthStateTtlSeconds)
 }
 
 /** Returns false if another browser began the attempt. Without `cookieSecure` every browser counts as the same. */
 export function isOfThisBrowser(ctx: AuthContext, req: Request, attempt: Attempt): boolean {
   const browser = attempt.purpose === 'login' ? attempt.browser : null
-  return !ctx.settings.cookieSecure || (browser !== null && readProofCookie(ctx, req, cookieName) === browser)
+  return !ctx.settings.cookieSecure || (browser !== null && readProofCookie(ctx, req, browserCookieName) === browser)
 }

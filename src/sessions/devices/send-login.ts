@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../../context'
-import { type Delivery, sendLoginTokens as send, sendServerSession as sendSession, setCookiesOfLogin as setCookies } from '../delivery'
+import { type Delivery, sendLoginTokens, sendServerSession, setCookiesOfLogin } from '../delivery'
 import { readDevices, writeDevices } from '../device-cookie'
 import type { AnyLoginResult, Device, LoginClient } from '../login'
 import { sessionOriginOf } from '../session-cookie'
@@ -26,18 +26,18 @@ export function loginClientWith(ctx: AuthContext, req: Request, gets: 'tokens' |
 /** Sends the result of a login. A challenge sets no cookie. */
 export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
   if (delivery !== 'bearer') rememberDevice(ctx, res, result)
-  send(ctx, res, result, delivery)
+  sendLoginTokens(ctx, res, result, delivery)
 }
 
 export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   rememberDevice(ctx, res, result)
-  setCookies(ctx, res, result)
+  setCookiesOfLogin(ctx, res, result)
 }
 
 /** Sends the result of a login with a server-side session. */
 export function sendSessionLogin(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   rememberDevice(ctx, res, result)
-  sendSession(ctx, res, result)
+  sendServerSession(ctx, res, result)
 }
 
 /** Keeps the device known after a logout of only this browser's sessions. The device stays in the cookie without the session. */

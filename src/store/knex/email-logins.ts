@@ -3,8 +3,7 @@ import type { EmailLoginRecord, EmailLoginStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
-import type { Queryable } from './queryable'
-import type { Row } from './table'
+import type { Queryable, Row } from './queryable'
 
 export function emailLoginsStore(connection: Connection, { emailLogins }: Tables): EmailLoginStore {
   const { dialect } = connection

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import type { Dialect } from './dialect'
 import { touchedColumn } from './hold-user'
-import type { Queryable } from './queryable'
-import type { Row } from './table'
+import type { Queryable, Row } from './queryable'
+
 import type { UsersTable } from './users-table'
 
 /**

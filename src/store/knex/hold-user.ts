@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import type { UserRecord } from '../auth-store'
 import type { Dialect } from './dialect'
-import type { Queryable } from './queryable'
-import type { Row, Table } from './table'
+import type { Queryable, Row } from './queryable'
+import type { Table } from './table'
 
 /**
  * Reads the user that matches `wanted`, and locks the row until the transaction ends. SQLite has no row locks: there an UPDATE that changes

@@ -1,7 +1,8 @@
 import { ConfigurationError, ValidationError } from '../../core/errors'
 import type { HostFieldRules, HostFields } from '../auth-store'
 import { canHold, fromColumn } from './column-values'
-import { type Row, unreadableColumn, type Values } from './table'
+import type { Row } from './queryable'
+import { unreadableColumn, type Values } from './table'
 import { isName } from './table-options'
 
 /** One column of your own in the users table. */

@@ -5,8 +5,7 @@ import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { touchedColumn } from './hold-user'
 import { insertRecord } from './insert-record'
-import type { Queryable } from './queryable'
-import type { Row } from './table'
+import type { Queryable, Row } from './queryable'
 
 export function identitiesStore(connection: Connection, tables: Tables): IdentityStore {
   const { users, identities } = tables

@@ -1,7 +1,7 @@
 import type { NewUser, UserOrigin, UserRecord } from '../auth-store'
 import type { Connection } from './connection'
-import type { Queryable } from './queryable'
-import type { Row, Table, Values } from './table'
+import type { Queryable, Row } from './queryable'
+import type { Table, Values } from './table'
 import type { UsersTable } from './users-table'
 
 /** Inserts one row. Returns the record with its key, as a later read would return the record. */

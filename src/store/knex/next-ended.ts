@@ -3,7 +3,8 @@ import type { Knex } from 'knex'
 import type { Expired } from '../auth-store'
 import type { Connection } from './connection'
 import type { Dialect } from './dialect'
-import type { Row, Table } from './table'
+import type { Row } from './queryable'
+import type { Table } from './table'
 
 /** The alias of the exact end. Has only lower-case letters, because a host's name mapper changes other names. */
 const END = 'exactend'

@@ -4,8 +4,8 @@ import { compiledFor, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { holdUser, touchedColumn } from './hold-user'
-import type { Queryable } from './queryable'
-import type { Row, Table } from './table'
+import type { Queryable, Row } from './queryable'
+import type { Table } from './table'
 
 type Seen = Pick<UserRecord, 'id' | 'hashedPassword'>
 type Stamp = Pick<UserRecord, 'lastLoginAt'> & Partial<Pick<UserRecord, 'hashedPassword'>>

@@ -3,8 +3,7 @@ import type { Rotated, Rotation, SessionRecord } from '../auth-store'
 import { compiledFor, compiledSelect, compiledUpdate, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
-import type { Queryable } from './queryable'
-import type { Row } from './table'
+import type { Queryable, Row } from './queryable'
 
 const answered = ['id', 'userId', 'amr', 'authenticatedAt', 'isPersistent', 'expiresAt'] as const satisfies readonly (keyof SessionRecord)[]
 

@@ -5,9 +5,9 @@ import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
 import { insertSession, insertSessionWithin } from './insert-session'
-import type { Queryable } from './queryable'
+import type { Queryable, Row } from './queryable'
 import { rotateSession } from './rotate-session'
-import type { Row } from './table'
+
 import { updateFound } from './update-found'
 
 /**

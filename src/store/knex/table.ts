@@ -28,7 +28,6 @@ export interface TableDefinition<R> {
   readonly keyIsGiven?: boolean
 }
 
-export type { Row } from './queryable'
 export type Values = Record<string, Knex.Value | null>
 /** The items that SELECT and RETURNING accept. */
 export type Selected = string | Knex.Raw

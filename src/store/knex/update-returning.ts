@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Dialect } from './dialect'
-import type { Queryable } from './queryable'
-import type { Row, Selected, Table } from './table'
+import type { Queryable, Row } from './queryable'
+import type { Selected, Table } from './table'
 
 /**
  * Changes the rows that match `condition` and returns their new values. After the change the rows should no longer match `condition`. Then

@@ -5,7 +5,8 @@ import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
 import { insertRecord } from './insert-record'
-import type { Row } from './table'
+import type { Row } from './queryable'
+
 import { updateReturning } from './update-returning'
 
 const abandonedAfterMs = 7 * 86_400_000

@@ -1,7 +1,8 @@
 import type { NewUser, OAuthUser, UserOrigin, UserRecord } from '../auth-store'
 import { type BoundHostFields, bindHostFields, checkHostFields, type HostFieldMap } from './host-fields'
+import type { Row } from './queryable'
 import { bindRoleColumn, checkRoleColumn, type RoleColumn, type RoleColumnOptions } from './role-column'
-import { type Binding, bindTable, type Row, type Table, type TableDefinition, type Values } from './table'
+import { type Binding, bindTable, type Table, type TableDefinition, type Values } from './table'
 import { type ColumnMap, checkTableOptions, type TableOptions } from './table-options'
 
 /** The fields of a user that belong to doorward. */

@@ -9,9 +9,9 @@ import { holdAdmins } from './hold-admins'
 import { holdUser } from './hold-user'
 import { insertUser } from './insert-record'
 import { selectUsers } from './list-users'
-import type { Queryable } from './queryable'
+import type { Queryable, Row } from './queryable'
 import { recordLogin } from './record-login'
-import type { Row } from './table'
+
 import { updateFound } from './update-found'
 
 export function usersStore(connection: Connection, tables: Tables, hostTables: HostTables): UserStore {

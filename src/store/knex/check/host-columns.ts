@@ -59,10 +59,10 @@ export function missingHostColumns(subject: Subject, { defaults, fields }: HostC
   ]
   return named
     .filter(({ column }) => !known.has(spelling(subject.dialect, column)))
-    .map(({ column, option }) => missing(subject, column, option))
+    .map(({ column, option }) => missingColumn(subject, column, option))
 }
 
-function missing(subject: Subject, column: string, option: string): TableFinding {
+function missingColumn(subject: Subject, column: string, option: string): TableFinding {
   const message = `The table ${subject.table} has no column ${column}, which \`${option}\` of createKnexStore() names, so statements with it fail. Add the column, or correct the option. ${seeTroubleshooting('a-column-is-missing')}`
   return finding(subject, column, { level: 'error', message })
 }
