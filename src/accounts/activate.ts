@@ -4,7 +4,7 @@ import { EmailLinkForbiddenError, InvalidTokenError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import { hasPassword } from '../passwords/unusable-password'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
-import { announceLogin, beginLogin, finishLogin } from '../sessions/start-login'
+import { finishLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 import { consumeLink, findLink, issueLink, type LinkToken } from './email-links/email-link'
 import { isPending } from './email-links/is-pending'
@@ -43,10 +43,9 @@ export async function activate(
   options: ActivationOptions = {},
 ): Promise<AnyLoginResult> {
   const { ended, takenOver } = await activateAnd(ctx, token, options, (ctx, user) =>
-    beginLogin(ctx, client, user, { amr: ['email'], provider: null }),
+    startLogin(ctx, client, user, { amr: ['email'], provider: null }),
   )
   const result = await finishLogin(ctx, ended)
-  announceLogin(ctx, result)
   return takenOver && hasPasswords(ctx.settings) && result.kind === 'session' ? { ...result, passwordRequired: true } : result
 }
 

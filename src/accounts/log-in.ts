@@ -1,4 +1,4 @@
-import type { AuthContext } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { queueNetwork } from '../core/client-key'
 import { AppError, InvalidCredentialsError, ValidationError } from '../core/errors'
 import { describeError, type Logger } from '../core/logger'
@@ -11,7 +11,7 @@ import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../sess
 import { type PresentedDevice, tokenPresented } from '../sessions/devices/known-device'
 import { takeLogin } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
-import { startLogin } from '../sessions/start-login'
+import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
 import { findByAddress } from './email-links/find-by-address'
 
 export interface LoginInput {
@@ -36,7 +36,7 @@ export interface LoginInput {
  * unknown address and an inactive account cause the same error after the same work. The function counts the attempt against the rate limit
  * before it verifies the password. All kinds of sessions share this rate limit.
  * @param presented what the request shows about its device; if undefined, only `previousToken` identifies the device
- * @throws InvalidCredentialsError, LoginThrottledError; ServiceUnavailableError if too many password checks wait; the errors of `startLogin`
+ * @throws InvalidCredentialsError, LoginThrottledError; ServiceUnavailableError if too many password checks wait; the errors of `finishLogin`
  */
 export async function logIn(
   ctx: AuthContext,
@@ -78,9 +78,12 @@ async function checkPasswordAndLogIn(
     const rehashed = needsRehash ? await rehash(ctx, password, turn) : null
     const login: Login = { amr: ['pwd'], provider: null, isPersistent }
     const start = (changes: { hashedPassword?: string }) =>
-      startLogin(ctx, client, login, (ctx) => ctx.store.users.recordLogin(user, ctx.now(), changes))
-    const result = rehashed === null ? await start({}) : await keepingOldHash(ctx, start, rehashed)
-    if (result) return result
+      transaction(ctx, async (ctx) => {
+        const active = await ctx.store.users.recordLogin(user, ctx.now(), changes)
+        return active && startLogin(ctx, client, active, login)
+      })
+    const begun = rehashed === null ? await start({}) : await keepingOldHash(ctx, start, rehashed)
+    if (begun) return finishLogin(ctx, begun)
   }
   throw new InvalidCredentialsError()
 }
@@ -88,17 +91,17 @@ async function checkPasswordAndLogIn(
 /** Logs in and stores the new hash. If the column is too short for the new hash, the old hash stays. */
 async function keepingOldHash(
   ctx: AuthContext,
-  start: (changes: { hashedPassword?: string }) => Promise<AnyLoginResult | null>,
+  start: (changes: { hashedPassword?: string }) => Promise<BegunLogin | null>,
   hashedPassword: string,
-): Promise<AnyLoginResult | null> {
+): Promise<BegunLogin | null> {
   try {
     return await start({ hashedPassword })
   } catch (error) {
     // These errors do not come from the new hash: the store was busy, or rejected the login for another reason.
     if (error instanceof AppError && !(error instanceof ValidationError)) throw error
-    const result = await start({})
+    const begun = await start({})
     warnOfLostRehash(ctx, error)
-    return result
+    return begun
   }
 }
 

@@ -6,7 +6,7 @@ import { hashPassword } from '../passwords/hash-password'
 import { forgetWrongCodes } from '../second-factor/code-limits'
 import { endOtherSessions } from '../sessions/log-out'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
-import { announceLogin, beginLogin, finishLogin } from '../sessions/start-login'
+import { finishLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 import { consumeLink, findLink } from './email-links/email-link'
 import { endOneShots } from './email-links/email-logins-of'
@@ -35,9 +35,8 @@ export interface ResetInput {
  */
 export async function resetPassword(ctx: AuthContext, input: ResetInput, client: LoginClient): Promise<AnyLoginResult> {
   const login = { amr: ['email'], provider: null, isReset: true } as const
-  const ended = await resetAnd(ctx, input, (ctx, user) => beginLogin(ctx, client, user, login))
+  const ended = await resetAnd(ctx, input, (ctx, user) => startLogin(ctx, client, user, login))
   const result = await finishLogin(ctx, ended)
-  announceLogin(ctx, result)
   return result
 }
 

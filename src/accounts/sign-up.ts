@@ -7,7 +7,7 @@ import { checkPassword } from '../passwords/check-password'
 import { hashPassword } from '../passwords/hash-password'
 import { hasPassword, unusablePassword } from '../passwords/unusable-password'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
-import { announceLogin, type BegunLogin, beginLogin, finishLogin } from '../sessions/start-login'
+import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type HostFields, type NewUser, type UserRecord } from '../store/auth-store'
 import { isSingleValue } from '../store/knex/host-fields'
 import { transactionOf } from '../store/knex/knex-store'
@@ -91,7 +91,6 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, client: Login
   if (account.kind !== 'made') return account
   ctx.events.emit('signup', { userId: account.user.id, by: 'pwd' })
   const session = account.session && (await finishLogin(ctx, account.session))
-  if (session) announceLogin(ctx, session)
   return { ...account, session }
 }
 
@@ -213,7 +212,7 @@ async function complete(
     return {
       ...made,
       link: null,
-      session: client && (await beginLogin(ctx, client, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null })),
+      session: client && (await startLogin(ctx, client, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null })),
     }
   // The library calls the host's `refusesEmailLink` later, outside the transaction. If `onSignup` deactivated the account, the account gets
   // no link.

@@ -1,10 +1,10 @@
-import type { AuthContext } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { AppError, PasskeyRejectedError } from '../core/errors'
 import { announceFailedLogin, newLoginAttempt } from '../sessions/announce-failed-login'
 import { takeLoginOfClient } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { usableAt } from '../sessions/reauthentication/credential-age'
-import { startLogin } from '../sessions/start-login'
+import { finishLogin, startLogin } from '../sessions/start-login'
 import type { PasskeyOptions } from './options'
 import { issuePasskeyChallenge } from './passkey-challenge'
 import { passkeyToolsOf, refusingReplay, type VerifiedPasskey, verifyPasskey } from './verify-passkey'
@@ -36,7 +36,7 @@ export interface PasskeyLogin {
 
 /**
  * Logs in with a passkey. The authenticator verified its user, so the passkey counts as two factors, and the login needs no second step.
- * @throws PasskeyRejectedError, LoginThrottledError
+ * @throws PasskeyRejectedError, LoginThrottledError, the errors of `finishLogin`
  */
 export async function logInWithPasskey(
   ctx: AuthContext,
@@ -66,11 +66,12 @@ async function finish(
 ): Promise<AnyLoginResult> {
   const isYoung = usableAt(ctx, passkey.createdAt) !== null // a new passkey can log in, but the session is not fresh
   const login: Login = { amr: ['passkey'], provider: null, isYoung, isPersistent }
-  return refusingReplay(() =>
-    startLogin<never>(ctx, client, login, async (ctx) => {
+  const begun = await refusingReplay(() =>
+    transaction(ctx, async (ctx) => {
       const user = await passkeyToolsOf(ctx).passkeys.recordLogin(use, used)
-      if (!user) throw new PasskeyRejectedError() // the rollback makes the challenge unused again
-      return user
+      if (!user) throw new PasskeyRejectedError()
+      return startLogin(ctx, client, user, login)
     }),
   )
+  return finishLogin(ctx, begun)
 }

@@ -11,7 +11,7 @@ import { usableAt } from '../sessions/reauthentication/credential-age'
 import { holdSession, reauthenticationRequired } from '../sessions/reauthentication/fresh-session'
 import { addMethods, keepServerSession, keepStateless, keepTokens, trustedStateless } from '../sessions/reissue-tokens'
 import type { ReissuedSession } from '../sessions/send-reissued-tokens'
-import { announceLogin, beginLogin, finishLogin } from '../sessions/start-login'
+import { finishLogin, startLogin } from '../sessions/start-login'
 import { refuseSupersededToken } from '../sessions/superseded-token'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { finishEnrolment } from './enrolment'
@@ -34,7 +34,8 @@ export interface Confirmation {
  * replaces, and the recovery codes of the old factor. Revokes every challenge, and by default every session. Returns a new session. The new
  * session is not fresh (recently confirmed), because a new factor confirms nothing yet.
  * @throws MfaNotEnrolledError (nothing is pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account was deleted or
- *   is inactive)
+ *   is inactive), the errors of `finishLogin`. If the host's claims are not available, the factor is active all the same, and the person logs
+ *   in with it
  */
 export async function confirmTotp(
   ctx: AuthContext,
@@ -46,10 +47,9 @@ export async function confirmTotp(
     const user = await activate()
     await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), 'MFA_ENROLMENT')
     if (revokeSessions) await endOtherSessions(ctx, userId)
-    return beginLogin(ctx, client, user, { amr: methods, provider: null, isYoung: usableAt(ctx, ctx.now()) !== null })
+    return startLogin(ctx, client, user, { amr: methods, provider: null, isYoung: usableAt(ctx, ctx.now()) !== null })
   })
   const result = await finishLogin(ctx, begun)
-  announceLogin(ctx, result)
   return result
 }
 

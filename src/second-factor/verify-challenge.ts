@@ -8,7 +8,7 @@ import { type Challenge, consumeChallenge, isStillMeant, readChallenge } from '.
 import { findKnownDevice, type PresentedDevice, tokenPresented } from '../sessions/devices/known-device'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { hasYoungFactor, usableAt } from '../sessions/reauthentication/credential-age'
-import { announceLogin, type BegunLogin, beginLogin, finishLogin } from '../sessions/start-login'
+import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
 import { acceptSecondFactor, announceFactor } from './accept-code'
 import { guardedAttempt } from './guarded-attempt'
@@ -34,7 +34,7 @@ export interface ChallengeVerification {
  * Finishes a login with its second factor. The session has the methods of the first step, and `otp` for a code or `passkey` for a passkey.
  * A challenge allows one successful login, even if several right codes arrive.
  * @param presented the device of the request; without it, only `previousToken` identifies the device
- * @throws MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError
+ * @throws MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, the errors of `finishLogin`
  */
 export async function verifyMfa(
   ctx: AuthContext,
@@ -68,11 +68,8 @@ export async function verifyMfa(
 }
 
 async function finish(ctx: AuthContext, { destination }: Challenge, begun: BegunLogin): Promise<AnyLoginResult> {
-  const finished = await finishLogin(ctx, begun)
-  const returnsTo = destination && 'returnTo' in destination && finished.kind === 'session' ? { returnTo: destination.returnTo } : {}
-  const result = { ...finished, ...returnsTo }
-  announceLogin(ctx, result)
-  return result
+  const result = await finishLogin(ctx, begun)
+  return destination && 'returnTo' in destination && result.kind === 'session' ? { ...result, returnTo: destination.returnTo } : result
 }
 
 /**
@@ -108,7 +105,7 @@ async function redeem<Accepted>(
       if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
       const factor = await accept(ctx, user)
       await consumeChallenge(ctx, challenge)
-      return { factor, begun: await beginLogin(ctx, client, user, login) }
+      return { factor, begun: await startLogin(ctx, client, user, login) }
     })
   } catch (error) {
     // Another request used this challenge first. The rollback makes the accepted code unused again.

@@ -1,7 +1,8 @@
-import { type AuthContext, passkeysOf, transaction } from '../context'
+import { type AuthContext, passkeysOf } from '../context'
 import type { AuthMethod } from '../core/amr'
 import { isSecondFactor } from '../core/amr'
 import { UnauthorizedError } from '../core/errors'
+import { describeError } from '../core/logger'
 import { issueAppCode } from '../social/app-redirect/issue-code'
 import type { SessionStore, UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/public-user'
@@ -30,9 +31,12 @@ import { issueStatelessToken } from './stateless-refresh-token'
  * A login whose transaction has written everything. The access token is still missing, because doorward asks the host for its claims after
  * the commit.
  */
-export type BegunLogin =
-  | { readonly result: OpenedServerSession | AppCode | LoginChallenge; readonly access: null }
-  | { readonly result: Omit<TokenPair, 'accessToken'>; readonly access: AccessOfLogin }
+export type BegunLogin = BegunTokens | { readonly result: OpenedServerSession | AppCode | LoginChallenge; readonly access: null }
+
+interface BegunTokens {
+  readonly result: Omit<TokenPair, 'accessToken'>
+  readonly access: AccessOfLogin
+}
 
 /** What the access token of a login contains. */
 interface AccessOfLogin {
@@ -45,40 +49,17 @@ interface AccessOfLogin {
 }
 
 /**
- * Runs a login whose transaction has no other result: writes, starts the session, and after the commit signs and emits the events. A login
- * that does more uses the three steps itself: `beginLogin`, `finishLogin`, `announceLogin`.
- * @param write the writes of this way to log in. Locks or inserts the user's row first. Returns the row of the active user, or null if the
- *   account changed, and then nothing starts. Can run again after a deadlock, so it changes only the database
- * @throws ServiceUnavailableError if the host's claims are not available; UnauthorizedError if the account changed while the host was asked
- */
-export async function startLogin<Changed extends null>(
-  ctx: AuthContext,
-  client: LoginClient,
-  login: Login,
-  write: (ctx: AuthContext) => Promise<UserRecord | Changed>,
-): Promise<AnyLoginResult | Changed> {
-  const begun = await transaction(ctx, async (ctx) => {
-    const user = await write(ctx)
-    return user === null ? user : beginLogin(ctx, client, user, login)
-  })
-  if (begun === null) return begun
-  const result = await finishLogin(ctx, begun)
-  announceLogin(ctx, result)
-  return result
-}
-
-/**
- * Starts the session of a login of any method. Call it inside the transaction that has locked or inserted the active user's row. So a
+ * Starts the session of a login of any method: every login ends here, and then in `finishLogin`. Call it inside the transaction that has locked or inserted the active user's row. So a
  * parallel deactivation waits for that transaction, and then revokes the new session. If the account has a second factor that this login
  * did not show, the result is a challenge.
  */
-export async function beginLogin(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
+export async function startLogin(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
   return needsSecondFactor(ctx, user, login)
     ? { result: await challenge(ctx, user, login), access: null }
     : beginSession(ctx, client, user, login)
 }
 
-/** Starts the session like `beginLogin`, but without a challenge. */
+/** Starts the session like `startLogin`, but without a challenge. */
 export async function beginSession(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
   const { gets, origin, browser } = client
   const session: OpenedSession = { kind: 'session', userId: user.id, amr: login.amr }
@@ -103,27 +84,35 @@ export async function beginSession(ctx: AuthContext, client: LoginClient, user: 
 }
 
 /**
- * Asks the host for its claims and signs the access token. Call it after the commit of `beginLogin`, because the hook can query the host's
- * database, whose only connection the transaction may hold. If the hook fails, the new session is revoked. What the login has used up stays
- * used.
+ * Finishes a login after the commit: asks the host for its claims, signs the access token and emits the events. If the host's function fails,
+ * the new session is revoked. What the login has used up stays used.
  * @throws ServiceUnavailableError if the host's claims are not available; UnauthorizedError if the account changed while the host was asked
  */
-export async function finishLogin(ctx: AuthContext, { result, access }: BegunLogin): Promise<AnyLoginResult> {
-  if (access === null) return result
-  const claims = ctx.accessTokenClaims ? await claimsOfNewSession(ctx, access) : noClaims
-  return { ...result, accessToken: signAccessToken(ctx, access.user, { ...access, claims }) }
+export async function finishLogin(ctx: AuthContext, begun: BegunLogin, about: { provider?: string } = {}): Promise<AnyLoginResult> {
+  const result = await withAccessToken(ctx, begun)
+  const { userId, amr } = result
+  if (result.kind === 'challenge') ctx.events.emit('challenge', { userId, amr })
+  else if (result.hasBegun !== false) ctx.events.emit('login', { userId, amr, ...about })
+  announceEndedByLimit(ctx, begun)
+  return result
 }
 
-/** Emits the result of a login. Call it after `finishLogin`. */
-export function announceLogin(ctx: AuthContext, result: AnyLoginResult, about: { provider?: string } = {}): void {
-  const { userId, amr } = result
-  if (result.kind === 'challenge') {
-    ctx.events.emit('challenge', { userId, amr })
-    return
-  }
-  if (result.hasBegun === false) return
-  ctx.events.emit('login', { userId, amr, ...about })
-  if (result.endedByLimit) ctx.events.emit('session.revoked', { userId, count: result.endedByLimit, reason: 'limit' })
+/**
+ * Asks the host for its claims and signs the access token. Call it after the commit, because the hook can query the host's database, whose
+ * only connection the transaction may hold.
+ * @throws the errors of `finishLogin`
+ */
+export async function withAccessToken(ctx: AuthContext, { result, access }: BegunLogin): Promise<AnyLoginResult> {
+  if (access === null) return result
+  const { refreshToken, refreshTokenExpiresAt, kind, userId, amr, ...rest } = result
+  const claims = ctx.accessTokenClaims ? await claimsOfNewSession(ctx, { result, access }) : noClaims
+  const accessToken = signAccessToken(ctx, access.user, { ...access, claims })
+  return { kind, userId, amr, accessToken, refreshToken, refreshTokenExpiresAt, ...rest }
+}
+
+function announceEndedByLimit(ctx: AuthContext, { result }: BegunLogin): void {
+  if (result.kind !== 'session' || !result.endedByLimit) return
+  ctx.events.emit('session.revoked', { userId: result.userId, count: result.endedByLimit, reason: 'limit' })
 }
 
 /** Returns true if the account has a second factor that this login has not shown. */
@@ -166,15 +155,26 @@ async function endPresented(ctx: AuthContext, sessions: SessionStore, presented:
   if (found) await sessions.revoke({ id: found.session.id }, ctx.now())
 }
 
-async function claimsOfNewSession(ctx: AuthContext, { user, amr, sessionId }: AccessOfLogin): Promise<HostClaims> {
+async function claimsOfNewSession(ctx: AuthContext, begun: BegunTokens): Promise<HostClaims> {
+  const { user, amr, sessionId } = begun.access
   try {
     const claims = await askForClaims(ctx, toPublicUser(user), amr)
     // The host had up to five seconds. An access token that is signed after a deactivation would be valid for its whole lifetime.
     if (!(await isStillOpen(ctx, user, sessionId))) throw new UnauthorizedError()
     return claims
   } catch (error) {
-    if (sessionId !== null) await ctx.store.sessions?.revoke({ id: sessionId }, ctx.now())
+    if (sessionId !== null) await revokeQuietly(ctx, sessionId)
+    announceEndedByLimit(ctx, begun)
     throw error
+  }
+}
+
+/** Revokes a session whose token nobody has. If that fails too, the first error counts, and the session ends by itself. */
+async function revokeQuietly(ctx: AuthContext, sessionId: string): Promise<void> {
+  try {
+    await ctx.store.sessions?.revoke({ id: sessionId }, ctx.now())
+  } catch (error) {
+    ctx.logger.error({ error: describeError(error) }, 'doorward: the session of a failed login could not be revoked; nobody has its token')
   }
 }
 

@@ -3,7 +3,7 @@ import type { Locale } from '../http/locale'
 import { unusablePassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
 import type { LoginClient } from '../sessions/login'
-import { beginLogin } from '../sessions/start-login'
+import { startLogin } from '../sessions/start-login'
 import { newUser } from '../store/new-user'
 import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-linked'
@@ -29,6 +29,6 @@ export async function createAccount(
     const user = await ctx.store.users.insert(account, { by: 'provider', profile })
     await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
     const login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid } as const
-    return { begun: await beginLogin(ctx, client, user, login), did: 'created' }
+    return { begun: await startLogin(ctx, client, user, login), did: 'created' }
   })
 }

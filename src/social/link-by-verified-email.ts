@@ -12,7 +12,7 @@ import type { OAuthUser } from '../providers/provider-client'
 import type { Destination } from '../sessions/destination'
 import type { Login, LoginClient } from '../sessions/login'
 import { usableAt } from '../sessions/reauthentication/credential-age'
-import { beginLogin } from '../sessions/start-login'
+import { startLogin } from '../sessions/start-login'
 import type { UserRecord } from '../store/auth-store'
 import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-linked'
@@ -100,5 +100,5 @@ async function link(
   await leaveUndoPoint?.(ctx, { user })
   await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
   await ctx.store.users.update(user.id, { lastLoginAt: now, updatedAt: now })
-  return { begun: await beginLogin(ctx, client, user, login), did: 'linked' }
+  return { begun: await startLogin(ctx, client, user, login), did: 'linked' }
 }

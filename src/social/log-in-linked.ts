@@ -4,7 +4,7 @@ import type { OAuthUser } from '../providers/provider-client'
 import type { Destination } from '../sessions/destination'
 import type { LoginClient } from '../sessions/login'
 import { identityUsableAt } from '../sessions/reauthentication/credential-age'
-import { type BegunLogin, beginLogin } from '../sessions/start-login'
+import { type BegunLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord } from '../store/auth-store'
 import { identitiesOf } from './identities'
 
@@ -35,6 +35,6 @@ export async function logInLinked(
     if (user.emailVerifiedAt?.getTime() !== seen.emailVerifiedAt?.getTime()) return null
     const isYoung = identityUsableAt(ctx, user, linkedAt) !== null
     const login = { amr: ['ext'], provider, providerSid, isYoung, destination } as const
-    return { begun: await beginLogin(ctx, client, user, login), did: 'logged_in' }
+    return { begun: await startLogin(ctx, client, user, login), did: 'logged_in' }
   })
 }

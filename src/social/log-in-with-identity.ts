@@ -10,7 +10,7 @@ import type { OAuthUser } from '../providers/provider-client'
 import { type LoginAttempt, newLoginAttempt } from '../sessions/announce-failed-login'
 import type { Destination } from '../sessions/destination'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
-import { announceLogin, finishLogin } from '../sessions/start-login'
+import { finishLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
 import { acceptProfile } from './accept-profile'
 import { createAccount } from './create-account'
@@ -61,8 +61,7 @@ export async function logInWithIdentity(
     })
     if (!login) continue
     announce(ctx, profile, login, locale)
-    const result = await finishLogin(ctx, login.begun)
-    announceLogin(ctx, result, { provider: profile.provider })
+    const result = await finishLogin(ctx, login.begun, { provider: profile.provider })
     return login.takenOver ? withPasswordRequired(ctx, result) : result
   }
   throw new ServiceUnavailableError()

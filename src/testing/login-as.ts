@@ -3,7 +3,7 @@ import type { AuthMethod } from '../core/amr'
 import { ConfigurationError } from '../core/errors'
 import { type AuthRouter, testedContext } from '../router/create-auth-router'
 import type { AnyLoginResult, Login, LoginClient, OpenedServerSession, TokenPair } from '../sessions/login'
-import { beginSession, finishLogin } from '../sessions/start-login'
+import { beginSession, withAccessToken } from '../sessions/start-login'
 import type { UserRecord } from '../store/auth-store'
 
 /** A `UserRecord`, or an object with the user's `id` or `email`. */
@@ -81,7 +81,7 @@ async function logInAs(ctx: AuthContext, { id }: UserRecord, client: LoginClient
     if (!user.isActive) throw new Error('loginAs(): the account is not active; activate it first.')
     return beginSession(ctx, client, user, loginOf(ctx, user, options))
   })
-  return finishLogin(ctx, begun)
+  return withAccessToken(ctx, begun)
 }
 
 async function findWanted({ store: { users } }: AuthContext, which: WhichUser): Promise<UserRecord> {

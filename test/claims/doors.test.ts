@@ -1,6 +1,14 @@
 import jwt from 'jsonwebtoken'
 import { describe, expect, test } from 'vitest'
-import { createKnexStore, OidcClient } from '../../src'
+import {
+  type AuthRouterOptions,
+  type AuthStore,
+  argon2idHasher,
+  createKnexStore,
+  OidcClient,
+  type PasswordHasher,
+  type SessionStore,
+} from '../../src'
 import { loginAs } from '../../src/testing'
 import { bearerOf, type LocalHost, otherPassword, password, pending, post, resetLink, signedIn, userOf } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
@@ -11,6 +19,7 @@ import { member } from '../social/link-steps'
 import { callBack, cookiePair, newPerson } from '../social/redirect-steps'
 import { signIn } from '../support/app'
 import { databases } from '../support/databases'
+import { logTap } from '../support/log-tap'
 import { recordQueries } from '../support/record-queries'
 
 const [database] = await databases()
@@ -21,7 +30,7 @@ const { start, opened } = onMfa(database)
  * A host whose claims come from its own database, through the one connection that the pool has; they fail while `isDown`. `meanwhile` runs
  * once, while the host is asked.
  */
-async function startAsking({ settings = {}, store }: { settings?: object; store?: ReturnType<typeof createKnexStore> } = {}) {
+async function startAsking({ settings = {}, ...options }: { settings?: object } & Partial<Omit<AuthRouterOptions, 'settings'>> = {}) {
   const asked: { email: string; amr: readonly string[]; isActive: boolean }[] = []
   const state = { isDown: false, meanwhile: null as (() => Promise<unknown>) | null }
   const host = await start({
@@ -32,7 +41,7 @@ async function startAsking({ settings = {}, store }: { settings?: object; store?
       shop: (provider) => new OidcClient(provider.oidcOptions({ introspectionUrl: provider.introspectionUrl })),
     },
     options: {
-      ...(store && { store }),
+      ...options,
       accessTokenClaims: async ({ id, email, isActive }, { amr }) => {
         const row = await opened().knex('auth_users').where({ id }).first('email')
         asked.push({ email, amr, isActive })
@@ -55,6 +64,17 @@ const outcome = ({ status, body }: { status: number; body: { code?: string; acce
   body.code ?? tenantOf(body.access_token),
 ]
 const unavailable = [503, 'SERVICE_UNAVAILABLE']
+
+/** The store with another verb of its sessions. */
+function withSessions(changes: (real: SessionStore) => Partial<SessionStore>): AuthStore {
+  const real = createKnexStore({ knex: opened().knex })
+  const changed = (store: AuthStore): AuthStore => ({
+    ...store,
+    ...(store.sessions && { sessions: { ...store.sessions, ...changes(store.sessions) } }),
+    transaction: (work, options) => store.transaction((inside) => work(changed(inside)), options),
+  })
+  return changed(real)
+}
 
 /** Fails once, then works: whatever the request shows was not used up, or can be used many times. */
 async function twice(host: Asking, send: () => PromiseLike<Parameters<typeof outcome>[0]>, email: string) {
@@ -84,6 +104,56 @@ describe('the host’s claims fail, and then work', () => {
     expect((await living()).map(({ id }) => id)).toEqual([first.id]) // the other sessions of the account stay
     host.state.isDown = false
     expect(outcome(await post(host, '/refresh', { refresh_token: refreshToken }))).toEqual([200, `of ${email}`])
+  })
+
+  test('at a login beyond the limit of sessions, which tells of the session that it ended', async () => {
+    const host = await startAsking({ settings: { maxSessionsPerUser: 1 } })
+    const { email, userId } = await signedIn(host)
+    const told: unknown[] = []
+    host.auth.events.on('session.revoked', (event) => told.push(event))
+    host.state.isDown = true
+    expect(outcome(await post(host, '/login', { email, password }))).toEqual(unavailable)
+    expect(told).toEqual([expect.objectContaining({ userId, count: 1, reason: 'limit' })])
+  })
+
+  test('at a login whose session cannot be revoked either: the same answer, and one line in the log', async () => {
+    const log = logTap()
+    const store = withSessions(() => ({ revoke: () => Promise.reject(new Error('the connection is gone')) }))
+    const host = await startAsking({ store, logger: log })
+    const { email } = await signedIn(host)
+    host.state.isDown = true
+    expect(outcome(await post(host, '/login', { email, password }))).toEqual(unavailable)
+    expect(log.text()).toContain('could not be revoked')
+  })
+
+  test('at a login that stores a better hash: the database fails after the commit, and the password is not checked again', async () => {
+    const log = logTap()
+    const checked: string[] = []
+    const { hash, verify } = argon2idHasher()
+    const passwordHasher: PasswordHasher = {
+      hash: async (text) => `better$${await hash(text)}`,
+      needsRehash: (stored) => !stored.startsWith('better$'),
+      verify: (stored, text) => {
+        checked.push(stored)
+        return verify(stored.replace('better$', ''), text)
+      },
+    }
+    const state = { isGone: false }
+    const store = withSessions(({ find }) => ({
+      find: (wanted) => (state.isGone ? Promise.reject(new Error('the connection is gone')) : find(wanted)),
+    }))
+    const host = await startAsking({ store, logger: log, passwordHasher })
+    const { email, userId } = await signedIn(host)
+    await host
+      .knex('auth_users')
+      .where({ id: userId })
+      .update({ hashed_password: await hash(password) })
+    const before = await host.knex('auth_sessions').where({ user_id: userId })
+    checked.length = 0
+    state.isGone = true
+    expect((await post(host, '/login', { email, password })).status).toBe(500)
+    expect(await host.knex('auth_sessions').where({ user_id: userId })).toHaveLength(before.length + 1)
+    expect([checked.length, log.text()]).toEqual([1, expect.not.stringContaining('a new password hash could not be stored')])
   })
 
   test('at a refresh, whose token is still good', async () => {
@@ -145,6 +215,21 @@ describe('the host’s claims fail, and then work', () => {
     const { body } = await post(host, '/mfa/enroll', {}, bearerOf(person))
     const code = authenticator(body.secret, host.clock).code()
     await twice(host, () => post(host, '/mfa/confirm', { code }, bearerOf(person)), person.email)
+  })
+
+  test('at the confirmation of a factor by the service, which is active then', async () => {
+    const host = await startAsking()
+    const { userId } = await signedIn(host)
+    const { secret } = await host.auth.service.enrollTotp(userId)
+    const app = authenticator(secret, host.clock)
+    host.state.isDown = true
+    await expect(host.auth.service.confirmTotp({ userId, amr: ['pwd'], code: app.code() })).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+    })
+    expect(await host.knex('auth_sessions').where({ user_id: userId }).whereNull('revoked_at')).toEqual([])
+    host.state.isDown = false
+    const challenge = await challengeOf(host, await host.knex('auth_users').where({ id: userId }).first('email'))
+    expect((await verify(host, challenge, app.nextCode())).status).toBe(200)
   })
 
   test('at a confirmation of identity, by password and by a ticket of a provider', async () => {

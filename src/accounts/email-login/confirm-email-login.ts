@@ -5,7 +5,7 @@ import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
 import type { Locale } from '../../http/locale'
 import { announceFailedLogin } from '../../sessions/announce-failed-login'
 import type { AnyLoginResult, LoginClient } from '../../sessions/login'
-import { announceLogin, finishLogin } from '../../sessions/start-login'
+import { finishLogin } from '../../sessions/start-login'
 import { DuplicateRecordError, type EmailLoginRecord, type UserRecord } from '../../store/auth-store'
 import { isCodeOf, mostTries } from '../email-links/email-code'
 import { findByAddress } from '../email-links/find-by-address'
@@ -49,7 +49,6 @@ export async function confirmEmailLogin(
     announce(ctx, confirmed, locale)
     if (!confirmed.begun) throw new EmailLoginInvalidError()
     const result = await finishLogin(ctx, confirmed.begun)
-    announceLogin(ctx, result)
     return completed(ctx, result, { returnTo, isTakenOver: confirmed.takenOver !== null })
   } catch (error) {
     if (error instanceof AppError && !(error instanceof PasswordAskedError)) announceFailedLogin(ctx, attempt, { reason: error.code })

@@ -3,7 +3,7 @@ import { EmailLoginInvalidError } from '../../core/errors'
 import type { Locale } from '../../http/locale'
 import type { LoginAttempt } from '../../sessions/announce-failed-login'
 import type { Login, LoginClient } from '../../sessions/login'
-import { type BegunLogin, beginLogin } from '../../sessions/start-login'
+import { type BegunLogin, startLogin } from '../../sessions/start-login'
 import type { EmailLoginRecord, UserRecord } from '../../store/auth-store'
 import { activating, lockForProof, signupOf } from '../email-verification/activate-by-verification'
 import { retryingWithoutFields } from '../email-verification/retrying-without-fields'
@@ -67,7 +67,7 @@ export async function logInByEmail(
     const lastLoginAt = ctx.now()
     await ctx.store.users.update(user.id, { lastLoginAt })
     const now = { ...user, lastLoginAt }
-    return { user: now, begun: await beginLogin(ctx, client, now, how), did: 'logged_in', takenOver: null }
+    return { user: now, begun: await startLogin(ctx, client, now, how), did: 'logged_in', takenOver: null }
   })
 }
 
@@ -107,6 +107,6 @@ function verifyAndLogIn(
       isActivation,
       changes: { ...changes, lastLoginAt: ctx.now() },
     })
-    return { user, begun: await beginLogin(ctx, client, user, how), did: isActivation ? 'activated' : 'logged_in', takenOver }
+    return { user, begun: await startLogin(ctx, client, user, how), did: isActivation ? 'activated' : 'logged_in', takenOver }
   })
 }

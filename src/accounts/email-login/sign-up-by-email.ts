@@ -2,7 +2,7 @@ import { type AuthContext, transaction } from '../../context'
 import { InternalError } from '../../core/errors'
 import { unusablePassword } from '../../passwords/unusable-password'
 import type { LoginClient } from '../../sessions/login'
-import { beginLogin } from '../../sessions/start-login'
+import { startLogin } from '../../sessions/start-login'
 import type { EmailLoginRecord, NewUser } from '../../store/auth-store'
 import { transactionOf } from '../../store/knex/knex-store'
 import { newUser } from '../../store/new-user'
@@ -26,7 +26,7 @@ export function signUpByEmail(
     // The account is read again, because the hook may have changed the account.
     const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
     if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
-    const begun = user.isActive ? await beginLogin(ctx, client, user, loginOf(returnTo)) : null
+    const begun = user.isActive ? await startLogin(ctx, client, user, loginOf(returnTo)) : null
     return { user, begun, did: 'signed_up', takenOver: null }
   })
 }

@@ -1,10 +1,10 @@
 import { type AuthContext, transaction } from '../../context'
-import { OAuthCodeInvalidError } from '../../core/errors'
+import { AppError, OAuthCodeInvalidError } from '../../core/errors'
 import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
 import { isAccountDigest } from '../../sessions/account-digest'
 import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../../sessions/announce-failed-login'
 import type { LoginClient, LoginResult } from '../../sessions/login'
-import { announceLogin, type BegunLogin, beginLogin, finishLogin } from '../../sessions/start-login'
+import { type BegunLogin, finishLogin, startLogin } from '../../sessions/start-login'
 import type { UserTokenRecord } from '../../store/auth-store'
 import { codeChallengeOf, isCodeVerifier } from './code-challenge'
 import { type Grant, readGrant } from './issue-code'
@@ -21,7 +21,8 @@ export interface OAuthCodeExchange {
  * Begins the session of a code, or returns the challenge of a second factor. A refused exchange also uses the code up. A second exchange
  * revokes the session of the first exchange.
  * @throws OAuthCodeInvalidError for an unknown, used or expired code, for a wrong verifier, or if the account has changed
- * @throws ServiceUnavailableError when the host's claims are not available; the code is then used too
+ * @throws ServiceUnavailableError when the host's claims are not available; the code is then used too; UnauthorizedError as
+ *   `finishLogin`
  * @see RFC 6749 section 4.1.2, RFC 7636 section 4.6
  */
 export async function exchangeCode(
@@ -39,10 +40,14 @@ export async function exchangeCode(
     throw new OAuthCodeInvalidError()
   }
   const { begun, provider } = exchanged
-  const result = (await finishLogin(ctx, begun)) as LoginResult // the client gets tokens
   // A challenge is not announced here, because the login in the browser has already announced it.
-  if (result.kind === 'session') announceLogin(ctx, result, provider === null ? {} : { provider })
-  return result
+  if (begun.result.kind === 'challenge') return begun.result
+  try {
+    return (await finishLogin(ctx, begun, provider === null ? {} : { provider })) as LoginResult // the client gets tokens
+  } catch (error) {
+    if (error instanceof AppError) announceFailedLogin(ctx, attempt, { reason: error.code })
+    throw error
+  }
 }
 
 /**
@@ -62,7 +67,7 @@ async function exchangeOnce(
     const grant = taken && readGrant(taken)
     if (!user?.isActive || !grant || !isAccountDigest(ctx.keys.state, user, grant.digest) || !isOfGrant(grant, codeVerifier)) return null
     const { amr, provider, providerSid, isYoung = false } = grant
-    const begun = await beginLogin(ctx, client, user, { amr, provider, providerSid, isYoung })
+    const begun = await startLogin(ctx, client, user, { amr, provider, providerSid, isYoung })
     await leaveReceipt(ctx, code, begun)
     return { begun, provider }
   })
