@@ -1,14 +1,6 @@
 import jwt from 'jsonwebtoken'
 import { describe, expect, test } from 'vitest'
-import {
-  type AuthRouterOptions,
-  type AuthStore,
-  argon2idHasher,
-  createKnexStore,
-  OidcClient,
-  type PasswordHasher,
-  type SessionStore,
-} from '../../src'
+import { type AuthRouterOptions, type AuthStore, createKnexStore, OidcClient, type PasswordHasher, type SessionStore } from '../../src'
 import { loginAs } from '../../src/testing'
 import { bearerOf, type LocalHost, otherPassword, password, pending, post, resetLink, signedIn, userOf } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
@@ -19,6 +11,7 @@ import { member } from '../social/link-steps'
 import { callBack, cookiePair, newPerson } from '../social/redirect-steps'
 import { signIn } from '../support/app'
 import { databases } from '../support/databases'
+import { fastHasher } from '../support/fast-hasher'
 import { logTap } from '../support/log-tap'
 import { recordQueries } from '../support/record-queries'
 
@@ -129,7 +122,7 @@ describe('the host’s claims fail, and then work', () => {
   test('at a login that stores a better hash: the database fails after the commit, and the password is not checked again', async () => {
     const log = logTap()
     const checked: string[] = []
-    const { hash, verify } = argon2idHasher()
+    const { hash, verify } = fastHasher()
     const passwordHasher: PasswordHasher = {
       hash: async (text) => `better$${await hash(text)}`,
       needsRehash: (stored) => !stored.startsWith('better$'),
