@@ -1,4 +1,4 @@
-export { answer } from './testing/fake-provider/answer'
+export { answer } from './testing/fake-provider/answer-honestly'
 export type {
   Authorization,
   CodeOptions,
@@ -10,9 +10,8 @@ export type {
 } from './testing/fake-provider/fake-provider'
 export { startFakeProvider } from './testing/fake-provider/start-fake-provider'
 export { type LoginAsOptions, loginAs, openSessionAs, type SignedIn, type SignedInSession, type WhichUser } from './testing/login-as'
-export { linkTokenOf, type Mailbox, mailbox, type WantedMail } from './testing/mailbox'
+export { linkTokenOf, type Mailbox, mailbox, type TestClock, testClock, type WantedMail } from './testing/mailbox'
 export { type StoreCase, type StoreContractOptions, storeContract } from './testing/store-contract'
-export { type TestClock, testClock } from './testing/test-clock'
 export {
   type AssertionRequest,
   type AuthenticatorAlgorithm,

@@ -17,24 +17,24 @@ const bands: Readonly<Record<string, readonly string[]>> = {
 const homes: Readonly<Record<string, RegExp>> = {
   passport: /^social\/client-flow\.ts$/,
   'passport-oauth2': /^social\/client-flow\.ts$/,
-  argon2: /^passwords\/argon2-engine\.ts$/,
-  '@node-rs/argon2': /^passwords\/argon2-engine\.ts$/,
-  bcrypt: /^passwords\/bcrypt\.ts$/,
-  '@zxcvbn-ts/language-common': /^passwords\/common-passwords\.ts$/,
+  argon2: /^passwords\/password-hasher\.ts$/,
+  '@node-rs/argon2': /^passwords\/password-hasher\.ts$/,
+  bcrypt: /^passwords\/bcrypt-hasher\.ts$/,
+  '@zxcvbn-ts/language-common': /^passwords\/check-password\.ts$/,
   undici: /^core\/http-client\.ts$/,
   jsonwebtoken: /^sessions\//,
   'cookie-parser': /^http\/cookies\.ts$/,
-  '@simplewebauthn/server': /^passkeys\/webauthn\/package\.ts$/,
+  '@simplewebauthn/server': /^passkeys\/webauthn\/ceremonies\.ts$/,
   knex: /^store\/knex\/|^router\/findings\/readiness\/check-tables\.ts$|^cli\/init\/(read-knexfile|users-table)\.ts$/,
   'prom-client': /^observers\/metrics\.ts$/,
-  speakeasy: /^second-factor\/totp\.ts$/,
+  speakeasy: /^second-factor\/accept-code\.ts$/,
   // The base, the store and the clients of providers know no Express.
   express: /^(http|rate-limits|sessions|accounts|second-factor|passkeys|social|admin|guards|pages|router)\//,
 }
 
 /** What the build puts into the command's own file: hosts install none of it. */
 const bundled: Readonly<Record<string, RegExp>> = {
-  'csv-parse': /^cli\/file-rows\.ts$/,
+  'csv-parse': /^cli\/export-users\.ts$/,
   'csv-stringify/sync': /^cli\/export-users\.ts$/,
 }
 
@@ -42,7 +42,7 @@ const bundled: Readonly<Record<string, RegExp>> = {
 const loadsOfTheApp = /^cli\/load-module\.ts$/
 
 /** Where the process's environment may be read. */
-const environmentReaders = /^(cli\/main|core\/config\/(env|environment)|providers\/from-env)\.ts$/
+const environmentReaders = /^(cli\/main|core\/config\/environment|providers\/presets)\.ts$/
 
 const src = join(import.meta.dirname, '../src')
 const packageJson = JSON.parse(readFileSync(join(src, '../package.json'), 'utf8')) as Record<string, Record<string, string>>
@@ -210,12 +210,12 @@ describe('the house', () => {
     ],
     ['cookie-parser outside cookies.ts', 'social/state-cookie.ts', "import { JSONCookie } from 'cookie-parser'", 'another home'],
     ['jsonwebtoken in a guard', 'guards/create-guards.ts', "import jwt from 'jsonwebtoken'", 'another home'],
-    ['jsonwebtoken in a provider client', 'providers/jws.ts', "import jwt from 'jsonwebtoken'", 'another home'],
+    ['jsonwebtoken in a provider client', 'providers/signed-token.ts', "import jwt from 'jsonwebtoken'", 'another home'],
     ['knex beside the store', 'accounts/account-routes.ts', "import type { Knex } from 'knex'", 'another home'],
     ['knex as a value', 'store/knex/knex-store.ts', "import { knex } from 'knex'", 'as a value'],
-    ['a private field of Knex', 'store/knex/units.ts', 'connection.__knexTxId = 1', 'an internal of Knex: __knexTxId'],
-    ['a raw connection', 'store/knex/units.ts', 'client.acquireConnection()', 'an internal of Knex'],
-    ['an overridden method of Knex', 'store/knex/units.ts', 'raw.toSQL = () => 1', 'an internal of Knex'],
+    ['a private field of Knex', 'store/knex/connection.ts', 'connection.__knexTxId = 1', 'an internal of Knex: __knexTxId'],
+    ['a raw connection', 'store/knex/connection.ts', 'client.acquireConnection()', 'an internal of Knex'],
+    ['an overridden method of Knex', 'store/knex/connection.ts', 'raw.toSQL = () => 1', 'an internal of Knex'],
     ['a file that imports itself', 'store/knex/table.ts', "import type { Table } from './table'", 'stands in a circle'],
     ['express in a provider client', 'providers/google.ts', "import type { Request } from 'express'", 'another home'],
     ['an undeclared package', 'http/route.ts', "import { z } from 'zod'", 'package.json does not declare'],

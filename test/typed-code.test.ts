@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readTypedCode } from '../src/core/typed-code'
+import { readTypedCode } from '../src/core/opaque-token'
 
 test('the digits of every numbering system of this Node have their values', () => {
   const systems = Intl.supportedValuesOf('numberingSystem').filter((system) => {

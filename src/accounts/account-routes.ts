@@ -1,29 +1,36 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { hasPasswords } from '../core/config/has-passwords'
+import { hasPasswords } from '../core/config/every-setting'
 import { AccountInactiveError, MfaRequiredError, PasswordAlreadySetError, TooManyRequestsError, UnauthorizedError } from '../core/errors'
-import { type Answer, done } from '../http/description'
+import { type Answer, done, flag, instant, instantOrNull, type JsonSchema, shape, string, stringOrNull } from '../http/description'
+import { passwordText, text } from '../http/input'
 import { localeOf } from '../http/locale'
-import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
-import { sendEmpty, sendJson } from '../http/send'
-import { passwordText, text } from '../http/validate'
+import { sendEmpty, sendJson, setResult } from '../http/send'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
-import { codeBeforeFreshness } from '../second-factor/code-before-freshness'
-import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../second-factor/irreversible-code'
+import {
+  codeBeforeFreshness,
+  confirmIrreversible,
+  type IrreversibleFields,
+  irreversibleBody,
+  irreversibleRefusals,
+} from '../second-factor/irreversible-code'
 import { getAuth, getUser } from '../sessions/current-auth'
-import { cookieOf, keepBrowser } from '../sessions/devices/keep-browser'
 import { clearEndedCookies } from '../sessions/ended-cookies'
-import { codeDevice } from '../sessions/reauthentication/code-device'
+import { codeDevice } from '../sessions/reauthentication/confirmation-code'
 import { aliveSession, freshSession, sessionOf } from '../sessions/reauthentication/fresh-session'
-import { factorPresented } from '../sessions/reauthentication/require-factor'
-import type { RouteGuards } from '../sessions/route-guards'
-import { type RouteSet, routesByDelivery } from '../sessions/routes-by-delivery'
-import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
+import { factorPresented } from '../sessions/reauthentication/irreversible-change'
+import { type RouteGuards, type RouteSet, routesByDelivery, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { cookieOf, keepBrowser } from '../sessions/send-reissued-tokens'
+import type { UserStore } from '../store/auth-store'
+import type { PublicUser } from '../store/user-records'
+import { activationRoutes } from './activate'
 import { emailRoutes } from './email-routes'
-import { setFirstPassword } from './first-password'
-import { changePassword } from './password-change'
-import { userBody, userSchema } from './public-user-schema'
+import { activationPage, resetPage } from './link-pages'
+import { linkRequestRoutes } from './link-request-routes'
+import { changePassword, setFirstPassword } from './password-change'
+import { loginRoutes, sessionLoginRoute } from './password-login'
+import { signupRoutes } from './signup-routes'
 import { updateProfile } from './update-profile'
 
 /** Returns the routes for the account of the person who is logged in. */
@@ -143,4 +150,75 @@ function firstPassword(ctx: AuthContext, guards: RouteGuards, { base, delivery, 
       sendEmpty(res)
     },
   })
+}
+
+const userFields = {
+  id: string,
+  email: string,
+  name: stringOrNull,
+  is_active: flag,
+  is_admin: flag,
+  created_at: instant,
+  updated_at: instant,
+  last_login_at: instantOrNull,
+  mfa_enabled: flag,
+}
+
+type FieldRules = Pick<UserStore, 'hostFields'>
+
+/**
+ * Returns the JSON schema of a user.
+ * @param more additional properties of this body
+ */
+export function userSchema(users: FieldRules, title = 'User', more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
+  const names = shownFields(users)
+  const fields = { type: 'object', properties: Object.fromEntries(names.map((name) => [name, {}])), required: names }
+  return shape(title, { ...userFields, ...more, ...(users.hostFields && { fields }) })
+}
+
+/** Returns the JSON body of a user. The body never contains private fields. */
+export function userBody(users: FieldRules, user: PublicUser) {
+  const { fields = {} } = user
+  const own = users.hostFields && Object.fromEntries(shownFields(users).map((name) => [name, asJson(fields[name])]))
+  return {
+    id: user.id,
+    email: user.email,
+    name: user.name,
+    is_active: user.isActive,
+    is_admin: user.isAdmin,
+    created_at: user.createdAt.toISOString(),
+    updated_at: user.updatedAt.toISOString(),
+    last_login_at: user.lastLoginAt?.toISOString() ?? null,
+    mfa_enabled: user.mfaEnabled,
+    ...(own && { fields: own }),
+  }
+}
+
+function shownFields({ hostFields = new Map() }: FieldRules): string[] {
+  return [...hostFields].flatMap(([name, rules]) => (rules.private ? [] : [name]))
+}
+
+/** Converts a value for JSON. A bigint becomes a text, because JSON numbers are not exact beyond 2^53. */
+function asJson(value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : (value ?? null)
+}
+
+/** Routes of accounts with an email address and a password. With `passwordLogin: false`, accounts have only an email address. */
+export function localRoutes(ctx: AuthContext): Route[] {
+  const { localAccountsEnabled, signupEnabled, backendLinks } = ctx.settings
+  if (!localAccountsEnabled) return []
+  const takesPasswords = hasPasswords(ctx.settings)
+  return [
+    // The page routes come before the JSON routes on the same path. The JSON routes handle every request that does not send a form.
+    ...(backendLinks ? activationPage(ctx) : []),
+    ...routesByDelivery(ctx, (line) => [
+      ...(signupEnabled ? signupRoutes(ctx, line) : []),
+      ...activationRoutes(ctx, line),
+      ...(takesPasswords ? loginRoutes(ctx, line) : []),
+    ]),
+    ...(takesPasswords ? sessionLoginRoute(ctx) : []),
+    ...linkRequestRoutes(ctx),
+    // The path of this page has a token parameter. So the page comes after `/password-reset/request` and `/confirm`.
+    ...(takesPasswords && backendLinks ? resetPage(ctx) : []),
+  ]
 }

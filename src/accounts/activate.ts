@@ -1,29 +1,71 @@
+import type { Request, Response } from 'express'
+import Joi from 'joi'
 import { type AuthContext, transaction } from '../context'
-import { hasPasswords } from '../core/config/has-passwords'
-import { EmailLinkForbiddenError, InvalidTokenError } from '../core/errors'
-import type { Locale } from '../http/locale'
-import { hasPassword } from '../passwords/unusable-password'
+import { hasPasswords } from '../core/config/every-setting'
+import { EmailLinkForbiddenError, InvalidTokenError, TokenExpiredError, TooManyRequestsError } from '../core/errors'
+import type { Description } from '../http/description'
+import { text } from '../http/input'
+import { type Locale, localeOf } from '../http/locale'
+import { type Route, withBody } from '../http/routes'
+import { hasPassword } from '../passwords/verify-password'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { loginAnswer, loginClient, sendLogin } from '../sessions/delivery'
+import { clearEndedCookies } from '../sessions/ended-cookies'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
+import type { RouteSet } from '../sessions/routes-by-delivery'
 import { finishLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
-import { consumeLink, findLink, issueLink, type LinkToken } from './email-links/email-link'
-import { isPending } from './email-links/is-pending'
-import { refuseLink, refusesEmailLink } from './email-links/refuses-email-link'
-import { hasDuplicateSignups } from './email-verification/duplicate-signup'
-import { retryingWithoutFields } from './email-verification/retrying-without-fields'
+import { consumeLink, findLink, isPending, issueLink, type LinkToken, refuseLink, refusesEmailLink } from './email-links/email-link'
 import { type SignupMark, signupMarkOf } from './email-verification/signup-binding'
 import {
   isFromSignupBrowser,
+  passwordField,
+  passwordRefusals,
   type SignupOwnership,
+  type SignupOwnershipBody,
+  signupOwnershipOf,
   type VerifiedSignupOwnership,
   verifySignupOwnership,
   wantsPassword,
 } from './email-verification/signup-ownership'
-import { isFirstVerification, verifyAddress } from './email-verification/verify-address'
+import { hasDuplicateSignups, isFirstVerification, retryingWithoutFields, verifyAddress } from './email-verification/verify-address'
 import { announceTakeOver, type Clearing, newPasswordSeconds, type TakenOver } from './take-over'
 
+/**
+ * Routes for the activation. A client sends the token in the path or in the body. The body is better, because access logs do not record it.
+ */
+export function activationRoutes(ctx: AuthContext, { base, delivery, before }: RouteSet): Route[] {
+  const describes: Description = {
+    summary: 'Activate an account with the mailed link, and log in',
+    answers: [loginAnswer(ctx, delivery)],
+    refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+  }
+  const evidence = { ...passwordField(ctx), signup_token: text(512).optional() }
+  const redeem = async (req: Request, res: Response, token: string, body: SignupOwnershipBody) => {
+    const options = { evidence: await signupOwnershipOf(ctx, req, body), locale: localeOf(ctx, req) }
+    const result = await activate(ctx, token, loginClient(ctx, req), options)
+    await clearEndedCookies(ctx, req, res)
+    sendLogin(ctx, res, result, delivery)
+  }
+  const line = { method: 'POST', describes, loginShaped: true, before: [...before, routeRateLimit(ctx, 'activate')] } as const
+  return [
+    withBody({
+      ...line,
+      path: `${base}/activate/:token`,
+      body: Joi.object<SignupOwnershipBody>(evidence),
+      handle: (req, res, body) => redeem(req, res, String(req.params['token']), body),
+    }),
+    withBody({
+      ...line,
+      path: `${base}/activate`,
+      body: Joi.object<SignupOwnershipBody & { token: string }>({ token: text(512), ...evidence }),
+      handle: (req, res, { token, ...body }) => redeem(req, res, token, body),
+    }),
+  ]
+}
+
 /** Options of an activation: evidence that the person signed up, and the language of a mail. */
-export interface ActivationOptions {
+interface ActivationOptions {
   evidence?: SignupOwnership | undefined
   /** True for the page of the link. The page asks for the password, so the link alone is not enough for an account with a password. */
   byPage?: boolean | undefined

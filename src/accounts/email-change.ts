@@ -1,6 +1,6 @@
 import { type AuthContext, transaction } from '../context'
 import type { AuthMethod } from '../core/amr'
-import { hasPasswords } from '../core/config/has-passwords'
+import { hasPasswords } from '../core/config/every-setting'
 import {
   EmailLinkForbiddenError,
   EmailTakenError,
@@ -11,17 +11,20 @@ import {
 } from '../core/errors'
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
-import { hasPassword } from '../passwords/unusable-password'
-import { findActiveUser } from '../sessions/reauthentication/find-active-user'
+import { hasPassword } from '../passwords/verify-password'
 import { holdSession, isSessionHeld } from '../sessions/reauthentication/fresh-session'
-import { type Irreversibility, readIrreversibility, writeIrreversibility } from '../sessions/reauthentication/irreversible-change'
-import { requireFactor } from '../sessions/reauthentication/require-factor'
-import { withPassword } from '../sessions/reauthentication/with-password'
+import {
+  type Irreversibility,
+  readIrreversibility,
+  requireFactor,
+  writeIrreversibility,
+} from '../sessions/reauthentication/irreversible-change'
+import { withPassword } from '../sessions/reauthentication/reauthenticate'
+import { findActiveUser } from '../sessions/reauthentication/request-session'
 import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
 import { DuplicateRecordError, type SessionRecord, type UserRecord, type UserTokenRecord } from '../store/auth-store'
-import { consumeLink, findLink, type LinkToken, replaceLink } from './email-links/email-link'
-import { endOneShots } from './email-links/email-logins-of'
-import { refuseLink, refusesEmailLink } from './email-links/refuses-email-link'
+import { consumeLink, findLink, type LinkToken, refuseLink, refusesEmailLink, replaceLink } from './email-links/email-link'
+import { endOneShots } from './email-links/issue-email-login'
 import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
 import {
   isSignupOwnership,

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { clientOf } from '../core/client-key'
-import { hasPasswords } from '../core/config/has-passwords'
+import { hasPasswords } from '../core/config/every-setting'
 import {
   AccountInactiveError,
   EmailLinkForbiddenError,
@@ -16,31 +16,40 @@ import {
 import { type Answer, shape, string } from '../http/description'
 import { emailAddress, requireEmail } from '../http/email-address'
 import { type FormNeeds, linkPage } from '../http/html/link-page'
+import { passwordText, text, validate } from '../http/input'
 import { localeOf } from '../http/locale'
-import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
-import { sendJson } from '../http/send'
-import { passwordText, text, validate } from '../http/validate'
+import { sendJson, setResult } from '../http/send'
+import { takeUnits } from '../rate-limits/rate-limiter'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
-import { takeUnits } from '../rate-limits/take-of-each'
-import { codeBeforeFreshness } from '../second-factor/code-before-freshness'
-import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../second-factor/irreversible-code'
+import {
+  codeBeforeFreshness,
+  confirmIrreversible,
+  type IrreversibleFields,
+  irreversibleBody,
+  irreversibleRefusals,
+} from '../second-factor/irreversible-code'
 import { getAuth } from '../sessions/current-auth'
-import { cookieOf, keepBrowser } from '../sessions/devices/keep-browser'
-import { presentedDevice, previousToken } from '../sessions/devices/known-device'
-import { takeLinkRequest } from '../sessions/devices/link-limits'
+import { presentedDevice, previousToken } from '../sessions/devices/device-cookie'
+import { takeLinkRequest } from '../sessions/devices/login-limits'
 import { clearEndedCookies } from '../sessions/ended-cookies'
-import { codeDevice } from '../sessions/reauthentication/code-device'
+import { codeDevice } from '../sessions/reauthentication/confirmation-code'
 import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
-import { factorPresented } from '../sessions/reauthentication/require-factor'
-import type { RouteGuards } from '../sessions/route-guards'
-import { routesByDelivery } from '../sessions/routes-by-delivery'
-import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
+import { factorPresented } from '../sessions/reauthentication/irreversible-change'
+import type { RouteGuards } from '../sessions/routes-by-delivery'
+import { routesByDelivery, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { cookieOf, keepBrowser } from '../sessions/send-reissued-tokens'
 import { type ChangeNeeds, confirmEmailChange, lookAtEmailChange, sendEmailChange, verifyEmailChange } from './email-change'
-import { answerLinkRequest, linkRequestAnswer } from './email-links/answer-link-request'
-import { passwordField, passwordRefusals, type SignupOwnershipBody, signupOwnershipOf } from './email-verification/signup-ownership'
-import { oldPassword, signupOwnershipOfForm } from './email-verification/signup-ownership-of-form'
+import {
+  oldPassword,
+  passwordField,
+  passwordRefusals,
+  type SignupOwnershipBody,
+  signupOwnershipOf,
+  signupOwnershipOfForm,
+} from './email-verification/signup-ownership'
 import { hostGuard } from './host-guard'
+import { answerLinkRequest, linkRequestAnswer } from './link-request-routes'
 import { confirmEmail, lookAtVerification, sendEmailVerification } from './verify-email'
 
 const messageAnswer: Answer = { status: 200, description: 'Done.', schema: shape('Message', { message: string }) }

@@ -3,7 +3,7 @@ import type { AuthContext } from '../context'
 import { ForbiddenError } from '../core/errors'
 import { describeStep } from '../http/description'
 import type { GuardedAction } from '../http/guard-request'
-import { readJsonBody } from '../http/json-body'
+import { readJsonBody } from '../http/input'
 import { step } from '../http/routes'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
 

@@ -2,21 +2,19 @@ import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { clientOf } from '../core/client-key'
-import { hasPasswords } from '../core/config/has-passwords'
+import { hasPasswords } from '../core/config/every-setting'
 import { TooManyRequestsError } from '../core/errors'
+import { type Answer, string, stringOrNull } from '../http/description'
 import { readTypedAddress, typedAddress } from '../http/email-address'
 import { type Locale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
-import { type KnownDevice, presentedDevice, previousToken } from '../sessions/devices/known-device'
-import { takeLinkRequest } from '../sessions/devices/link-limits'
+import { sendJson, setResult } from '../http/send'
+import { type KnownDevice, presentedDevice, previousToken } from '../sessions/devices/device-cookie'
+import { takeLinkRequest } from '../sessions/devices/login-limits'
 import type { UserRecord } from '../store/auth-store'
-import { answerLinkRequest, linkRequestAnswer } from './email-links/answer-link-request'
-import type { LinkToken } from './email-links/email-link'
-import { findByAddress, lookForNobody } from './email-links/find-by-address'
-import { ACTIVATION_WITHHELD } from './email-links/refuses-email-link'
+import { ACTIVATION_WITHHELD, findByAddress, type LinkToken, lookForNobody } from './email-links/email-link'
 import { hostGuard } from './host-guard'
-import { sendActivation } from './request-activation'
-import { sendPasswordReset } from './request-password-reset'
+import { sendActivation, sendPasswordReset } from './request-link'
 
 /** Makes and mails the link. Returns null if the function made no link. */
 type SendLink = (
@@ -91,4 +89,30 @@ async function answer(
     const link = await send(ctx, await findByAddress(ctx, email), locale, { device })
     return link === ACTIVATION_WITHHELD ? null : link
   })
+}
+
+/** Describes the response of a route that uses `answerLinkRequest`. */
+export function linkRequestAnswer(field: string): Answer {
+  return {
+    status: 202,
+    description: 'The response is equal for every address. Only in development, the response contains the link.',
+    schema: { type: 'object', properties: { message: string, [field]: stringOrNull }, required: ['message', field] },
+  }
+}
+
+/**
+ * Sends the same response for every link request. So the response does not show whether the address is known, unknown, taken, active,
+ * pending, deactivated or rejected. The function makes the link after the response, so that the response time reveals nothing. If responses
+ * contain links (never in production), the function makes the link before the response.
+ */
+export async function answerLinkRequest(
+  ctx: AuthContext,
+  res: Response,
+  { name, field, locale }: { name: string; field: string; locale: Locale },
+  makeLink: () => Promise<LinkToken | null>,
+): Promise<void> {
+  const link = ctx.showsLinks ? await makeLink() : null
+  if (!ctx.showsLinks) ctx.background.run(name, makeLink)
+  setResult(res, { url: link?.url ?? null })
+  sendJson(res, 202, { message: ctx.texts.say(locale, 'message.link_requested'), [field]: link?.url ?? null })
 }

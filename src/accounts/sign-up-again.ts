@@ -1,21 +1,19 @@
 import { type AuthContext, transaction } from '../context'
 import type { Settings } from '../core/config/every-setting'
+import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
 import { verifyPassword } from '../passwords/verify-password'
 import type { NewUser, UserRecord } from '../store/auth-store'
-import { issueLink, type LinkToken } from './email-links/email-link'
-import { isPending } from './email-links/is-pending'
-import { refusesEmailLink } from './email-links/refuses-email-link'
+import { neverEnds } from '../store/user-records'
+import { isPending, issueLink, type LinkToken, refusesEmailLink } from './email-links/email-link'
 import { mayMail } from './email-links/send-mail'
-import { markDuplicateSignups } from './email-verification/duplicate-signup'
-import { retryingWithoutFields } from './email-verification/retrying-without-fields'
 import { newSignupMark, type SignupMark, signupMarkToText } from './email-verification/signup-binding'
-import { keepImported } from './keep-imported'
+import { markDuplicateSignups, retryingWithoutFields } from './email-verification/verify-address'
 import { type Clearing, emptyFields, placeholderName } from './take-over'
 
 /** The columns of the newest sign-up with an address. */
 export type NewestSignup = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'passwordSetAt' | 'fields'>
 
-export interface RepeatedSignup {
+interface RepeatedSignup {
   readonly values: NewestSignup
   /** Undefined if passwords are off. */
   readonly password: string | undefined
@@ -28,7 +26,7 @@ export interface RepeatedSignup {
  * The result of a second sign-up. `again`: the same person signed up again; `link` is null if the library may send no mail. `unchanged`:
  * another password, and the account keeps its earlier values. `taken`: the address counts as taken.
  */
-export type Repeat<T> =
+type Repeat<T> =
   | { kind: 'replaced'; made: T }
   | { kind: 'again'; user: UserRecord; mark: SignupMark; link: LinkToken | null }
   | { kind: 'unchanged' }
@@ -141,4 +139,25 @@ async function replaceSignup(ctx: AuthContext, user: UserRecord, signup: NewestS
     ...(Object.keys(fields).length > 0 && { fields }),
   })
   return (await ctx.store.users.find(user.id)) ?? user
+}
+
+/**
+ * Keeps the purge from a pending account that no sign-up made, for example an imported account. Such an account has no activation link, so a
+ * stranger's request would otherwise make its first link, and the purge would delete the account after that link. Inserts a used link that
+ * never expires. Call the function inside a transaction that has locked the user's row, before a further link.
+ */
+export async function keepImported({ store, now }: AuthContext, { id: userId }: UserRecord): Promise<void> {
+  if (!store.users.deleteAbandoned || !store.users.fields.has('activatedAt')) return
+  if ((await store.userTokens.listOpen(userId, 'ACTIVATION', new Date(0))).length > 0) return
+  const at = now()
+  const tokenHash = hashOpaqueToken(newOpaqueToken()) // nobody has this token
+  await store.userTokens.insert({
+    userId,
+    tokenHash,
+    purpose: 'ACTIVATION',
+    payload: null,
+    expiresAt: neverEnds(at),
+    usedAt: at,
+    createdAt: at,
+  })
 }

@@ -1,16 +1,15 @@
-import type { AuthContext } from '../context'
-import { hasPasswords } from '../core/config/has-passwords'
+import { type AuthContext, storedPasskeys } from '../context'
+import { hasPasswords } from '../core/config/every-setting'
+import type { PhraseBook } from '../core/texts/phrase-book'
 import type { Locale } from '../http/locale'
 import { writeMail } from '../mail/write-mail'
-import { hasPassword, unusablePassword } from '../passwords/unusable-password'
+import { hasPassword, unusablePassword } from '../passwords/verify-password'
 import { endOtherSessions } from '../sessions/log-out'
-import { isCreatedWith } from '../sessions/reauthentication/credential-age'
+import { isCreatedWith } from '../sessions/reauthentication/methods'
 import type { IdentityRecord, UserChanges, UserRecord } from '../store/auth-store'
 import { transactionOf } from '../store/knex/knex-store'
-import { endOneShots } from './email-links/email-logins-of'
-import { removePasskeys } from './email-verification/remove-passkeys'
-import { nameOfThing, type RemovedThing } from './email-verification/removed-thing'
-import { writableFields } from './profile/writable-fields'
+import { endOneShots } from './email-links/issue-email-login'
+import { writableFields } from './update-profile'
 
 /** The result of a take-over. */
 export interface TakenOver {
@@ -154,4 +153,23 @@ export function placeholderName(ctx: AuthContext): string {
 export function emptyFields(ctx: AuthContext): Pick<UserChanges, 'fields'> {
   const names = writableFields(ctx)
   return names.length > 0 ? { fields: Object.fromEntries(names.map((name) => [name, null])) } : {}
+}
+
+/** A kind of data that a take-over removed. `profile` is the name and the fields of an earlier sign-up. */
+type RemovedThing =
+  | { readonly kind: 'password' | 'second_factor' | 'sessions' | 'profile' }
+  | { readonly kind: 'identity'; readonly provider: string }
+  | { readonly kind: 'passkeys'; readonly ids: readonly string[] }
+
+/** Returns the text for the mail that lists the removed data. */
+function nameOfThing({ texts }: { readonly texts: PhraseBook }, thing: RemovedThing, locale: Locale): string {
+  return texts.say(locale, `mail.removed.${thing.kind}`, thing.kind === 'identity' ? { provider: thing.provider } : {})
+}
+
+/** Removes every passkey of a user inside the caller's transaction, even while passkeys are off. Returns the ids of the passkeys. */
+export async function removePasskeys(ctx: AuthContext, userId: string): Promise<string[]> {
+  const passkeys = await storedPasskeys(ctx)
+  const ids = ((await passkeys?.listForUser(userId)) ?? []).map(({ id }) => id)
+  if (ids.length > 0) await passkeys?.deleteForUser(userId)
+  return ids
 }

@@ -1,11 +1,11 @@
 import { type AuthContext, transaction } from '../context'
-import { AccountInactiveError, UnauthorizedError } from '../core/errors'
-import { findActiveUser } from '../sessions/reauthentication/find-active-user'
+import { AccountInactiveError, UnauthorizedError, ValidationError } from '../core/errors'
+import { seeTroubleshooting } from '../core/troubleshooting'
+import { askSchema, isJoiSchema, type SchemaIssue, type SignupSchema, type StandardSchema } from '../http/host-schema'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
+import { findActiveUser } from '../sessions/reauthentication/request-session'
 import type { HostFields, SessionRecord, UserRecord } from '../store/auth-store'
-import { type PublicUser, toPublicUser } from '../store/public-user'
-import { requireName } from './profile/require-name'
-import { validateFields } from './profile/validate-fields'
+import { type PublicUser, toPublicUser } from '../store/user-records'
 
 export interface ProfileUpdate {
   userId: string
@@ -41,4 +41,94 @@ async function lockActive(ctx: AuthContext, userId: string): Promise<UserRecord>
   if (!user) throw new UnauthorizedError()
   if (!user.isActive) throw new AccountInactiveError()
   return user
+}
+
+/**
+ * Returns a person's name in its stored form. An empty name becomes null.
+ * @throws ValidationError for more than 120 characters
+ */
+export function requireName(name: string | null | undefined): string | null {
+  if (name === undefined || name === null || name === '') return null
+  if (name.length <= 120) return name
+  throw new ValidationError({ details: { errors: [{ path: 'name', rule: 'string.max' }] } })
+}
+
+/**
+ * Returns the new values of a person's fields, as `signup.schema` accepts them. The schema validates the whole person: the new values, and
+ * the stored values of all other fields. Only errors about the sent fields count, because a sign-up can require more fields (terms, a
+ * captcha).
+ * @throws ValidationError
+ */
+async function validateFields(ctx: AuthContext, user: UserRecord, sent: HostFields): Promise<HostFields> {
+  refuseOthers(ctx, sent)
+  const { schema } = ctx.signup
+  if (!schema || Object.keys(sent).length === 0) return sent
+  const stored = storedValues(user)
+  const { issues, value } = await askSchema(schema, { ...stored, ...sent })
+  const ofWhole = issues.some(isOfWhole) ? await newOnes(schema, stored, issues.filter(isOfWhole)) : []
+  const errors = [...issues.filter(({ path: [first] }) => first !== undefined && Object.hasOwn(sent, first)), ...ofWhole]
+  if (errors.length > 0)
+    throw new ValidationError({ details: { errors: errors.map(({ path, rule }) => ({ path: ['fields', ...path].join('.'), rule })) } })
+  // A Standard Schema with issues returns no values. None of these issues counts here, so the sent values are used as they are.
+  if (!value) return sent
+  if (!isJoiSchema(schema)) announceDroppedFields(ctx, schema, sent, value)
+  return Object.fromEntries(Object.keys(sent).flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])))
+}
+
+/** Returns true for a rule about several fields together. Such a rule has no path. */
+function isOfWhole({ path }: SchemaIssue): boolean {
+  return path.length === 0
+}
+
+/** Returns the new issues: issues that the stored values alone do not have. */
+async function newOnes(schema: SignupSchema, stored: object, issues: readonly SchemaIssue[]): Promise<readonly SchemaIssue[]> {
+  const before = (await askSchema(schema, stored)).issues.filter(isOfWhole)
+  if (issues.length > before.length) return issues
+  return issues.filter(({ rule }) => !before.some((known) => known.rule === rule))
+}
+
+/** Returns the stored values for the schema. Leaves out null values, because schemas expect an absent value instead of null. */
+function storedValues({ email, name, fields = {} }: UserRecord): object {
+  return Object.fromEntries(Object.entries({ email, name, ...fields }).filter(([, value]) => value !== null))
+}
+
+/** Returns the names of the host's fields that a person may write. */
+export function writableFields({ store }: Pick<AuthContext, 'store'>): string[] {
+  return [...(store.users.hostFields ?? [])].flatMap(([name, { readOnly }]) => (readOnly ? [] : [name]))
+}
+
+/** Returns the writable fields of a body. Leaves out a field whose value is undefined. */
+export function pickWritable(ctx: Pick<AuthContext, 'store'>, body: object): HostFields {
+  const given = new Map<string, unknown>(Object.entries(body))
+  return Object.fromEntries(writableFields(ctx).flatMap((name) => (given.get(name) === undefined ? [] : [[name, given.get(name)]])))
+}
+
+/**
+ * Rejects fields that a person may not write.
+ * @throws ValidationError with the same rule for unknown, read-only and private read-only fields
+ */
+function refuseOthers(ctx: Pick<AuthContext, 'store'>, fields: object): void {
+  const writable = writableFields(ctx)
+  const others = Object.keys(fields).filter((name) => !writable.includes(name))
+  if (others.length > 0)
+    throw new ValidationError({ details: { errors: others.map((name) => ({ path: `fields.${name}`, rule: 'any.unknown' })) } })
+}
+
+const announced = new WeakMap<StandardSchema, Set<string>>()
+
+/**
+ * Warns about a field that the schema drops, when a person first sends the field. The check cannot run at boot, because a Standard Schema
+ * does not list its keys.
+ */
+export function announceDroppedFields(ctx: AuthContext, schema: StandardSchema, sent: object, value: object): void {
+  const known = announced.get(schema) ?? new Set()
+  announced.set(schema, known)
+  const dropped = writableFields(ctx).filter((name) => Object.hasOwn(sent, name) && !Object.hasOwn(value, name) && !known.has(name))
+  for (const field of dropped) {
+    known.add(field)
+    ctx.logger.warn(
+      { field },
+      `doorward: a person sent the field ${field}, and signup.schema dropped it, so it is not written. Describe it in signup.schema, or map it as readOnly in users.fields. ${seeTroubleshooting('field-dropped-by-schema')}`,
+    )
+  }
 }

@@ -1,12 +1,11 @@
 import { type AuthContext, transaction } from '../context'
-import { hasPasswords } from '../core/config/has-passwords'
+import { hasPasswords } from '../core/config/every-setting'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../core/errors'
 import type { Locale } from '../http/locale'
-import type { KnownDevice } from '../sessions/devices/known-device'
+import type { KnownDevice } from '../sessions/devices/device-cookie'
 import { isSessionHeld } from '../sessions/reauthentication/fresh-session'
 import type { SessionRecord, UserRecord, UserTokenRecord } from '../store/auth-store'
-import { consumeLink, findLink, issueLink, type LinkToken, replaceLink } from './email-links/email-link'
-import { refuseLink, refusesEmailLink } from './email-links/refuses-email-link'
+import { consumeLink, findLink, issueLink, type LinkToken, refuseLink, refusesEmailLink, replaceLink } from './email-links/email-link'
 import { mailLink, mayMail } from './email-links/send-mail'
 import {
   type SignupOwnership,

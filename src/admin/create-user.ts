@@ -1,17 +1,15 @@
 import { issueLink, type LinkToken, leadsSomewhere } from '../accounts/email-links/email-link'
 import { mailLink } from '../accounts/email-links/send-mail'
-import { requireName } from '../accounts/profile/require-name'
+import { requireName } from '../accounts/update-profile'
 import { type AuthContext, transaction } from '../context'
-import { hasPasswords, requirePasswords } from '../core/config/has-passwords'
+import { hasPasswords, requirePasswords } from '../core/config/every-setting'
 import { ConfigurationError, EmailTakenError } from '../core/errors'
 import { requireEmail } from '../http/email-address'
 import { checkPassword } from '../passwords/check-password'
-import { hashPassword } from '../passwords/hash-password'
-import { unusablePassword } from '../passwords/unusable-password'
+import { hashPassword, unusablePassword } from '../passwords/verify-password'
 import { DuplicateRecordError, type NewUser, type UserRecord } from '../store/auth-store'
-import { newUser } from '../store/new-user'
-import { type AdminUser, toAdminUser } from './admin-user'
-import { announceAdmin } from './announce-admin'
+import { newUser } from '../store/user-records'
+import { type AdminUser, announceAdmin, toAdminUser } from './change-user'
 
 export interface UserCreation {
   email: string

@@ -3,26 +3,29 @@ import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { ConflictError, InvalidFilterValueError, NotFoundError, UnknownFilterKeyError, ValidationError } from '../core/errors'
 import { type Answer, type Description, done, shape, string, stringOrNull } from '../http/description'
+import { text } from '../http/input'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
-import { text } from '../http/validate'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { getAuth } from '../sessions/current-auth'
 import { clearEndedCookies } from '../sessions/ended-cookies'
 import { aliveSession, freshSession, freshSinceFactor, sessionOf } from '../sessions/reauthentication/fresh-session'
-import type { RouteGuards } from '../sessions/route-guards'
-import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
+import type { RouteGuards } from '../sessions/routes-by-delivery'
+import { sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
 import type { UserStore } from '../store/auth-store'
-import { activateUser } from './activate-user'
-import { adminUserBody, adminUserSchema } from './admin-user'
-import { deactivate } from './deactivate'
-import { filterKeys } from './filters'
-import { findUser } from './find-user'
-import { listByEntries, type UserListEntries } from './list-users'
-import type { ActingAdmin } from './lock-target'
-import { type MfaReset, resetMfa } from './reset-mfa'
-import { revokeSessions } from './revoke-sessions'
-import { updateUser } from './update-user'
+import type { ActingAdmin } from './change-user'
+import {
+  activateUser,
+  adminUserBody,
+  adminUserSchema,
+  deactivate,
+  findUser,
+  type MfaReset,
+  resetMfa,
+  revokeSessions,
+  updateUser,
+} from './change-user'
+import { filterKeys, listByEntries, type UserListEntries } from './list-users'
 
 /**
  * Returns the routes for other people's accounts. Every request requires an administrator. The database decides at each request whether the

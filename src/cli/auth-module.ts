@@ -1,15 +1,13 @@
-import { statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
 import type { Operations } from '../admin/operations/operations'
 import { type LoadOperations, OPERATIONS } from '../admin/operations/operations-key'
 import type { AuthRouter } from '../router/create-auth-router'
-import { UNCHECKED } from '../router/findings/readiness/unchecked'
-import { CommandRefusal, UsageError } from './answer'
-import { type EnvFileFlags, readEnvFile } from './env-file'
+import { UNCHECKED } from '../router/findings/readiness/readiness'
 import { told } from './failure'
-import { ownManifest } from './installed'
-import { loadModule } from './load-module'
-import type { Surroundings } from './surroundings'
+import { loadModule, ownManifest } from './load-module'
+import { CommandRefusal, type Surroundings, UsageError } from './terminal'
 
 export interface AuthModuleFlags extends EnvFileFlags {
   readonly auth?: string | undefined
@@ -102,4 +100,28 @@ export function namedInPackage(folder: string): string | undefined {
 
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true
+}
+
+export interface EnvFileFlags {
+  readonly 'env-file'?: string | undefined
+  readonly 'no-env-file'?: boolean | undefined
+}
+
+/**
+ * Reads the folder's `.env`, or the named file. A variable that is already set keeps its value.
+ * @throws UsageError if the named file cannot be read
+ */
+export function readEnvFile({ env, folder }: Surroundings, flags: EnvFileFlags): void {
+  if (flags['no-env-file']) return
+  const text = textOf(resolve(folder, flags['env-file'] ?? '.env'), flags['env-file'])
+  for (const [name, value] of Object.entries(parseEnv(text))) env[name] ??= value
+}
+
+function textOf(path: string, named: string | undefined): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    if (named === undefined) return ''
+    throw new UsageError(`--env-file ${named} cannot be read.`)
+  }
 }

@@ -1,9 +1,9 @@
 import { withTimeout } from '../core/with-timeout'
 import type { DoctorFinding, DoctorReport } from '../router/findings/doctor/check'
-import { type CommandAnswer, CommandRefusal } from './answer'
 import { type AuthModuleFlags, type LoadedAuth, loadAuth } from './auth-module'
-import { type FolderResult, folderChecks } from './folder-checks'
-import type { Surroundings } from './surroundings'
+import { type FolderResult, folderChecks } from './load-module'
+import type { Surroundings } from './terminal'
+import { type CommandAnswer, CommandRefusal } from './terminal'
 
 export interface DoctorFlags extends AuthModuleFlags {
   readonly strict?: boolean | undefined

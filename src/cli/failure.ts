@@ -1,8 +1,7 @@
 import { inspect } from 'node:util'
 import { ownSentence, sentenceOf } from '../core/error-sentence'
 import { AppError, ServiceUnavailableError } from '../core/errors'
-import { CommandRefusal, UsageError } from './answer'
-import { printable } from './printable'
+import { CommandRefusal, printable, UsageError } from './terminal'
 
 export interface Failure {
   readonly code: string

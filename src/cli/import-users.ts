@@ -1,12 +1,11 @@
 import { createReadStream, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ImportOutcome, UserImporter } from '../admin/operations/import-users'
-import { type CommandAnswer, CommandRefusal, UsageError } from './answer'
 import { type AuthModuleFlags, loadAuth } from './auth-module'
+import { type FileRow, fileRows, formatOf } from './export-users'
 import { described, wholeOf } from './failure'
-import { type FileRow, fileRows, formatOf } from './file-rows'
-import { printable } from './printable'
-import type { Surroundings } from './surroundings'
+import type { Surroundings } from './terminal'
+import { type CommandAnswer, CommandRefusal, printable, UsageError } from './terminal'
 
 export interface ImportFlags extends AuthModuleFlags {
   readonly format?: string | undefined

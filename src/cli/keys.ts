@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
-import { type CommandAnswer, CommandRefusal, UsageError } from './answer'
+import { type CommandAnswer, CommandRefusal, UsageError } from './terminal'
 
 /** An entry of `AUTH_JWT_KEYS`. */
 interface KeyEntry {

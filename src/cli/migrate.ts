@@ -1,8 +1,8 @@
-import { databaseTrouble } from '../store/knex/check/table-findings'
-import { type CommandAnswer, CommandRefusal, UsageError } from './answer'
+import { databaseTrouble } from '../store/knex/check/check-store-tables'
 import type { LoadedAuth } from './auth-module'
+import { type CommandAnswer, CommandRefusal, UsageError } from './terminal'
 
-export interface MigrateFlags {
+interface MigrateFlags {
   readonly table?: string | undefined
 }
 
@@ -54,4 +54,15 @@ async function answerOf(
   }
   const versions = await migrations.status()
   return { json: { migrations: versions }, text: versions.map(({ name, state }) => `${name}  ${state}`).join('\n') }
+}
+
+/** Deletes expired rows that are no longer needed. */
+export async function purge({ operations }: LoadedAuth): Promise<CommandAnswer> {
+  const deleted = await operations.purge()
+  return {
+    json: deleted,
+    text: Object.entries(deleted)
+      .map(([table, count]) => `${table}  ${count}`)
+      .join('\n'),
+  }
 }

@@ -1,10 +1,9 @@
 import type { UserBody } from '../admin/operations/operations'
-import { type CommandAnswer, CommandRefusal, UsageError } from './answer'
 import { type LoadedAuth, loadAuth } from './auth-module'
 import { exportUsersCommand } from './export-users'
 import { type ImportFlags, importUsersCommand } from './import-users'
-import { printable } from './printable'
-import type { Surroundings } from './surroundings'
+import type { Surroundings } from './terminal'
+import { type CommandAnswer, CommandRefusal, printable, UsageError } from './terminal'
 
 export interface UserFlags extends ImportFlags {
   readonly name?: string | undefined

@@ -1,4 +1,4 @@
-import { type LocalizedText, localized } from './texts/localized'
+import { type LocalizedText, localized } from './texts/phrase-book'
 
 /**
  * The errors of the library: a base class, one class per status, and one class per code. Clients should branch on `code`. `detail` is for

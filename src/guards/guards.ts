@@ -11,24 +11,20 @@ import {
   TokenExpiredError,
   UnauthorizedError,
 } from '../core/errors'
-import { isAnswerable } from '../http/answerable'
 import { describeStep, type Refusal } from '../http/description'
 import { refuseRequest } from '../http/forgotten-call'
-import { inNextTurn } from '../http/next-turn'
-import { step } from '../http/routes'
-import { readCredential } from '../sessions/credentials'
-import { getUser, type KnownAuth, rememberAuth } from '../sessions/current-auth'
+import { inNextTurn, isAnswerable, step } from '../http/routes'
+import { getUser, type KnownAuth, readCredential, rememberAuth } from '../sessions/current-auth'
 import type { UserStore } from '../store/auth-store'
 import type { HostTypes, WithFields } from '../store/host-types'
-import { type PublicUser, toPublicUser } from '../store/public-user'
-import { hostClaimsOfSession, sessionFinder } from './by-session-cookie'
+import { type PublicUser, toPublicUser } from '../store/user-records'
 import type { CsrfGuardOptions } from './csrf/csrf-guard'
-import { siteCsrf } from './csrf/site-csrf'
-import type { GuardContext } from './guard-context'
+import { siteCsrf } from './csrf/csrf-guard'
+import type { GuardContext } from './refusing'
 import { logRefusal, refuse } from './refusing'
 import { type ClaimCheck, type ClaimName, claimCheck, type ExpectedClaim, type RoleOf, roleCheck } from './require-claim'
 import { redirectToLogin } from './require-login'
-import { requireSession } from './require-session'
+import { hostClaimsOfSession, requireSession, sessionFinder } from './require-session'
 import { verifyOnce } from './verify-once'
 
 /**
@@ -208,7 +204,7 @@ function authFinder(ctx: GuardContext): FindAuth {
 /**
  * Makes a guard from a check. If the check throws, the guard sends an error and the next handler does not run. If the check returns no
  * promise, the next handler runs in the next turn of the event loop. If several requests arrive together, Node then first verifies all
- * their tokens, and afterwards runs all their handlers. This needs less CPU time (`http/next-turn.ts`). If the database is silent for
+ * their tokens, and afterwards runs all their handlers. This needs less CPU time (`http/routes.ts`). If the database is silent for
  * `unitTimeoutSeconds`, the guard sends 503.
  * @param answer returns true if it has sent another response instead of the envelope
  */

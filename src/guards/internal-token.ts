@@ -1,11 +1,11 @@
-import { timingSafeEqual } from 'node:crypto'
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { RequestHandler } from 'express'
+import { isPlaceholderSecret } from '../core/config/settings-schema'
 import { ConfigurationError, UnauthorizedError } from '../core/errors'
-import { isAnswerable } from '../http/answerable'
-import { onlyValue } from '../http/header-values'
+import { isAnswerable } from '../http/routes'
+import { onlyValue } from '../http/send'
 import { isObject, refuseUnknownOptions } from '../options'
 import { refusing } from './refusing'
-import { checkSecret, digestOf } from './shared-secret'
 
 export interface InternalTokenOptions {
   /** At least 32 bytes of visible ASCII. To replace a token, pass a list. The guard accepts every token of the list. */
@@ -45,4 +45,35 @@ function tokensOf(options: InternalTokenOptions): readonly string[] {
 function sendable(token: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(token)) return token
   throw new ConfigurationError('requireInternalToken: token must be ASCII without control characters or blanks at its ends.')
+}
+
+/**
+ * Returns the secret if it is long and random enough.
+ * @throws ConfigurationError with the name of the option, never with its value
+ */
+function checkSecret(option: string, secret: unknown): string {
+  if (typeof secret === 'string' && Buffer.byteLength(secret, 'utf8') >= 32 && !isPlaceholderSecret(secret)) return secret
+  throw new ConfigurationError(
+    `${option} must be a random secret of at least 32 bytes and no placeholder; \`openssl rand -base64 48\` makes one.`,
+  )
+}
+
+/**
+ * Checks one secret, or a list of different secrets.
+ * @throws ConfigurationError with the position in the list
+ */
+export function checkSecrets(option: string, secrets: unknown): readonly string[] {
+  if (!Array.isArray(secrets)) return [checkSecret(option, secrets)]
+  const checked = Array.from(secrets, (secret: unknown, place) => checkSecret(`${option} ${place + 1}`, secret))
+  if (checked.length > 0 && new Set(checked).size === checked.length) return checked
+  throw new ConfigurationError(`${option} must be one secret, or a list of at least one, each different.`)
+}
+
+/** Compares two texts in constant time. The function compares digests, because timingSafeEqual needs inputs of equal length. */
+export function isSameText(one: string, other: string): boolean {
+  return timingSafeEqual(digestOf(one), digestOf(other))
+}
+
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text, 'utf8').digest()
 }

@@ -2,7 +2,7 @@ import { ConfigurationError, ForbiddenError } from '../core/errors'
 import { describeError, type Logger, withOwnMessage } from '../core/logger'
 import { seeTroubleshooting } from '../core/troubleshooting'
 import type { AccessTokenClaims } from '../sessions/access-token'
-import type { ClaimsOf } from '../sessions/host-claims'
+import type { ClaimsOf } from '../sessions/ask-for-claims'
 import type { HostTypes } from '../store/host-types'
 
 type Scalar = string | number | boolean | null

@@ -1,11 +1,9 @@
 import type { Request, Response } from 'express'
 import { ConfigurationError, UnauthorizedError } from '../core/errors'
-import { guardedSignInPage } from '../core/setup-warnings/login-notices'
-import { isReturnTo } from '../http/return-to'
+import { guardedSignInPage } from '../core/setup-warnings'
+import { continuePath, isReturnTo, isSignInPage, signInLocation, wantsPage } from '../http/return-to'
 import { sendRedirect, setSecurityHeaders } from '../http/send'
-import { continuePath, isSignInPage, signInLocation } from '../http/sign-in-page'
-import { wantsPage } from '../http/wants-page'
-import type { GuardContext } from './guard-context'
+import type { GuardContext } from './refusing'
 
 /**
  * Returns the function that responds to a page request without a valid login. The function redirects the browser to the sign-in page, which

@@ -1,12 +1,24 @@
 import type { Request, Response } from 'express'
-import { UnauthorizedError } from '../core/errors'
-import { readCredential } from '../sessions/credentials'
-import { rememberAuth } from '../sessions/current-auth'
-import { findLiveSession, toPublicSession } from '../sessions/find-session'
-import { readSessionCookie } from '../sessions/session-cookie'
-import { toPublicUser } from '../store/public-user'
-import { failClosed, sendAgain, sessionsFor } from './by-session-cookie'
-import type { GuardContext } from './guard-context'
+import { amrFromText } from '../core/amr'
+import { AppError, ConfigurationError, ServiceUnavailableError, UnauthorizedError } from '../core/errors'
+import { isAnswerable } from '../http/routes'
+import { type AccessTokenClaims, authTimeOf } from '../sessions/access-token'
+import { askForClaims, type HostClaims } from '../sessions/ask-for-claims'
+import { clearSessionCookie, readSessionCookie, setSessionCookie } from '../sessions/cookies'
+import { type KnownAuth, readCredential, rememberAuth, type SessionAuth } from '../sessions/current-auth'
+import {
+  findAliveSession,
+  findLiveSession,
+  hasNewerToken,
+  keepSessionRow,
+  type LiveSession,
+  type SessionContext,
+  sessionRowOf,
+  toPublicSession,
+} from '../sessions/find-session'
+import type { SessionWithUser } from '../store/auth-store'
+import { toPublicUser } from '../store/user-records'
+import type { GuardContext } from './refusing'
 
 /**
  * Requires a live session by its cookie, and loads the user of the session. The guard needs one query for the session and the user. Once a
@@ -22,4 +34,98 @@ export function requireSession(ctx: GuardContext): (req: Request, res: Response)
     rememberAuth(req, { claims: null, user: toPublicUser(live.user), session: toPublicSession(live.session) })
     if (live.hasSlid) sendAgain(ctx, res, token, live)
   }
+}
+
+/**
+ * Returns a function for `tokenDelivery: 'session'`. The function finds the live session of the cookie and its user with one query. The
+ * user can be inactive. If there is no such session, the function returns null and clears the cookie. Exception: the function does not
+ * clear a cookie with an older value of a live session.
+ * @throws InvalidTokenError for a Bearer header, because `tokenDelivery: 'session'` accepts no Bearer header
+ */
+export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) => Promise<SessionAuth | null> | null {
+  const sessions = sessionsFor(ctx, "tokenDelivery 'session'")
+  return (req, res) => {
+    const credential = readCredential(ctx, req)
+    return credential && find({ ...ctx, sessions }, req, res, credential.token)
+  }
+}
+
+/**
+ * Returns a function that adds the host's own claims to the claims of a session. The function calls `accessTokenClaims` at most once for
+ * each request. Only guards that check claims use the function.
+ * @throws ServiceUnavailableError if the host's function fails
+ */
+export function hostClaimsOfSession(ctx: GuardContext): (req: Request, auth: KnownAuth) => Promise<KnownAuth> {
+  const asked = new WeakMap<Request, Promise<HostClaims>>()
+  const source = { accessTokenClaims: ctx.accessTokenClaims ?? null, logger: ctx.logger }
+  return async (req, auth) => {
+    const { user, claims } = auth
+    if (!user) return auth
+    const answer = asked.get(req) ?? askForClaims(source, user, claims.amr)
+    asked.set(req, answer)
+    return { ...auth, claims: Object.freeze({ ...(await answer), ...claims }) }
+  }
+}
+
+/**
+ * Returns the session table for a guard.
+ * @throws ConfigurationError if the store has no session table
+ */
+function sessionsFor({ store }: GuardContext, who: string): SessionContext['sessions'] {
+  if (store?.sessions) return store.sessions
+  throw new ConfigurationError(`${who} reads the session table: pass a \`store\` that has \`sessions\`; createKnexStore({ knex }) does.`)
+}
+
+async function find(ctx: GuardContext & SessionContext, req: Request, res: Response, token: string): Promise<SessionAuth | null> {
+  const found = sessionRowOf(req, ctx.sessions, { token }) ?? (await readLive(ctx, req, res, token))
+  if (!found) return null
+  const { session, user } = found
+  return { claims: claimsOf(found), user: toPublicUser(user), session: toPublicSession(session) }
+}
+
+async function readLive(ctx: GuardContext & SessionContext, req: Request, res: Response, token: string): Promise<SessionWithUser | null> {
+  const live = await failClosed(() => findAliveSession(ctx, token))
+  if (live) keepSessionRow(req, ctx.sessions, live)
+  const isOver = !live && !(await failClosed(() => hasNewerToken(ctx, token)))
+  if (!isAnswerable(res)) return live
+  if (isOver) {
+    clearSessionCookie(ctx, res)
+    res.setHeader('Cache-Control', 'no-store')
+  } else if (live?.hasSlid) sendAgain(ctx, res, token, live)
+  return live
+}
+
+/** Calls the adapter. If the adapter fails, the function rejects the request with 503, because the session is unknown. */
+export async function failClosed<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (error) {
+    throw error instanceof AppError ? error : new ServiceUnavailableError({ cause: error })
+  }
+}
+
+/**
+ * Sends the cookie again on a response of the host. `Cache-Control` forbids shared caches to store the response, because a shared cache
+ * could give one person's session to another person.
+ */
+function sendAgain(ctx: GuardContext, res: Response, sessionToken: string, { session }: LiveSession): void {
+  if (!isAnswerable(res)) return
+  setSessionCookie(ctx, res, { sessionToken, expiresAt: session.expiresAt, isPersistent: session.isPersistent })
+  res.setHeader('Cache-Control', 'no-store')
+}
+
+/** Makes the claims of an access token from the current rows. */
+export function claimsOf({ session, user }: SessionWithUser): AccessTokenClaims {
+  const { id, amr, authenticatedAt, createdAt, expiresAt } = session
+  return Object.freeze({
+    amr: Object.freeze(amrFromText(amr)),
+    auth_time: authTimeOf(authenticatedAt),
+    email: user.email,
+    exp: Math.floor(expiresAt.getTime() / 1000),
+    iat: Math.floor(createdAt.getTime() / 1000),
+    sessionId: id,
+    sid: id,
+    sub: user.id,
+    typ: 'access',
+  })
 }

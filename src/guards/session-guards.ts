@@ -15,9 +15,9 @@ import { ageOf, refuseStale, refuseUnnamed, type SessionOfRequest, sinceFactor }
 import { findNamedSession } from '../sessions/reauthentication/request-session'
 import { isSuperseded } from '../sessions/superseded-token'
 import type { UserRecord } from '../store/auth-store'
-import { toPublicUser } from '../store/public-user'
-import type { GuardContext } from './guard-context'
+import { toPublicUser } from '../store/user-records'
 import { type BaseGuards, type Guards, guarding } from './guards'
+import type { GuardContext } from './refusing'
 
 /** Adds the guards that read the session of the request. */
 export function withSessionGuards(ctx: GuardContext, guards: BaseGuards): Guards {

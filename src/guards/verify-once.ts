@@ -1,12 +1,15 @@
 import type { GuardSettings } from '../core/config/guard-settings'
-import { tokenFromTheFuture } from '../core/setup-warnings/login-notices'
-import type { SetupWarnings } from '../core/setup-warnings/notices'
-import { type AccessTokenHeader, readTokenHeader, refuseExpired, verifyUnder } from '../sessions/access-token'
+import { type SetupWarnings, tokenFromTheFuture } from '../core/setup-warnings'
+import type { VerifyingKey } from '../sessions/access-keys'
+import {
+  type AccessTokenHeader,
+  type ProfileSettings,
+  readTokenHeader,
+  refuseExpired,
+  tokenProfileOf,
+  verifyUnder,
+} from '../sessions/access-token'
 import type { KnownAuth } from '../sessions/current-auth'
-import type { VerifyingKey } from '../sessions/signature'
-import { type ProfileSettings, tokenProfileOf } from '../sessions/token-profile'
-import { rememberedTokens } from './remembered-tokens'
-import { seenBefore } from './seen-before'
 import type { TokenKeys } from './token-keys'
 
 interface Verified {
@@ -62,4 +65,80 @@ export function verifyOnce(
     const key = keys.find(header)
     return key instanceof Promise ? verifyUnderFetched(token, header, key) : verify(token, header, key)
   }
+}
+
+interface RememberedTokens<T> {
+  find(token: string): T | undefined
+  keep(token: string, value: T): void
+  /** The number of remembered tokens. A token in both generations counts twice. */
+  readonly size: number
+}
+
+/**
+ * The maximum length of a remembered token. The library's own tokens have a few hundred characters. With this limit, one token needs at
+ * most about 4 KiB of memory.
+ */
+const longest = 2048
+
+/**
+ * Remembers at most `limit` tokens by their whole text. There are two generations. If the new generation is full, it replaces the old
+ * generation, and an empty new generation begins. The whole old generation is dropped in one step, so no request waits until many tokens
+ * are removed. If a guard finds a token in the old generation, the map also puts the token into the new generation.
+ */
+export function rememberedTokens<T>(limit: number): RememberedTokens<T> {
+  const perGeneration = Math.max(1, Math.floor(limit / 2))
+  let young = new Map<string, T>()
+  let old = new Map<string, T>()
+
+  function put(token: string, value: T): void {
+    if (young.size >= perGeneration) {
+      old = limit > 1 ? young : new Map()
+      young = new Map()
+    }
+    young.set(token, value)
+  }
+
+  return {
+    find(token) {
+      const found = young.get(token)
+      if (found !== undefined || old.size === 0) return found
+      const again = old.get(token)
+      if (again !== undefined) put(token, again)
+      return again
+    },
+    keep(token, value) {
+      if (limit === 0 || token.length > longest) return
+      put(token, value)
+    },
+    get size() {
+      return young.size + old.size
+    },
+  }
+}
+
+/**
+ * Returns a function that checks whether the guard saw a token recently. The function stores fingerprints in a table of fixed size, so the
+ * table never grows and stores no token. Two tokens can have the same fingerprint. The guard then remembers the second token at its first
+ * request, which does no harm.
+ */
+function seenBefore(limit: number): (token: string) => boolean {
+  const places = 2 ** Math.ceil(Math.log2(Math.max(limit, 16)))
+  const seen = new Int32Array(places)
+  return (token) => {
+    const print = fingerprint(token)
+    const place = print & (places - 1)
+    if (seen[place] === print) return true
+    seen[place] = print
+    return false
+  }
+}
+
+/**
+ * Returns a hash of the end of the signature: FNV-1a over the last 12 characters (at most 72 bits). The end of a signature is practically
+ * random.
+ */
+function fingerprint(token: string): number {
+  let print = 0x811c9dc5
+  for (let at = Math.max(0, token.length - 12); at < token.length; at++) print = Math.imul(print ^ token.charCodeAt(at), 0x01000193)
+  return print ^ (print >>> 15)
 }

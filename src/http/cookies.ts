@@ -1,9 +1,9 @@
+import { randomInt } from 'node:crypto'
 import cookieParser from 'cookie-parser'
 import type { CookieOptions, Request, Response } from 'express'
 import type { Settings } from '../core/config/every-setting'
-import { doubledCookie } from '../core/setup-warnings/request-notices'
-import { isAnswerable } from './answerable'
-import { type CookieSite, expireEverywhere, isDoubled, isExpiry, ownValues, setCookieLines } from './doubled-cookies'
+import { doubledCookie, type SetupWarnings } from '../core/setup-warnings'
+import { isAnswerable } from './routes'
 
 const parseCookies = cookieParser()
 
@@ -42,7 +42,7 @@ export function cookieNames(req: Request): string[] {
   return (req.headers.cookie ?? '').split(';').map((pair) => pair.split('=', 1)[0]?.trim() ?? '')
 }
 
-export interface SettingSite extends CookieSite {
+interface SettingSite extends CookieSite {
   readonly settings: CookieSite['settings'] & Pick<Settings, 'cookieDomain' | 'cookieSecure'>
 }
 
@@ -93,4 +93,173 @@ function dropEarlier(site: CookieSite, res: Response, name: string): void {
 function attributes(settings: SettingSite['settings'], { path, sameSite, hostOnly }: CookieScope): CookieOptions {
   const domain = hostOnly || settings.cookieDomain === null ? {} : { domain: settings.cookieDomain }
   return { ...domain, path, sameSite, secure: settings.cookieSecure, httpOnly: true }
+}
+
+/** The settings that determine the scope of our cookies. Guards without a router have no prefix. */
+export interface CookieSite {
+  readonly settings: Partial<Pick<Settings, 'cookieDomain' | 'publicUrl' | 'tokenDelivery'>>
+  readonly prefix?: string
+  /** Returns true if a key of ours made this value of this cookie, also if the value has expired. Absent: there is no key to ask. */
+  readonly isOwnCookie?: (name: string, value: string) => boolean
+  readonly notices?: SetupWarnings
+}
+
+/**
+ * Returns true if the request has two cookies with this name. Another subdomain can add its own cookie (RFC 6265 section 8.6). The Cookie
+ * header does not show which cookie is ours.
+ */
+function isDoubled(req: Request, name: string): boolean {
+  const header = req.headers.cookie ?? ''
+  return header.indexOf(name) !== header.lastIndexOf(name) && valuesOf(header, name).length > 1
+}
+
+/** Returns the values of a repeated cookie that are ours. The other values come from another app or from an attacker. */
+function ownValues({ isOwnCookie }: CookieSite, req: Request, name: string): string[] {
+  return isOwnCookie ? [...new Set(valuesOf(req.headers.cookie ?? '', name))].filter((value) => isOwnCookie(name, value)) : []
+}
+
+function valuesOf(header: string, name: string): string[] {
+  const pairs = header.split(';').map((pair) => [pair.indexOf('='), pair] as const)
+  return pairs.filter(([end, pair]) => end !== -1 && pair.slice(0, end).trim() === name).map(([end, pair]) => pair.slice(end + 1).trim())
+}
+
+const end = 'Expires=Thu, 01 Jan 1970 00:00:00 GMT'
+const mostPaths = 8
+/**
+ * The maximum number of paths for the expiries of nameless cookies. With this limit, the lines of one name and the nameless lines stay
+ * below `mostLines`.
+ */
+const mostNamelessPaths = 5
+const mostParentDomains = 2
+/**
+ * The maximum number of expiry lines in a response, because proxies limit the size of response headers, often to 4 KiB. The next response
+ * expires the remaining names.
+ */
+const mostLines = 40
+
+/** The Set-Cookie lines of each response that delete cookies. The key is the name of the cookie. */
+const expiries = new WeakMap<Response, Map<string, readonly string[]>>()
+
+/**
+ * Makes the response expire a cookie in every scope that this router can set. A scope has a path and a domain. The paths are our own paths
+ * and all parent paths of the request's path. The function combines each path with no domain and with `cookieDomain`. The expiries come
+ * before all other cookies of the response, so a cookie that the response sets stays.
+ *
+ * The parent domains count only if two values are ours: then somebody planted a session there. Otherwise a cookie of a parent domain belongs
+ * to another app, such as the production app above a staging app, and its people must stay signed in there.
+ *
+ * @param options.always ignores the limit of lines; for a response that sets the cookie, because no other cookie with the same name may
+ *   stay
+ */
+function expireEverywhere(
+  site: CookieSite,
+  req: Request,
+  res: Response,
+  name: string,
+  { always = false }: { always?: boolean } = {},
+): void {
+  const done = expiries.get(res) ?? new Map<string, readonly string[]>()
+  if (res.headersSent || done.has(name)) return
+  const lines = linesOf(site, req, name)
+  if (!always && [...done.values()].flat().length + lines.length > mostLines) return
+  const nameless = done.has('') || name.startsWith('__Host-') ? [] : namelessLines(site, req, name)
+  if (nameless.length > 0) done.set('', nameless)
+  expiries.set(res, done.set(name, lines))
+  res.setHeader('Set-Cookie', [...nameless, ...lines, ...setCookieLines(res)])
+  // A shared cache could send this response to other people and log them out.
+  res.setHeader('Cache-Control', 'no-store')
+}
+
+/** Returns true if a Set-Cookie line is an expiry from `expireEverywhere`. */
+function isExpiry(res: Response, name: string, line: string): boolean {
+  return expiries.get(res)?.get(name)?.includes(line) ?? false
+}
+
+export function setCookieLines(res: Response): string[] {
+  const set = res.getHeader('Set-Cookie') ?? []
+  return Array.isArray(set) ? set : [String(set)]
+}
+
+function linesOf(site: CookieSite, req: Request, name: string): string[] {
+  // Browsers store a `__Host-` cookie only at Path=/ and without a domain (RFC 6265bis section 4.1.3.2).
+  if (name.startsWith('__Host-')) return [`${name}=; Path=/; ${end}; Secure`]
+  const secure = name.startsWith('__Secure-') ? '; Secure' : ''
+  return everywhere(site, [req, name], mostPaths, (domain, path) => `${name}=;${domain} Path=${path}; ${end}${secure}`)
+}
+
+/**
+ * Returns expiries of cookies without a name. `Set-Cookie: =access_token=x` sets such a cookie, and the browser sends it as
+ * `access_token=x` (RFC 6265bis section 5.8.3). An expiry of `access_token` does not delete the nameless cookie, so the name would stay
+ * repeated. Names with `__Host-` need no such expiry, because browsers reject a nameless cookie with a value that begins with `__Host-`.
+ */
+function namelessLines(site: CookieSite, req: Request, name: string): string[] {
+  return everywhere(site, [req, name], mostNamelessPaths, (domain, path) => `=none;${domain} Path=${path}; ${end}`)
+}
+
+function everywhere(
+  site: CookieSite,
+  [req, name]: readonly [Request, string],
+  most: number,
+  line: (domain: string, path: string) => string,
+): string[] {
+  const { cookieDomain } = site.settings
+  const ours = cookieDomain ? [cookieDomain] : []
+  const named = ownValues(site, req, name).length > 1 ? parentDomains(site, req) : ours
+  const domains = ['', ...named.map((domain) => ` Domain=${domain};`)]
+  return pathsOf(site, req, most).flatMap((path) => domains.map((domain) => line(domain, path)))
+}
+
+/**
+ * Returns at most `most` paths. The shortest paths come first, because they affect the most pages. The other paths are a random choice, so
+ * that the next responses reach the paths that are missing now.
+ */
+function pathsOf({ prefix, settings }: CookieSite, req: Request, most: number): string[] {
+  const { plain, slashed } = parentPaths(req)
+  const ours = prefix === undefined ? [] : [prefix, ...(settings.tokenDelivery === 'both' ? [`${prefix}/cookie`] : [])]
+  const all = [...new Set(['/', ...ours, ...plain, ...slashed])]
+  const chosen = all.splice(0, Math.ceil(most / 2))
+  while (chosen.length < most && all.length > 0) chosen.push(...all.splice(randomInt(all.length), 1))
+  return chosen
+}
+
+/**
+ * Returns the paths that match the path of the request (RFC 6265 section 5.1.4), without and with a slash at the end. `Path=/orders` and
+ * `Path=/orders/` are two cookies.
+ */
+function parentPaths(req: Request): { plain: string[]; slashed: string[] } {
+  const path = String(req.originalUrl ?? '').split('?', 1)[0] ?? ''
+  const ends = [...path].flatMap((letter, index) => (letter === '/' && index > 0 ? [index] : []))
+  return {
+    plain: [...ends.map((end) => path.slice(0, end)), path].filter(isCookiePath),
+    slashed: ends.map((end) => path.slice(0, end + 1)).filter(isCookiePath),
+  }
+}
+
+/** Returns true for a path that Set-Cookie can contain. Returns false for a long path, because it would fill the header. */
+function isCookiePath(path: string): boolean {
+  return /^\/[\x21-\x3a\x3c-\x7e]{0,254}$/.test(path)
+}
+
+/**
+ * Returns `cookieDomain` and then the shortest parent domains, at most two domains. Two are enough, because one of the two shortest parent
+ * domains is the registrable domain. Browsers ignore a cookie for a public suffix, such as `co.uk`.
+ */
+function parentDomains({ settings }: CookieSite, req: Request): string[] {
+  const labels = hostOf(settings, req).split('.')
+  const parents = labels.map((_, index) => labels.slice(-index - 1).join('.')).slice(1)
+  return [...new Set([...(settings.cookieDomain ? [settings.cookieDomain] : []), ...parents])].slice(0, mostParentDomains)
+}
+
+/**
+ * Returns the host name that the browser sees. If the Host header has no domain name, for example because a proxy
+ * replaced the name by an internal name without a dot, returns the host of `publicUrl`.
+ */
+function hostOf({ publicUrl = '' }: CookieSite['settings'], req: Request): string {
+  const hosts = [req.hostname, publicUrl === '' ? '' : new URL(publicUrl).hostname]
+  return hosts.find(isDomain)?.toLowerCase() ?? ''
+}
+
+/** Returns true for a host name with a dot. Returns false for an IPv4 address, because it has no parent domains. */
+function isDomain(host: string | undefined): boolean {
+  return host !== undefined && host.length <= 253 && /^(?:[a-z0-9_-]+\.)+[a-z][a-z0-9-]*$/i.test(host)
 }

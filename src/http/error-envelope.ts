@@ -1,4 +1,4 @@
-import type { Request, Response } from 'express'
+import type { ErrorRequestHandler, Request, Response } from 'express'
 import {
   AppError,
   ConflictError,
@@ -14,10 +14,11 @@ import {
   UnsupportedMediaTypeError,
   ValidationError,
 } from '../core/errors'
-import { describeError, type Logger, logCounted } from '../core/logger'
-import { localeOf, type Speaking } from './locale'
-import { setResult } from './outcome'
-import { sendJson, setSecurityHeaders } from './send'
+import { consoleLogger, describeError, type Logger, logCounted, safely } from '../core/logger'
+import type { Languages } from '../core/texts/phrase-book'
+import { refuseRequest } from './forgotten-call'
+import { checkedLanguages, localeOf, type Speaking } from './locale'
+import { sendJson, setResult, setSecurityHeaders } from './send'
 
 /** Sends an error in the JSON error envelope: `{ detail, code, details }`. The library has no other JSON format for errors. */
 export function sendError(ctx: Speaking & { logger: Logger }, req: Request, res: Response, thrown: unknown): void {
@@ -113,5 +114,28 @@ function fieldsOf(req: Request, error: AppError, cause: object): object {
     method: req.method,
     route: typeof route === 'string' ? route : null,
     cause,
+  }
+}
+
+/**
+ * Makes an error handler for the host's own routes that sends the JSON error envelope. Mount the handler last. Errors of the library keep
+ * their status and code. The handler converts errors of body parsers as the router does. Any other error becomes 500 INTERNAL_ERROR with
+ * empty details. Pass the same `languages` as to the router.
+ * @throws ConfigurationError for an invalid language or text
+ */
+export function errorHandler(options: { logger?: Logger; languages?: Languages } = {}): ErrorRequestHandler {
+  refuseRequest('errorHandler', [options])
+  const { logger = consoleLogger, languages } = options
+  return answerErrors({ logger: safely(logger), texts: checkedLanguages(languages), settings: { defaultLocale: 'en-US' } })
+}
+
+/**
+ * Makes the error handler of our own routes. The host's error handler gets an error of our routes only if the response has already begun.
+ */
+export function answerErrors(ctx: Speaking & { logger: Logger }): ErrorRequestHandler {
+  return (error, req, res, next) => {
+    // A started response cannot be replaced. Express's own error handler closes the connection.
+    if (res.headersSent) return next(error)
+    sendError(ctx, req, res, error)
   }
 }

@@ -4,9 +4,8 @@ import type Joi from 'joi'
 import { clientOf, queueNetwork } from '../core/client-key'
 import { AppError, ServiceUnavailableError, TooManyRequestsError } from '../core/errors'
 import type { HashOptions, PasswordHasher } from '../passwords/password-types'
-import { readJsonBody } from './json-body'
+import { readJsonBody, validate } from './input'
 import type { Route } from './routes'
-import { validate } from './validate'
 
 /** Sends the response that waited for the next multiple of the interval. */
 type HeldAnswer = () => void

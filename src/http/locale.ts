@@ -1,6 +1,6 @@
 import type { Request } from 'express'
-import type { PhraseBook } from '../core/texts/phrase-book'
-import { queryParameter } from './query-parameter'
+import { ConfigurationError } from '../core/errors'
+import { createPhraseBook, defaultLocaleFault, type Languages, languageFault, type PhraseBook } from '../core/texts/phrase-book'
 
 /** The tag of a language: a language of the library, or a language of the option `languages`. */
 export type Locale = 'en-US' | 'pt-BR' | (string & {})
@@ -40,4 +40,70 @@ function preferredLocale({ texts }: Speaking, req: Request): Locale | null {
     if (found !== null) return found
   }
   return null
+}
+
+const browsers: readonly (readonly [pattern: RegExp, name: string])[] = [
+  [/\bEdgA?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(?:Chrome|CriOS)\//, 'Chrome'],
+  [/\bVersion\/[\d.]+ .*Safari\//, 'Safari'],
+]
+
+const systems: readonly (readonly [pattern: RegExp, name: string])[] = [
+  [/\b(?:iPhone|iPad|iPod)\b/, 'iOS'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+]
+
+/** Returns the library's names of the browser and the system in a User-Agent header; null for an unknown name. */
+export function readBrowser(userAgent: string): { browser: string | null; system: string | null } {
+  const nameIn = (list: typeof browsers) => list.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
+  return { browser: nameIn(browsers), system: nameIn(systems) }
+}
+
+/**
+ * Returns browser and system, such as `Firefox, Windows`; null if both are unknown. A mail never contains the User-Agent header itself,
+ * because a client can send any text in this header.
+ */
+export function browserName(userAgent: string): string | null {
+  const { browser, system } = readBrowser(userAgent)
+  const found = [browser, system].filter((name) => name !== null)
+  return found.length > 0 ? found.join(', ') : null
+}
+
+/**
+ * Returns all texts, including the host's texts.
+ * @throws ConfigurationError for an invalid language or text, and for a default locale without texts
+ */
+export function checkedLanguages(languages: Languages | undefined, defaultLocale = 'en-US'): PhraseBook {
+  const fault = (languages === undefined ? null : languageFault(languages)) ?? defaultLocaleFault(defaultLocale, languages)
+  if (fault !== null) throw new ConfigurationError(fault)
+  return createPhraseBook(languages)
+}
+
+/**
+ * Returns the value of a query parameter. Returns null if the parameter is missing, repeated, empty or too long. The function compares
+ * names exactly: `code[]` and `code[x]` are other parameters than `code`.
+ */
+export function queryParameter(req: Request, name: string, maxLength: number): string | null {
+  return onlyQueryValue(queryValues(req, name), maxLength)
+}
+
+/** Returns the only value of a parameter. Returns null if the value is missing, repeated, empty or too long. */
+export function onlyQueryValue([value = '', ...others]: readonly string[], maxLength: number): string | null {
+  return value !== '' && value.length <= maxLength && others.length === 0 ? value : null
+}
+
+/**
+ * Returns all values of a parameter, from the URL. The function does not read `req.query`, because `req.query` depends on the host's parser
+ * and on the version of Express.
+ */
+export function queryValues(req: Request, name: string): string[] {
+  const start = req.url.indexOf('?')
+  return start === -1 ? [] : new URLSearchParams(req.url.slice(start)).getAll(name)
 }

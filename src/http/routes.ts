@@ -1,13 +1,24 @@
+import timers from 'node:timers'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response, Router } from 'express'
 import type Joi from 'joi'
+import { clientOf } from '../core/client-key'
+import type { Settings } from '../core/config/every-setting'
 import { AppError, InternalError, MethodNotAllowedError, ServiceUnavailableError } from '../core/errors'
+import {
+  otherMount,
+  type SetupWarning,
+  type SetupWarnings,
+  secureCookiesOverHttp,
+  trustsEveryProxy,
+  unparsedBody,
+  unreadableClient,
+  untrustedProxy,
+} from '../core/setup-warnings'
 import { withTimeout } from '../core/with-timeout'
 import type { Description } from './description'
-import { readJsonBody } from './json-body'
-import { inNextTurn } from './next-turn'
+import { readJsonBody, validate } from './input'
 import { takingRefreshTokenHeader } from './refresh-token-header'
 import { setSecurityHeaders } from './send'
-import { validate } from './validate'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -152,4 +163,51 @@ function withinRequest(work: Promise<void>, mostMs: number = deadlineMs): Promis
  */
 function asError(thrown: unknown): AppError {
   return thrown instanceof AppError ? thrown : new InternalError({ cause: thrown })
+}
+
+/**
+ * Returns true if the library can still send a response by this object. It cannot if the host has already sent one, or if the request is not
+ * Express's: the request of an upgrade has no response, and a `ServerResponse` that somebody made for it has no socket.
+ */
+export function isAnswerable(res: Partial<Response> | null | undefined): res is Response {
+  if (typeof res?.status !== 'function' || typeof res.setHeader !== 'function' || res.headersSent) return false
+  return res.socket !== null || res.destroyed === true // the socket of a client that hung up is gone too
+}
+
+// The module keeps the real `setImmediate` when it loads. Fake timers that a test installs later then do not stop requests.
+const { setImmediate } = timers
+
+/**
+ * Calls the next handler in the next turn of the event loop. If several requests arrive together, Node then runs the same step of each
+ * request one after the other. That needs less CPU time per request, because the code of the step stays in the processor's cache.
+ */
+export function inNextTurn(next: NextFunction): void {
+  setImmediate(next)
+}
+
+interface Watched {
+  readonly settings: Pick<Settings, 'cookieSecure' | 'publicUrl'>
+  readonly prefix: string
+  readonly notices: SetupWarnings
+}
+
+/**
+ * Makes a handler that logs signs of a wrong configuration. The handler passes every request on. The handler checks the mount path only for
+ * the first request.
+ */
+export function watchSetup({ settings, prefix, notices }: Watched): RequestHandler {
+  let isFirst = true
+  const tell = (notice: SetupWarning | null) => notice && notices.tell(notice)
+  return (req, _res, next) => {
+    if (isFirst) {
+      isFirst = false
+      tell(otherMount(req, prefix))
+      tell(trustsEveryProxy(req))
+    }
+    tell(untrustedProxy(req))
+    tell(secureCookiesOverHttp(req, settings))
+    tell(unparsedBody(req))
+    if (clientOf(req) === null) notices.tell(unreadableClient(req.ip))
+    next()
+  }
 }

@@ -1,8 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import type { Settings } from '../core/config/every-setting'
 import { CsrfValidationFailedError } from '../core/errors'
-import { foreignRequest } from '../core/setup-warnings/login-notices'
-import type { SetupWarnings } from '../core/setup-warnings/notices'
+import { foreignRequest, type SetupWarnings } from '../core/setup-warnings'
 import { describeStep } from './description'
 import { step } from './routes'
 
@@ -76,4 +75,9 @@ function isOfThisSite({ headers }: Pick<Request, 'headers'>): boolean {
 function isOwn({ publicUrl }: Pick<Settings, 'publicUrl'>, req: Request, origin: string): boolean {
   if (publicUrl !== '') return origin === publicUrl
   return URL.canParse(origin) && new URL(origin).host === req.headers.host && isOfThisSite(req)
+}
+
+/** Returns true for a method that changes nothing (RFC 9110 section 9.2.1). */
+export function isSafeMethod(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 }

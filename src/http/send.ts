@@ -1,4 +1,4 @@
-import type { Response } from 'express'
+import type { Request, Response } from 'express'
 
 /**
  * Sets headers for every response of the library. No cache may store the response, and no page may show it in a frame. Browsers must not
@@ -64,4 +64,50 @@ export function sendRedirect(res: Response, url: string): void {
   res.statusCode = 302
   res.setHeader('Location', url)
   res.end()
+}
+
+/** Adds a query parameter to a URL. The URL can have a query and a fragment. The value must not need encoding. */
+export function withParameter(target: string, name: string, value: string): string {
+  const [page = '', fragment] = target.split('#', 2)
+  return `${page}${page.includes('?') ? '&' : '?'}${name}=${value}${fragment === undefined ? '' : `#${fragment}`}`
+}
+
+/**
+ * Returns all values of a header, in order. Node joins or drops repeated headers, and a proxy before the app can have used another value.
+ * So the function reads the raw headers.
+ */
+export function headerValues(req: Request, name: string): readonly string[] {
+  const raw = req.rawHeaders ?? []
+  const sent = raw.filter((_, index) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === name)
+  if (sent.length > 0) return sent
+  const joined = req.headers[name] // adapters of other servers set only `req.headers`
+  return joined === undefined ? [] : [joined].flat()
+}
+
+/** Returns the value of a header that was sent exactly once; otherwise null. */
+export function onlyValue(req: Request, name: string): string | null {
+  const [value, ...others] = headerValues(req, name)
+  return value === undefined || others.length > 0 ? null : value
+}
+
+/** The responses whose outcome is awaited. For other responses no outcome is stored, because an outcome can hold much memory. */
+const awaited = new WeakMap<Response, { outcome?: unknown }>()
+
+/** Makes `setResult` store the outcome of this response. Call this function before the route's handler runs. */
+export function awaitOutcome(res: Response): void {
+  awaited.set(res, {})
+}
+
+/**
+ * Notes the result or the error of a route, as the method of `auth.service` would return or throw it. `auth.with(req, res)` then returns
+ * this result or throws this error.
+ */
+export function setResult(res: Response, outcome: unknown): void {
+  const slot = awaited.get(res)
+  if (slot) slot.outcome = outcome
+}
+
+/** Returns the stored outcome; undefined if there is none. */
+export function outcomeOf(res: Response): unknown {
+  return awaited.get(res)?.outcome
 }

@@ -1,12 +1,7 @@
-import type { MailText, TemplateMail } from '../core/mailer'
-import type { TextValues } from '../core/texts/fill-in'
-import type { PhraseBook } from '../core/texts/phrase-book'
-import type { TextKey } from '../core/texts/texts'
+import type { AuthMail, MailText, MailTopic, TemplateMail } from '../core/mailer'
+import { isTextKey, type PhraseBook, type TextKey, type TextValues } from '../core/texts/phrase-book'
+import type { Locale } from '../http/locale'
 import { htmlMail } from './html-mail'
-import { loginLines } from './login-lines'
-import { signupLine } from './signup-line'
-import { type TopicText, wordsOf } from './topics'
-import { type ValidThing, validityOf } from './validity'
 
 /** The content of a mail, for the host's template and for ours. */
 export interface MailParts extends TemplateMail {
@@ -87,4 +82,111 @@ function alsoHappened({ topic, provider, usedRecoveryCode, removedPasskeys, canS
 
 function plain(paragraphs: readonly string[]): string {
   return `${paragraphs.join('\n\n')}\n`
+}
+
+/** Topics with a link in the mail. Each topic except `account_restored` is also a value of `kind`. */
+export type LinkTopic = Exclude<AuthMail['kind'], 'notice'> | 'account_restored'
+
+/** Topics with a code and no link in the mail. */
+export type CodeTopic = 'confirmation_code'
+
+/** Topics that inform the owner and ask for no action. */
+export type NoticeTopic = Exclude<MailTopic, LinkTopic | CodeTopic>
+
+interface TopicText {
+  readonly subject: TextKey
+  /** What happened. Each key is a paragraph. */
+  readonly lines: readonly TextKey[]
+  /** What to do if another person caused the event. */
+  readonly notYou: TextKey
+  /** The label of the link. Null for notices. */
+  readonly button: TextKey | null
+}
+
+/** Returns the text keys of a topic. If passwords are off, the texts do not advise the reader to choose a password. */
+export function wordsOf(topic: MailTopic, hasPasswords: boolean): TopicText {
+  const find = (part: 'lead' | 'more' | 'not_you' | 'button') => {
+    const keys = [...(hasPasswords ? [] : [`mail.${topic}.${part}_without_password`]), `mail.${topic}.${part}`]
+    return keys.find(isTextKey) ?? null
+  }
+  const lines = [find('lead'), find('more')].filter((key) => key !== null)
+  const notYou = !hasPasswords && advisesNewPassword.has(topic) ? 'mail.look_at_once' : (find('not_you') ?? `mail.${topic}.not_you`)
+  return { subject: `mail.${topic}.subject`, lines, notYou, button: find('button') }
+}
+
+/** Topics whose only advice is a new password. If passwords are off, the mails of these topics need other advice. */
+const advisesNewPassword: ReadonlySet<MailTopic> = new Set<MailTopic>([
+  'account_restored',
+  'new_device',
+  'email_change_requested',
+  'identity_linked',
+  'identity_unlinked',
+  'passkey_added',
+  'passkey_removed',
+  'mfa_disabled',
+  'recovery_codes_regenerated',
+  'recovery_code_used',
+])
+
+type ValidThing = 'link' | 'code' | 'both'
+
+interface Validity {
+  readonly issuedAt: Date
+  readonly expiresAt: Date
+  readonly locale: Locale
+  readonly thing: ValidThing
+}
+
+/** Returns for example `This link is valid for 24 hours, until March 2, 2026 at 12:00 PM (UTC).` */
+function validityOf(texts: PhraseBook, { issuedAt, expiresAt, locale, thing }: Validity): string {
+  const minutes = Math.max(1, Math.round((expiresAt.getTime() - issuedAt.getTime()) / 60_000))
+  const instant = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(expiresAt)
+  const sentence = texts.say(locale, `mail.valid.${thing}`, { duration: inWords(minutes, locale), instant })
+  return sentence.replace(/[\u00a0\u202f]/g, ' ') // some mail programs show the locale's narrow spaces as boxes
+}
+
+/** Returns the duration in the largest unit that divides it: 3 days, 2 hours, 90 minutes. Exception: one day is 24 hours. */
+function inWords(minutes: number, locale: Locale): string {
+  const [amount, unit] =
+    minutes % 1_440 === 0 && minutes > 1_440 ? [minutes / 1_440, 'day'] : minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute']
+  return new Intl.NumberFormat(locale, { style: 'unit', unit: String(unit), unitDisplay: 'long' }).format(Number(amount))
+}
+
+/**
+ * Returns lines with the time, browser and IP address of a login. With these lines, readers can tell an attacker's login from their own
+ * login.
+ */
+function loginLines(texts: PhraseBook, { at, browser, ip }: NonNullable<TemplateMail['login']>, locale: Locale): string[] {
+  return [
+    texts.say(locale, 'mail.login.time', { time: instantInWords(at, locale) }),
+    ...(browser === null ? [] : [texts.say(locale, 'mail.login.browser', { browser })]),
+    ...(ip === null ? [] : [texts.say(locale, 'mail.login.ip', { ip })]),
+  ]
+}
+
+/** Returns a line with the time and browser of a sign-up. With this line, readers can tell an attacker's sign-up from their own sign-up. */
+function signupLine(texts: PhraseBook, { at, browser }: NonNullable<TemplateMail['signup']>, locale: Locale): string {
+  const time = instantInWords(at, locale)
+  return browser === null ? texts.say(locale, 'mail.signed_up', { time }) : texts.say(locale, 'mail.signed_up_with', { time, browser })
+}
+
+/** Returns for example `March 2, 2026 at 12:00 PM UTC`. The time is in UTC, because the reader's time zone is unknown. */
+function instantInWords(at: Date, locale: Locale): string {
+  return `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(at)} UTC`
+}
+
+/** Overrides and isolates of the bidirectional algorithm. A name with these characters could reorder the text around the name. */
+const bidirectional = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+/** Control characters and all line breaks. Without these characters, a text cannot begin another header, line or paragraph. */
+const breaking = /[\p{Cc}\u2028\u2029]+/gu
+
+/** Makes a user's text safe for a single line or header. */
+export function oneLine(words: string): string {
+  return words.toWellFormed().replace(bidirectional, '').replace(breaking, ' ').trim()
+}
+
+/** Returns a name for a mail. Returns null if the cleaned name is empty. */
+export function sayableName(name: string): string | null {
+  return [...oneLine(name)].slice(0, 120).join('') || null
 }

@@ -3,7 +3,7 @@ import type { AuthEventPayloads, EventEmitter } from '../core/events'
 import { describeError, type Logger, logCounted } from '../core/logger'
 import type { AuthMail, Mailer, MailRefusal } from '../core/mailer'
 import { seeTroubleshooting } from '../core/troubleshooting'
-import { createBoundedQueue } from '../passwords/bounded-queue'
+import { createBoundedQueue } from '../passwords/hash-queue'
 
 /** Sends mails after the response, so that a client cannot notice a slow or failing mailer. */
 export interface MailQueue {

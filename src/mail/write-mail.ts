@@ -1,12 +1,10 @@
 import type { Settings } from '../core/config/every-setting'
-import { hasPasswords } from '../core/config/has-passwords'
+import { hasPasswords } from '../core/config/every-setting'
 import { describeError, type Logger } from '../core/logger'
 import type { AuthMail, MailTemplates, MailText, MailTopic, TemplateMail } from '../core/mailer'
 import type { PhraseBook } from '../core/texts/phrase-book'
 import type { Locale } from '../http/locale'
-import { composeMail } from './compose'
-import { oneLine, sayableName } from './one-line'
-import { wordsOf } from './topics'
+import { composeMail, oneLine, sayableName, wordsOf } from './compose'
 
 export interface MailContent {
   topic: MailTopic

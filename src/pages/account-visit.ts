@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
 import { hidden, type Part } from '../http/html/elements'
-import { isSafeMethod } from '../http/safe-method'
-import { leaveNotice } from '../sessions/notice-cookie'
+import { type Html, html } from '../http/html/html'
+import type { Reader } from '../http/html/reader'
+import { isSafeMethod } from '../http/same-site'
+import { leaveNotice } from '../sessions/cookies'
 import type { SessionOfRequest } from '../sessions/reauthentication/fresh-session'
-import { type PublicUser, toPublicUser } from '../store/public-user'
+import { type PublicUser, toPublicUser } from '../store/user-records'
 import { FormFault } from './form-fault'
 import { Elsewhere } from './page-lines'
 import type { Fields, Visit } from './page-site'
-import { isOurSignIn, signInAddress } from './sign-in-address'
-import { findSignedIn } from './signed-in'
+import { findSignedIn, isOurSignIn, signInAddress } from './signed-in'
 
 /** A request of a logged-in person that opens a page of the account area, or sends its form. */
 export interface AccountVisit extends Visit {
@@ -49,4 +50,20 @@ export function requireOwnForm({ person }: AccountVisit, { form_of: given = '' }
 
 function digestOf({ id }: PublicUser): string {
   return createHash('sha256').update(`doorward form of ${id}`).digest('base64url')
+}
+
+/** Returns the list of the existing account pages, with a mark on the open page. */
+export function accountNavigation(reader: Reader, pages: readonly { path: string; label: string }[], open: string): Html {
+  const links = pages.map(({ path, label }) => html`<li><a href="${reader.href(path)}"${currentIn(path, open)}>${label}</a></li>`)
+  return html`<nav class="pages" aria-label="${reader.text('nav.label')}"><ul>${links}</ul></nav>
+`
+}
+
+/**
+ * Returns the attribute that marks an entry. An entry is marked if the open page has the path of the entry, or a path below that path.
+ * Exception: `/account` is marked only if its own page is open.
+ */
+function currentIn(path: string, open: string): Part {
+  if (path === open) return html` aria-current="page"`
+  return path !== '/account' && open.startsWith(`${path}/`) ? html` aria-current="true"` : null
 }

@@ -1,6 +1,6 @@
 import { locationOf } from '../http/return-to'
 import type { BoundLogin } from '../router/request-service/request-service'
-import { keepChallenge } from '../sessions/challenge-cookie'
+import { keepChallenge } from '../sessions/cookies'
 import { readRefreshCookie, setsTokenCookies } from '../sessions/delivery'
 import { findByRefreshToken } from '../sessions/find-session'
 import type { GoOn } from './page-lines'

@@ -1,17 +1,16 @@
 import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
-import type { Html } from '../http/html/html'
+import { card, type FormState, field, form, or, type Part, problem } from '../http/html/elements'
+import { type Html, html } from '../http/html/html'
+import type { Reader } from '../http/html/reader'
 import type { Route } from '../http/routes'
-import { passkeyStepOptions } from '../passkeys/step-options'
-import { clearChallenge, type KeptChallenge, readChallengeCookie } from '../sessions/challenge-cookie'
-import { leaveNotice } from '../sessions/notice-cookie'
+import { passkeyStepOptions } from '../passkeys/step-route'
+import { clearChallenge, type KeptChallenge, leaveNotice, readChallengeCookie } from '../sessions/cookies'
 import { afterLogin } from './after-login'
-import { challengePage } from './challenge-form-page'
 import { requireFields } from './form-fault'
 import { Elsewhere, type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
-import { passkeyForm } from './passkey-form'
-import { passkeyOfForm } from './presented-passkey'
-import { isOurSignIn, signInAddress } from './sign-in-address'
+import { passkeyForm, passkeyOfForm } from './passkey-form'
+import { isOurSignIn, signInAddress } from './signed-in'
 
 /** Returns the routes of the page for the second step of a login. */
 export function challengeRoutes(site: PageSite): Route[] {
@@ -69,4 +68,30 @@ function requireChallenge({ ctx, req, reader }: Visit): KeptChallenge {
   const challenge = readChallengeCookie(ctx, req)
   if (challenge === null) throw new Elsewhere({ to: signInAddress(ctx, reader) })
   return challenge
+}
+
+/** Asks for a code of the authenticator app or a recovery code. If the account has a passkey, the page also asks for the passkey. */
+function challengePage(reader: Reader, state: FormState, { passkey, signInAgain }: { passkey: Part; signInAgain: string }): Html {
+  return card(
+    html`<h1>${reader.text('mfa.title')}</h1>
+<p class="lead">${reader.text('mfa.lead')}</p>
+`,
+    problem(state),
+    form({
+      action: reader.href('/mfa'),
+      fields: [
+        field(reader, state, {
+          name: 'code',
+          label: reader.text('field.code'),
+          autocomplete: 'one-time-code',
+          isCode: true,
+          isFirst: true,
+        }),
+      ],
+      button: reader.text('mfa.button'),
+    }),
+    passkey && html`${or(reader)}${passkey}`,
+    html`<p class="below"><a href="${signInAgain}">${reader.text('mfa.again')}</a></p>
+`,
+  )
 }

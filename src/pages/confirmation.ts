@@ -1,24 +1,22 @@
-import { hidden, notice } from '../http/html/elements'
-import { emptyForm, type FormState } from '../http/html/form-state'
+import { card, emptyForm, type FormState, field, form, hidden, linkButton, notice, or, type Part, problem } from '../http/html/elements'
 import { type Html, html } from '../http/html/html'
-import type { Page } from '../http/html/show-page'
-import { queryParameter } from '../http/query-parameter'
+import type { Reader } from '../http/html/reader'
+import type { Page } from '../http/html/send-page'
+import { queryParameter } from '../http/locale'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
-import { passkeyReauthenticationOptions } from '../passkeys/step-options'
+import { passkeyReauthenticationOptions } from '../passkeys/step-route'
 import { isPassportProvider } from '../providers/passport-provider'
 import type { BoundService } from '../router/request-service/request-service'
-import { leaveNotice, takeNotice } from '../sessions/notice-cookie'
+import { leaveNotice, takeNotice } from '../sessions/cookies'
 import { methodsOf } from '../sessions/reauthentication/methods'
 import { type AccountVisit, enterAs, requireOwnForm } from './account-visit'
-import { confirmationPage } from './confirmation-page'
 import { requireFields } from './form-fault'
 import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
-import { passkeyForm } from './passkey-form'
-import { passkeyOfForm } from './presented-passkey'
-import { listedProvider } from './provider-marks'
-import { signInAgainAddress } from './sign-in-address'
+import { passkeyForm, passkeyOfForm } from './passkey-form'
+import { type ListedProvider, listedProvider } from './provider-marks'
+import { signInAgainAddress } from './signed-in'
 
 /** Routes of the confirmation page. The page asks for a credential again before a page that needs a fresh session. */
 export function confirmationRoutes(site: PageSite): Route[] {
@@ -126,5 +124,131 @@ export function authorizeOrigins({ ctx }: Pick<Visit, 'ctx'>, keys: readonly str
     const client = ctx.providers.get(key)
     const address = client === undefined || isPassportProvider(client) ? '' : client.authorizeUrl
     return [URL.canParse(address) ? new URL(address).origin : 'https:']
+  })
+}
+
+interface ConfirmationView {
+  readonly email: string
+  readonly takesPassword: boolean
+  readonly takesCode: boolean
+  /** The passkey form; null if the account has no passkey for the confirmation. */
+  readonly passkey: Part
+  /** True if the app can mail a confirmation code. */
+  readonly mailsCode: boolean
+  /** True if the person requested a code. */
+  readonly hasMailedCode: boolean
+  readonly providers: readonly ListedProvider[]
+  readonly formOf: Part
+  readonly returnTo: string | null
+  readonly cancel: string
+  /** The link for people who have none of these credentials. */
+  readonly signInAgain: string
+}
+
+/** Asks a logged-in person for one of the account's credentials: password, code, passkey or provider. */
+function confirmationPage(reader: Reader, state: FormState, view: ConfirmationView): Html {
+  const { email, takesPassword, takesCode, passkey, mailsCode, hasMailedCode, providers, signInAgain } = view
+  const ways = [
+    takesPassword ? passwordForm(reader, state, view) : null,
+    takesCode ? codeForm(reader, state, view) : null,
+    mailsCode && hasMailedCode ? mailCodeForm(reader, state, view) : null,
+  ].filter((way) => way !== null)
+  const others = [
+    passkey,
+    mailsCode ? sendCodeForm(reader, view) : null,
+    ...providers.map((provider) => providerForm(reader, view, provider)),
+  ].filter((way) => way !== null)
+  return card(
+    html`<h1>${reader.text('confirm.title')}</h1>
+<p class="lead">${reader.text('confirm.lead', { email })}</p>
+`,
+    problem(state),
+    ...ways.flatMap((way, index) => (index === 0 ? [way] : [or(reader), way])),
+    ways.length > 0 && others.length > 0 ? or(reader) : null,
+    ...others,
+    ways.length + others.length === 0
+      ? html`<p class="note">${reader.text('confirm.nothing')}</p>${linkButton(signInAgain, reader.text('confirm.sign_in_again'))}`
+      : null,
+    html`<p class="below"><a href="${view.cancel}">${reader.text('confirm.cancel')}</a></p>
+`,
+  )
+}
+
+function passwordForm(reader: Reader, state: FormState, { email, takesCode, hasMailedCode, formOf, returnTo }: ConfirmationView): Html {
+  return form({
+    action: reader.href('/reauthenticate'),
+    fields: [
+      formOf,
+      hidden('return_to', returnTo),
+      // Password managers need the address to find the password.
+      html`<input type="text" name="username" autocomplete="username" value="${email}" hidden readonly>`,
+      field(reader, state, {
+        name: 'password',
+        label: reader.text('field.password'),
+        type: 'password',
+        autocomplete: 'current-password',
+        isFirst: !hasMailedCode,
+      }),
+    ],
+    button: reader.text(takesCode ? 'confirm.by_password' : 'confirm.button'),
+  })
+}
+
+function codeForm(reader: Reader, state: FormState, { takesPassword, hasMailedCode, formOf, returnTo }: ConfirmationView): Html {
+  return form({
+    action: reader.href('/reauthenticate'),
+    fields: [
+      formOf,
+      hidden('return_to', returnTo),
+      field(reader, state, {
+        name: 'code',
+        label: reader.text('field.code'),
+        hint: reader.text('confirm.code_hint'),
+        autocomplete: 'one-time-code',
+        isCode: true,
+        isFirst: !takesPassword && !hasMailedCode,
+      }),
+    ],
+    button: reader.text(takesPassword ? 'confirm.by_code' : 'confirm.button'),
+  })
+}
+
+function mailCodeForm(reader: Reader, state: FormState, { email, formOf, returnTo }: ConfirmationView): Html {
+  return form({
+    action: reader.href('/reauthenticate', { by: 'email' }),
+    fields: [
+      formOf,
+      hidden('return_to', returnTo),
+      field(reader, state, {
+        name: 'email_code',
+        label: reader.text('confirm.mail_code'),
+        hint: reader.text('confirm.mail_hint', { email }),
+        autocomplete: 'one-time-code',
+        isCode: true,
+        isDigits: true,
+        isFirst: true,
+      }),
+    ],
+    button: reader.text('confirm.by_mail_code'),
+  })
+}
+
+function sendCodeForm(reader: Reader, { formOf, returnTo, hasMailedCode }: ConfirmationView): Html {
+  return form({
+    action: reader.href('/reauthenticate'),
+    fields: [formOf, hidden('return_to', returnTo)],
+    button: reader.text(hasMailedCode ? 'confirm.send_again' : 'confirm.send_code'),
+    name: ['send_code', '1'],
+    look: 'second',
+  })
+}
+
+function providerForm(reader: Reader, { formOf, returnTo }: ConfirmationView, { key, name, mark }: ListedProvider): Html {
+  return form({
+    action: reader.href('/reauthenticate'),
+    fields: [formOf, hidden('return_to', returnTo), hidden('provider', key)],
+    button: reader.text('confirm.by_provider', { provider: name }),
+    mark,
+    look: 'second',
   })
 }

@@ -4,7 +4,7 @@ import { requireFields } from './form-fault'
 import { showLogin } from './login'
 import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
-import { signInAddress } from './sign-in-address'
+import { signInAddress } from './signed-in'
 
 /**
  * Returns the routes of the form that requests a login mail. The login page contains the form and shows its errors. A GET request for this

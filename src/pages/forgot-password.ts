@@ -1,11 +1,13 @@
-import { hasPasswords } from '../core/config/has-passwords'
+import { hasPasswords } from '../core/config/every-setting'
+import { card, type FormState, field, form, hidden, problem } from '../http/html/elements'
+import { type Html, html } from '../http/html/html'
+import type { Reader } from '../http/html/reader'
 import type { Route } from '../http/routes'
 import { awaitMail } from './check-mail'
-import { forgotPasswordPage } from './forgot-password-page'
 import { requireFields } from './form-fault'
 import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
-import { signInAddress } from './sign-in-address'
+import { signInAddress } from './signed-in'
 
 /** Returns the routes of the page that requests a link to reset the password. */
 export function forgotPasswordRoutes(site: PageSite): Route[] {
@@ -24,4 +26,22 @@ export function forgotPasswordRoutes(site: PageSite): Route[] {
       return url === null ? awaitMail(visit, { email, from: 'forgotPassword' }) : { to: url }
     },
   })
+}
+
+function forgotPasswordPage(reader: Reader, state: FormState, { returnTo, signIn }: { returnTo: string | null; signIn: string }): Html {
+  return card(
+    html`<h1>${reader.text('forgot.title')}</h1>
+<p class="lead">${reader.text('forgot.lead')}</p>
+`,
+    problem(state),
+    form({
+      fields: [
+        hidden('return_to', returnTo),
+        field(reader, state, { name: 'email', label: reader.text('field.email'), type: 'email', autocomplete: 'username', isFirst: true }),
+      ],
+      button: reader.text('forgot.button'),
+    }),
+    html`<p class="below"><a href="${signIn}">${reader.text('forgot.back')}</a></p>
+`,
+  )
 }

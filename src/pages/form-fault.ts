@@ -1,3 +1,5 @@
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../context'
 import {
   type AppError,
   CsrfValidationFailedError,
@@ -7,10 +9,13 @@ import {
   TooManyRequestsError,
   ValidationError,
 } from '../core/errors'
-import type { TextKey } from '../core/texts/texts'
-import type { FormState } from '../http/html/form-state'
+import type { TextKey } from '../core/texts/phrase-book'
+import { emptyForm, type FormState, notice } from '../http/html/elements'
+import { type Html, html } from '../http/html/html'
 import type { Reader } from '../http/html/reader'
-import type { Fields } from './page-site'
+import { readForm } from '../http/input'
+import { takeNotice } from '../sessions/cookies'
+import type { Fields, Visit } from './page-site'
 
 /** An error for a rejected form, with the message of each field. The name `form` stands for the whole form. */
 export class FormFault extends Error {
@@ -126,4 +131,38 @@ export function tooManySentence(reader: Reader, error: TooManyRequestsError): st
 function whenOf(reader: Reader, { details }: TooManyRequestsError): string {
   const seconds = Number(details['retry_after_seconds'])
   return seconds > 90 ? reader.text('problem.in_minutes', { count: Math.ceil(seconds / 60) }) : reader.text('problem.in_seconds')
+}
+
+/** The fields of a form. */
+interface Sent {
+  readonly fields: Fields
+  /**
+   * The names of fields that the page cannot read, because the field was sent twice, or because a parser of the host converted its text to
+   * another type.
+   */
+  readonly unreadable: readonly string[]
+}
+
+/**
+ * Reads a form.
+ * @throws PayloadTooLargeError if the body is too large; ValidationError if the body is not a form
+ */
+export async function readSent(req: Request, res: Response): Promise<Sent> {
+  const entries = Object.entries((await readForm(req, res)) as object)
+  return {
+    fields: Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string')),
+    unreadable: entries.filter(([, value]) => typeof value !== 'string').map(([name]) => name),
+  }
+}
+
+/** Returns the page's body, below the notice of the previous action. If the form has errors, the result has no notice. */
+export function showNotice({ ctx, req, res, reader }: Visit, state: FormState, body: Html): Html {
+  const word = state === emptyForm ? takeNotice(ctx, req, res) : null
+  return html`${notice(word && reader.text(`notice.${word}`))}${body}`
+}
+
+/** Returns the rule of new passwords, so that a person knows it before the first try. */
+export function passwordRule({ passwordPolicy }: Pick<AuthContext, 'passwordPolicy'>, reader: Reader): string {
+  const { minLength = 12, requireComplexity = false } = passwordPolicy
+  return reader.text(requireComplexity ? 'password.rule_complex' : 'password.rule', { min: String(minLength) })
 }

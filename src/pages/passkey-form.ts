@@ -1,9 +1,10 @@
 import { form, hidden, type Part } from '../http/html/elements'
 import { type Html, html } from '../http/html/html'
 import type { Reader } from '../http/html/reader'
+import type { Fields } from './page-site'
 
 /** The options that the page's script passes to the browser, and the form that sends the browser's response. */
-export interface PasskeyForm {
+interface PasskeyForm {
   readonly action: string
   /** The options of `navigator.credentials.get()`. `challenge` is the challenge token that belongs to them. */
   readonly options: object
@@ -38,4 +39,21 @@ export function passkeyForm(
 export function needsScript(reader: Reader): Html {
   return html`<noscript><p class="hint">${reader.text('passkey.needs_script')}</p></noscript>
 `
+}
+
+/**
+ * Returns the passkey that the page's script wrote into a form: the browser's response and the challenge token. If the JSON is malformed,
+ * the credential is an empty object.
+ */
+export function passkeyOfForm({ credential = '', challenge_token: challenge = '' }: Fields): { credential: object; challenge: string } {
+  return { credential: readObject(credential), challenge }
+}
+
+function readObject(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
+  } catch {
+    return {}
+  }
 }

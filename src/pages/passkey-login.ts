@@ -3,8 +3,8 @@ import { afterLogin } from './after-login'
 import { showLogin } from './login'
 import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
-import { passkeyOfForm } from './presented-passkey'
-import { signInAddress } from './sign-in-address'
+import { passkeyOfForm } from './passkey-form'
+import { signInAddress } from './signed-in'
 
 /** Returns the routes of the form that the page's script fills with a passkey. The login page contains the form and shows its errors. */
 export function passkeyLoginPageRoutes(site: PageSite): Route[] {

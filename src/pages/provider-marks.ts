@@ -1,7 +1,6 @@
 import type { Part } from '../http/html/elements'
 import { Html, html } from '../http/html/html'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
-import { providerName } from './provider-name'
 
 /** A provider on a button. */
 export interface ListedProvider {
@@ -48,4 +47,15 @@ function markOf(key: string, client: Provider | undefined): Part {
   return path === undefined
     ? null
     : html`<span class="mark" aria-hidden="true"><svg viewBox="0 0 24 24" fill="currentColor" fill-rule="evenodd" focusable="false"><path d="${path}"/></svg></span>`
+}
+
+const known: ReadonlyMap<string, string> = new Map([
+  ['github', 'GitHub'],
+  ['gitlab', 'GitLab'],
+  ['linkedin', 'LinkedIn'],
+])
+
+/** Returns the display name of a provider, from its registration key. */
+export function providerName(key: string): string {
+  return known.get(key) ?? key.replace(/[:_-]+/g, ' ').replace(/(^| )\w/g, (letter) => letter.toUpperCase())
 }

@@ -1,14 +1,20 @@
 import type { Route } from '../http/routes'
-import { accountPageRoutes } from './account-page'
-import { accountPages } from './account-pages'
-import { assetRoutes } from './assets'
+import { connections, removeConnection } from './account/connections'
+import { devices } from './account/devices'
+import { email } from './account/email'
+import { overview } from './account/overview'
+import { addPasskey, passkeyRemoval, passkeyRenaming } from './account/passkeys'
+import { password } from './account/password'
+import { profile } from './account/profile'
+import { authenticator, recoveryCodes, security, turnOffFactor } from './account/security'
+import { type AccountPage, accountPageRoutes } from './account-page'
 import { challengeRoutes } from './challenge'
 import { checkMailRoutes } from './check-mail'
 import { confirmationRoutes } from './confirmation'
 import { emailLoginPageRoutes } from './email-login'
 import { forgotPasswordRoutes } from './forgot-password'
 import { loginPageRoutes } from './login'
-import type { PageSite } from './page-site'
+import { assetRoutes, type PageSite } from './page-site'
 import { passkeyLoginPageRoutes } from './passkey-login'
 import { signOutRoutes } from './sign-out'
 import { signupPageRoutes } from './signup'
@@ -33,3 +39,21 @@ export function pageRoutes(site: PageSite): Route[] {
     ...accountPageRoutes(site, accountPages),
   ]
 }
+
+/** The pages of the account area, in the order of the navigation. */
+const accountPages: readonly AccountPage[] = [
+  overview,
+  profile,
+  email,
+  password,
+  security,
+  authenticator,
+  recoveryCodes,
+  turnOffFactor,
+  addPasskey,
+  passkeyRenaming,
+  passkeyRemoval,
+  connections,
+  removeConnection,
+  devices,
+]

@@ -1,10 +1,11 @@
+import { card, type FormState, form, hidden, linkButton, problem } from '../http/html/elements'
+import { type Html, html } from '../http/html/html'
+import type { Reader } from '../http/html/reader'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
 import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
-import { signInAddress } from './sign-in-address'
-import { signedOutPage, signOutPage } from './sign-out-pages'
-import { findSignedIn } from './signed-in'
+import { findSignedIn, signInAddress } from './signed-in'
 
 /** Routes of the logout page with its button, and of the page after the logout. */
 export function signOutRoutes(site: PageSite): Route[] {
@@ -36,4 +37,27 @@ export function signOutRoutes(site: PageSite): Route[] {
       },
     }),
   ]
+}
+
+/** Shows one button. Opening the page does not log the person out, because a program could follow a link to the page. */
+function signOutPage(reader: Reader, state: FormState, { email, returnTo }: { email: string | null; returnTo: string | null }): Html {
+  const lead = email === null ? reader.text('sign_out.lead') : reader.text('sign_out.lead_person', { email })
+  return card(
+    html`<h1>${reader.text('sign_out.title')}</h1>
+<p class="lead">${lead}</p>
+`,
+    problem(state),
+    form({ action: reader.href('/logout'), fields: [hidden('return_to', returnTo)], button: reader.text('sign_out.button') }),
+    html`<p class="below"><a href="${reader.href('/account')}">${reader.text('sign_out.stay')}</a></p>
+`,
+  )
+}
+
+function signedOutPage(reader: Reader, loginUrl: string): Html {
+  return card(
+    html`<h1>${reader.text('signed_out.title')}</h1>
+<p class="lead">${reader.text('signed_out.lead')}</p>
+`,
+    linkButton(loginUrl, reader.text('signed_out.again')),
+  )
 }

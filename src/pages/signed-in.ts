@@ -1,13 +1,15 @@
 import type { Request, RequestHandler, Response } from 'express'
+import type { AuthContext } from '../context'
 import { AccountInactiveError, UnauthorizedError } from '../core/errors'
-import { setResult } from '../http/outcome'
+import type { Reader } from '../http/html/reader'
+import { signInLocation } from '../http/return-to'
 import type { Route } from '../http/routes'
-import { sendEmpty } from '../http/send'
+import { sendEmpty, setResult, withParameter } from '../http/send'
 import { callRoute } from '../router/request-service/call-route'
-import { continueTokens } from '../sessions/continue-tokens'
+import { continueTokens } from '../sessions/continue'
+import { readSessionCookie } from '../sessions/cookies'
 import { readAccessCookie, readRefreshCookie, setsTokenCookies, setTokenCookies } from '../sessions/delivery'
 import { aliveSession, requestSessionOf, type SessionOfRequest } from '../sessions/reauthentication/fresh-session'
-import { readSessionCookie } from '../sessions/session-cookie'
 import type { PageSite } from './page-site'
 
 /**
@@ -43,4 +45,26 @@ async function hasLogin({ ctx }: PageSite, req: Request, res: Response): Promise
 export function withoutBearer(req: Request): Request {
   const { authorization: _none, ...headers } = req.headers
   return Object.defineProperty(Object.create(req) as Request, 'headers', { value: headers, writable: true })
+}
+
+/** Returns true if people log in on our login page, which can show a notice. Returns false if people log in on the host's page. */
+export function isOurSignIn({ settings: { loginUrl, publicUrl }, prefix }: AuthContext): boolean {
+  return loginUrl === null || loginUrl === `${prefix}/login` || loginUrl === `${publicUrl}${prefix}/login`
+}
+
+/** Returns the URL of the login page: the host's page, or our page in the reader's language. The URL contains the address to return to. */
+export function signInAddress(ctx: AuthContext, reader: Reader, returnTo: string | null = null): string {
+  return signInLocation(ctx.settings, pageOf(ctx, reader), returnTo)
+}
+
+/**
+ * Returns the login page for a person who is logged in and wants to log in again. Without `switch=1`, the login page would redirect that
+ * person to the account.
+ */
+export function signInAgainAddress(ctx: AuthContext, reader: Reader, returnTo: string | null): string {
+  return signInLocation(ctx.settings, withParameter(pageOf(ctx, reader), 'switch', '1'), returnTo)
+}
+
+function pageOf(ctx: AuthContext, reader: Reader): string {
+  return isOurSignIn(ctx) ? reader.href('/login') : String(ctx.settings.loginUrl)
 }

@@ -1,18 +1,17 @@
 import { setSignupReturn } from '../accounts/email-verification/signup-binding'
-import { hasPasswords } from '../core/config/has-passwords'
-import type { FormState } from '../http/html/form-state'
-import type { Page } from '../http/html/show-page'
+import { hasPasswords } from '../core/config/every-setting'
+import { card, type FormState, field, form, hidden, or, problem } from '../http/html/elements'
+import { type Html, html } from '../http/html/html'
+import type { Reader } from '../http/html/reader'
+import type { Page } from '../http/html/send-page'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
 import { awaitMail } from './check-mail'
-import { requireFields } from './form-fault'
+import { passwordRule, requireFields } from './form-fault'
 import { otherWays } from './login'
 import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
-import { passwordRule } from './password-rule'
-import { signInAddress } from './sign-in-address'
-import { findSignedIn } from './signed-in'
-import { signupPage } from './signup-page'
+import { findSignedIn, signInAddress } from './signed-in'
 
 /** Returns the routes of the sign-up page. The form asks for an address and a password, or only for an address. */
 export function signupPageRoutes(site: PageSite): Route[] {
@@ -57,4 +56,42 @@ async function signUp(visit: Visit, fields: Fields): Promise<GoOn> {
   if (signup.activationUrl !== null) return { to: signup.activationUrl }
   if (signup.activationRequired) return awaitMail(visit, { email, from: 'signup' })
   return { to: visit.returnTo === null ? visit.reader.href('/account') : locationOf(visit.returnTo) }
+}
+
+interface SignupView {
+  readonly returnTo: string | null
+  readonly signIn: string
+  readonly takesPassword: boolean
+  /** The rule of passwords, before the first try. */
+  readonly rule: string
+  /** The ways to sign up without a form. */
+  readonly links: readonly Html[]
+}
+
+function signupPage(reader: Reader, state: FormState, { returnTo, signIn, takesPassword, rule, links }: SignupView): Html {
+  return card(
+    html`<h1>${reader.text('signup.title')}</h1>
+`,
+    problem(state),
+    form({
+      fields: [
+        hidden('return_to', returnTo),
+        field(reader, state, { name: 'name', label: reader.text('account.name'), autocomplete: 'name', isOptional: true }),
+        field(reader, state, { name: 'email', label: reader.text('field.email'), type: 'email', autocomplete: 'username', isFirst: true }),
+        takesPassword
+          ? field(reader, state, {
+              name: 'password',
+              label: reader.text('field.password'),
+              type: 'password',
+              autocomplete: 'new-password',
+              hint: rule,
+            })
+          : null,
+      ],
+      button: reader.text('signup.button'),
+    }),
+    ...(links.length === 0 ? [] : [or(reader), html`<div class="ways">${links}</div>`]),
+    html`<p class="after">${reader.text('signup.has_account')} <a href="${signIn}">${reader.text('login.button')}</a></p>
+`,
+  )
 }

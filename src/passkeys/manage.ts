@@ -1,13 +1,45 @@
+import Joi from 'joi'
 import { announceChange } from '../accounts/undo/announce-change'
 import { type AuthContext, transaction } from '../context'
-import { LastLoginMethodError, NotFoundError, UnauthorizedError } from '../core/errors'
-import type { Locale } from '../http/locale'
-import { announceEnded, endSessionsOpenedBy, forgetMethod } from '../sessions/end-opened-by'
-import { holdSession } from '../sessions/reauthentication/fresh-session'
-import { type Irreversibility, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
-import { hasOtherLoginMethod } from '../sessions/reauthentication/login-methods'
+import {
+  AccountInactiveError,
+  LastLoginMethodError,
+  NotFoundError,
+  PasskeyInvalidError,
+  PasskeyLimitError,
+  PasskeyTakenError,
+  TooManyRequestsError,
+  UnauthorizedError,
+} from '../core/errors'
+import { done } from '../http/description'
+import { text } from '../http/input'
+import { type Locale, localeOf } from '../http/locale'
+import { type Route, withBody } from '../http/routes'
+import { sendEmpty, sendJson, setResult } from '../http/send'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { keptRefreshToken } from '../second-factor/accept-code'
+import {
+  codeBeforeFreshness,
+  confirmIrreversible,
+  type IrreversibleFields,
+  irreversibleBody,
+  irreversibleRefusals,
+  passkeyFields,
+} from '../second-factor/irreversible-code'
+import { getAuth } from '../sessions/current-auth'
+import { clearEndedCookies } from '../sessions/ended-cookies'
+import { announceEnded, endSessionsOpenedBy, forgetMethod } from '../sessions/log-out'
+import { codeDevice } from '../sessions/reauthentication/confirmation-code'
+import { aliveSession, freshSession, holdSession, sessionOf } from '../sessions/reauthentication/fresh-session'
+import { factorPresented, type Irreversibility, passkeyDigest, verifiedAddress } from '../sessions/reauthentication/irreversible-change'
+import { hasOtherLoginMethod } from '../sessions/reauthentication/methods'
+import { type RouteGuards, routesByDelivery, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { refuseSupersededToken } from '../sessions/superseded-token'
 import type { SessionRecord } from '../store/auth-store'
-import { type PublicPasskey, toPublicPasskey } from './public-passkey'
+import { creationOptionsSchema, optionsBody } from './passkey-challenge'
+import { passkeyLoginRoutes, sessionPasskeyLoginRoute } from './passkey-login'
+import { type PublicPasskey, passkeyBody, passkeyRegistrationOptions, passkeySchema, registerPasskey, toPublicPasskey } from './register'
+import { passkeyStepRoute } from './step-route'
 import { passkeyToolsOf } from './verify-passkey'
 
 /** Returns the account's passkeys, oldest first. */
@@ -27,7 +59,7 @@ export async function renamePasskey(ctx: AuthContext, userId: string, id: string
   return toPublicPasskey(renamed)
 }
 
-export interface PasskeyRemoval {
+interface PasskeyRemoval {
   /** The session of the request. If the session ends meanwhile, the call fails. */
   session?: Pick<SessionRecord, 'id' | 'userId'> | null
   isFinal?: Irreversibility
@@ -67,4 +99,133 @@ export async function removePasskey(
   )
   announceEnded(ctx, userId, ended)
   ctx.events.emit('passkey.removed', { userId, passkeyId: id })
+}
+
+/** Returns the routes of passkeys: for logins, and for a person's own passkeys. Returns no routes if passkeys are off. */
+export function passkeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
+  if (!ctx.webauthn) return []
+  return [
+    ...routesByDelivery(ctx, (line) => passkeyLoginRoutes(ctx, line)),
+    ...sessionPasskeyLoginRoute(ctx),
+    ...registrationRoutes(ctx, guards),
+    ...ownPasskeyRoutes(ctx, guards),
+    ...(ctx.settings.mfaEnabled ? [passkeyStepRoute(ctx)] : []),
+  ]
+}
+
+const passkeyName = text(64)
+  .min(1)
+  .pattern(/^\P{Cc}*$/u)
+
+interface RegistrationBody {
+  credential: object
+  challenge_token: string
+  name?: string
+  refresh_token?: string
+}
+
+function registrationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
+  const before = [routeRateLimit(ctx, 'passkey_register'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
+  return [
+    withBody({
+      method: 'POST',
+      path: '/passkeys/register/options',
+      describes: {
+        summary: 'Get the options to create a passkey',
+        answers: [{ status: 200, description: 'The options for `navigator.credentials.create()`.', schema: creationOptionsSchema }],
+        refuses: [UnauthorizedError, AccountInactiveError, PasskeyLimitError, ...irreversibleRefusals(ctx)],
+      },
+      before: [...before, verifiedAddress(ctx), factorPresented(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
+      body: irreversibleBody<IrreversibleFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
+      handle: async (req, res, body) => {
+        const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
+        const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+        const begun = await passkeyRegistrationOptions(ctx, { userId, session, isFinal })
+        setResult(res, begun)
+        sendJson(res, 200, optionsBody(begun))
+      },
+    }),
+    withBody({
+      method: 'POST',
+      path: '/passkeys/register',
+      describes: {
+        summary: 'Register the passkey that the browser created',
+        answers: [{ status: 201, description: 'The passkey. The owner gets a mail.', schema: passkeySchema }],
+        refuses: [UnauthorizedError, PasskeyInvalidError, PasskeyTakenError, PasskeyLimitError],
+      },
+      before,
+      body: Joi.object<RegistrationBody>({ ...passkeyFields, name: passkeyName.optional(), refresh_token: keptRefreshToken }),
+      handle: async (req, res, { credential, challenge_token: challenge, name }) => {
+        const [claims, session] = [getAuth(req), sessionOf(req)]
+        const passkey = await registerPasskey(ctx, {
+          userId: claims.sub,
+          session,
+          credential,
+          challenge,
+          name,
+          check: (ctx, user) => refuseSupersededToken(ctx, { claims, session }, user),
+          locale: localeOf(ctx, req),
+        })
+        setResult(res, passkey)
+        sendJson(res, 201, passkeyBody(passkey))
+      },
+    }),
+  ]
+}
+
+function ownPasskeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
+  const signedIn = [routeRateLimit(ctx, 'passkeys'), guards.requireAuth()]
+  const changing = [...signedIn, sameSiteWhenByCookie(ctx)]
+  return [
+    {
+      method: 'GET',
+      path: '/passkeys',
+      describes: {
+        summary: 'List the passkeys of the account',
+        answers: [{ status: 200, description: 'The passkeys, oldest first.', schema: { type: 'array', items: passkeySchema } }],
+        refuses: [TooManyRequestsError],
+      },
+      before: [...signedIn, aliveSession(ctx)],
+      handle: async (req, res) => {
+        const passkeys = await listPasskeys(ctx, getAuth(req).sub)
+        setResult(res, passkeys)
+        sendJson(res, 200, passkeys.map(passkeyBody))
+      },
+    },
+    withBody({
+      method: 'PATCH',
+      path: '/passkeys/:id',
+      describes: {
+        summary: 'Rename a passkey',
+        answers: [{ status: 200, description: 'The passkey.', schema: passkeySchema }],
+        refuses: [NotFoundError],
+      },
+      before: [...changing, aliveSession(ctx)],
+      body: Joi.object<{ name: string; refresh_token?: string }>({ name: passkeyName, refresh_token: keptRefreshToken }),
+      handle: async (req, res, { name }) => {
+        const passkey = await renamePasskey(ctx, getAuth(req).sub, String(req.params['id']), name)
+        setResult(res, passkey)
+        sendJson(res, 200, passkeyBody(passkey))
+      },
+    }),
+    withBody({
+      method: 'DELETE',
+      path: '/passkeys/:id',
+      describes: {
+        summary: 'Remove a passkey from the account, and revoke the other sessions that a passkey opened',
+        answers: [done],
+        refuses: [UnauthorizedError, NotFoundError, LastLoginMethodError, ...irreversibleRefusals(ctx)],
+      },
+      before: [...changing, aliveSession(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
+      body: irreversibleBody<IrreversibleFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
+      handle: async (req, res, body) => {
+        const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
+        const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
+        const locale = localeOf(ctx, req)
+        await removePasskey(ctx, userId, String(req.params['id']), { session, isFinal, locale })
+        await clearEndedCookies(ctx, req, res)
+        sendEmpty(res)
+      },
+    }),
+  ]
 }

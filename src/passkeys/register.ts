@@ -2,24 +2,28 @@ import { createHmac } from 'node:crypto'
 import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
 import { type AuthContext, transaction } from '../context'
 import { PasskeyInvalidError, PasskeyLimitError, PasskeyTakenError, ServiceUnavailableError, UnauthorizedError } from '../core/errors'
+import { flag, instant, instantOrNull, type JsonSchema, shape, string, stringOrNull } from '../http/description'
 import type { Locale } from '../http/locale'
-import { findActiveUser } from '../sessions/reauthentication/find-active-user'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
 import { type Irreversibility, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
+import { findActiveUser } from '../sessions/reauthentication/request-session'
 import { DuplicateRecordError, type NewPasskey, type PasskeyRecord, type SessionRecord, type UserRecord } from '../store/auth-store'
-import { descriptorsOf, type PasskeyOptions } from './options'
-import { type ChallengeOwner, issuePasskeyChallenge, type OpenChallenge, readPasskeyChallenge, usedChallenge } from './passkey-challenge'
-import { type PublicPasskey, toPublicPasskey } from './public-passkey'
-import { refusePasskey } from './refuse-passkey'
-import { passkeyToolsOf } from './verify-passkey'
-import { authenticatorName } from './webauthn/authenticator-names'
-import type { PasskeyCreationOptions, RegisteredCredential } from './webauthn/ceremonies'
-import { CeremonyRefused } from './webauthn/refused'
+import {
+  type ChallengeOwner,
+  descriptorsOf,
+  issuePasskeyChallenge,
+  type OpenChallenge,
+  type PasskeyOptions,
+  readPasskeyChallenge,
+  usedChallenge,
+} from './passkey-challenge'
+import { passkeyToolsOf, refusePasskey } from './verify-passkey'
+import { authenticatorName, CeremonyRefused, type PasskeyCreationOptions, type RegisteredCredential } from './webauthn/ceremonies'
 
 /** The maximum number of passkeys of an account. */
 const mostPasskeys = 20
 
-export interface RegistrationAsker {
+interface RegistrationAsker {
   userId: string
   /** The session of the request. Only this session may register with these options. Null for a call without a session. */
   session: Pick<SessionRecord, 'id' | 'userId'> | null
@@ -146,3 +150,44 @@ function ownerOf({ userId, session }: RegistrationAsker): ChallengeOwner {
 function newUserHandle(ctx: AuthContext, userId: string): string {
   return createHmac('sha256', ctx.keys['webauthn-user-handle'][0]).update(userId).digest('base64url')
 }
+
+/** A passkey as its owner sees it. */
+export interface PublicPasskey {
+  /** The passkey's id in the list. The id is not secret. */
+  readonly id: string
+  readonly name: string | null
+  readonly createdAt: Date
+  /**
+   * The time of the last use of the passkey: a login, a second-factor step or a confirmation. Null if the passkey was not used since its
+   * registration.
+   */
+  readonly lastUsedAt: Date | null
+  /** True if the passkey is copied to the owner's other devices or to a sync service. */
+  readonly isBackedUp: boolean
+  /** A UUID for the model of the authenticator. All zeros if the authenticator does not report its model. */
+  readonly aaguid: string
+}
+
+export function toPublicPasskey({ id, name, createdAt, lastUsedAt, isBackedUp, aaguid }: PasskeyRecord): PublicPasskey {
+  return Object.freeze({ id, name, createdAt, lastUsedAt, isBackedUp, aaguid })
+}
+
+export function passkeyBody({ id, name, createdAt, lastUsedAt, isBackedUp, aaguid }: PublicPasskey) {
+  return {
+    id,
+    name,
+    created_at: createdAt.toISOString(),
+    last_used_at: lastUsedAt?.toISOString() ?? null,
+    is_backed_up: isBackedUp,
+    aaguid,
+  }
+}
+
+export const passkeySchema: JsonSchema = shape('Passkey', {
+  id: string,
+  name: stringOrNull,
+  created_at: instant,
+  last_used_at: instantOrNull,
+  is_backed_up: flag,
+  aaguid: string,
+})

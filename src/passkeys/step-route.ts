@@ -1,13 +1,23 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
-import { setResult } from '../http/outcome'
+import { text } from '../http/input'
 import { type Route, withBody } from '../http/routes'
-import { sendJson } from '../http/send'
-import { text } from '../http/validate'
+import { sendJson, setResult } from '../http/send'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
-import { optionsBody, requestOptionsSchema } from './options'
-import { passkeyStepOptions } from './step-options'
+import { isStillMeant, readChallenge } from '../sessions/challenge'
+import type { SessionRecord } from '../store/auth-store'
+import {
+  type Ceremony,
+  type ChallengeOwner,
+  descriptorsOf,
+  issuePasskeyChallenge,
+  optionsBody,
+  type PasskeyOptions,
+  requestOptionsSchema,
+} from './passkey-challenge'
+import { passkeyToolsOf } from './verify-passkey'
+import type { PasskeyRequestOptions } from './webauthn/ceremonies'
 
 /**
  * Returns the route that begins a second-factor step with a passkey. The route is the same for every `tokenDelivery`. `POST /mfa/verify`
@@ -36,4 +46,37 @@ export function passkeyStepRoute(ctx: AuthContext): Route {
       sendJson(res, 200, optionsBody(begun))
     },
   })
+}
+
+/**
+ * Returns the options with which a browser can finish the login of `mfaToken` with a passkey of the account. Stores nothing.
+ * @throws MfaTokenInvalidError, MfaNotEnrolledError (the account has no passkey)
+ */
+export async function passkeyStepOptions(ctx: AuthContext, mfaToken: string): Promise<PasskeyOptions<PasskeyRequestOptions>> {
+  const challenge = readChallenge(ctx, mfaToken)
+  const { userId, idHash } = challenge
+  if (!isStillMeant(ctx, challenge, await ctx.store.users.find(userId))) throw new MfaTokenInvalidError()
+  return optionsFor(ctx, 'step', { userId, boundTo: idHash })
+}
+
+/**
+ * Returns the options with which a logged-in person can confirm with a passkey. The options are valid only in this session.
+ * @throws MfaNotEnrolledError (the account has no passkey)
+ */
+export async function passkeyReauthenticationOptions(
+  ctx: AuthContext,
+  { userId, session }: { userId: string; session: Pick<SessionRecord, 'id'> | null },
+): Promise<PasskeyOptions<PasskeyRequestOptions>> {
+  return optionsFor(ctx, 'reauthenticate', { userId, boundTo: session?.id ?? null })
+}
+
+async function optionsFor(ctx: AuthContext, ceremony: Ceremony, owner: ChallengeOwner): Promise<PasskeyOptions<PasskeyRequestOptions>> {
+  const { webauthn, passkeys } = passkeyToolsOf(ctx)
+  const known = await passkeys.listForUser(owner.userId)
+  if (known.length === 0) throw new MfaNotEnrolledError()
+  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, ceremony, owner)
+  const allow = descriptorsOf(known)
+  // A passkey without a descriptor may only be used if no list excludes it. The passkey is in the authenticator's own list.
+  const isWhole = allow.length === known.length
+  return { options: webauthn.requestOptions({ challenge, seconds, ...(isWhole && { allow }) }), challenge: token }
 }

@@ -1,5 +1,5 @@
 import { type AuthContext, passkeysOf } from '../context'
-import { ConfigurationError, PasskeyRejectedError } from '../core/errors'
+import { ConfigurationError, type PasskeyInvalidError, PasskeyRejectedError } from '../core/errors'
 import {
   DuplicateRecordError,
   type PasskeyRecord,
@@ -9,10 +9,8 @@ import {
   type UserTokenRecord,
 } from '../store/auth-store'
 import { type Ceremony, type ChallengeOwner, readPasskeyChallenge, usedChallenge } from './passkey-challenge'
-import { refusePasskey } from './refuse-passkey'
-import type { AssertedCredential, WebAuthn } from './webauthn/ceremonies'
+import { type AssertedCredential, CeremonyRefused, type WebAuthn } from './webauthn/ceremonies'
 import { readAssertion, storedId } from './webauthn/read-credential'
-import { CeremonyRefused } from './webauthn/refused'
 
 /** The passkey of a request. */
 export interface PresentedPasskey {
@@ -110,4 +108,22 @@ export function passkeyToolsOf(ctx: AuthContext): { webauthn: WebAuthn; passkeys
   const passkeys = passkeysOf(ctx)
   if (!ctx.webauthn || !passkeys) throw new ConfigurationError('Passkeys are off: set passkeysEnabled (AUTH_PASSKEYS_ENABLED) to true.')
   return { webauthn: ctx.webauthn, passkeys }
+}
+
+/**
+ * Logs why a passkey was refused, and throws the error for the client, which has no reason. `doctor` repeats the reason.
+ * @param thrown an error of a ceremony; every other error is thrown as it is
+ */
+export function refusePasskey(
+  ctx: Pick<AuthContext, 'logger' | 'notices'>,
+  ceremony: Ceremony,
+  thrown: unknown,
+  Refusal: typeof PasskeyInvalidError | typeof PasskeyRejectedError,
+): never {
+  if (!(thrown instanceof CeremonyRefused)) throw thrown
+  const reason = thrown.message
+  ctx.logger.warn({ ceremony, reason }, 'doorward: a passkey was refused')
+  const message = `a passkey was refused (${ceremony}): ${reason}.`
+  ctx.notices.keep({ level: 'warn', entry: 'passkey-refused', message, about: `${ceremony} ${reason}` })
+  throw new Refusal()
 }

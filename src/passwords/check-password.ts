@@ -1,9 +1,11 @@
-import type { Logger } from '../core/logger'
-import { askHost } from './ask-host'
-import { isGuessable } from './guessable'
-import { normalPassword } from './hash-password'
-import { passwordRefusal } from './password-refusal'
+import { createHash } from 'node:crypto'
+import { ConfigurationError, ValidationError } from '../core/errors'
+import { createHttpClient, type HttpClient } from '../core/http-client'
+import { describeError, type Logger } from '../core/logger'
+import { isTextKey, localized } from '../core/texts/phrase-book'
+import { withTimeout } from '../core/with-timeout'
 import type { PasswordPolicy } from './password-types'
+import { normalPassword } from './verify-password'
 
 /**
  * Rejects a password that a person may not choose (NIST SP 800-63B section 3.1.1.2). The rules, in order:
@@ -46,3 +48,226 @@ function missingClasses(password: string): string[] {
     .filter(([, characterClass]) => !characterClass.test(password))
     .map(([name]) => name)
 }
+
+/** The most characters that are cut off the end of a password. People often append a year, a date or `123!` to a word that is too short. */
+const longestTail = 8
+
+/** The minimum length of a word of the account. The check ignores shorter words, because they appear in many good passwords by chance. */
+const shortestWord = 4
+
+/**
+ * Returns true if a password would be among an attacker's first guesses. The first guesses are common passwords, words of the account
+ * (address, local part, name) and repetitions. Up to eight digits and signs may follow. The list of common passwords alone would not help.
+ * Only 308 of its 49,233 entries reach the default minimum of 12 characters, and `password123456` is not in the list.
+ */
+export function isGuessable(password: string, about: { email: string; name: string | null }): boolean {
+  const folded = fold(password)
+  const words = ownWords(about)
+  const isKnown = (word: string) => isListed(word) || words.has(word)
+  return headsOf(folded).some((head) => isKnown(head) || isRepeated(head, isKnown))
+}
+
+/**
+ * Returns the password, and the password without its last digits and signs (one to eight). Only ASCII signs are cut off, because people
+ * choose emoji deliberately.
+ */
+function headsOf(password: string): string[] {
+  const characters = [...password]
+  const tail = characters.slice(-longestTail).findLastIndex((character) => /[^ -@[-`{-~]/.test(character)) + 1
+  const cuts = Math.min(longestTail, characters.length) - tail
+  return Array.from({ length: cuts + 1 }, (_, cut) => characters.slice(0, characters.length - cut).join(''))
+}
+
+/** Returns true for `aaaaaaaaaaaa`, for `abc1abc1abc1`, and for a known word that repeats. */
+function isRepeated(password: string, isKnown: (word: string) => boolean): boolean {
+  const unit = /^(.{1,32}?)\1+$/su.exec(password)?.[1]
+  return unit !== undefined && ([...unit].length <= 4 || isKnown(unit))
+}
+
+/** Returns the words of the address, the local part and the name. Each text is listed whole, in parts, and without separators. */
+function ownWords({ email, name }: { email: string; name: string | null }): ReadonlySet<string> {
+  const address = fold(email)
+  const localPart = address.slice(0, address.lastIndexOf('@'))
+  const words = [address, localPart, fold(name ?? '')].flatMap((word) => [word, ...partsOf(word), partsOf(word).join('')])
+  return new Set(words.filter((word) => [...word].length >= shortestWord))
+}
+
+function partsOf(word: string): string[] {
+  return word.split(/[^\p{L}\p{N}]+/u)
+}
+
+/** Returns the text in one spelling for comparisons. The hasher gets the password as the person typed it. */
+function fold(text: string): string {
+  return text.normalize('NFKC').toLowerCase()
+}
+
+let listed: ReadonlySet<string> | undefined
+
+/**
+ * Returns true if a lower-case password is among the 49,233 most used passwords. Loading the list takes about 25 ms and 15 MB. The list is
+ * loaded when the first person chooses a password, so that importing the package stays fast.
+ */
+export function isListed(password: string): boolean {
+  listed ??= load()
+  return listed.has(password)
+}
+
+function load(): ReadonlySet<string> {
+  const { dictionary } = require('@zxcvbn-ts/language-common') as { dictionary: { 'passwords-common': string[] } } // according to its types
+  return new Set(dictionary['passwords-common'])
+}
+
+export interface BreachedPasswordsOptions {
+  /** The HTTP client. Default: a new client of `createHttpClient()`. */
+  httpClient?: HttpClient
+  /** The check rejects a password that appears at least this many times in breaches. Default 1. */
+  minCount?: number
+  /**
+   * What happens if the service does not respond. `allow` (default) accepts the password and logs a warning. `refuse` rejects the password
+   * with the rule `unchecked`.
+   */
+  onFailure?: 'allow' | 'refuse'
+}
+
+const service = 'https://api.pwnedpasswords.com/range/'
+const deadlineMs = 1_000
+const keptMs = 3_600_000
+const mostKept = 1_000
+const prefixLength = 5
+
+/**
+ * Returns a `passwordPolicy.check` that rejects passwords in the list of Have I Been Pwned, with the rule `breached`. The service gets the
+ * first five of the forty characters of the password's SHA-1. The service pads its response, so the length reveals nothing
+ * (https://haveibeenpwned.com/API/v3#PwnedPasswords). The service has one second to respond. The check keeps at most 1,000 responses, each
+ * for one hour. If the service does not respond and `onFailure` is `allow`, the check throws HttpClientError or Error. The caller then logs
+ * a warning and accepts the password.
+ * @throws ConfigurationError for an option out of range
+ */
+export function breachedPasswords(options: BreachedPasswordsOptions = {}): NonNullable<PasswordPolicy['check']> {
+  const { httpClient, minCount, onFailure } = checkOptions(options)
+  const kept = new Map<string, KeptRange>()
+
+  return async (password) => {
+    const digest = createHash('sha1').update(password).digest('hex').toUpperCase()
+    try {
+      const suffixes = await rangeOf(kept, digest.slice(0, prefixLength), (prefix) => ask(httpClient, prefix, minCount))
+      return has(suffixes, digest.slice(prefixLength)) ? 'breached' : null
+    } catch (error) {
+      if (onFailure === 'refuse') return 'unchecked'
+      throw error
+    }
+  }
+}
+
+interface KeptRange {
+  /** When this response expires: `keptMs` after its arrival, in milliseconds of the monotonic clock. */
+  readonly until: number
+  readonly suffixes: Buffer
+}
+
+async function rangeOf(kept: Map<string, KeptRange>, prefix: string, ask: (prefix: string) => Promise<Buffer>): Promise<Buffer> {
+  const known = kept.get(prefix)
+  if (known && known.until > performance.now()) return known.suffixes
+  const suffixes = await ask(prefix)
+  kept.delete(prefix) // so that the newest entry is last
+  kept.set(prefix, { until: performance.now() + keptMs, suffixes })
+  const [oldest] = kept.keys()
+  if (kept.size > mostKept && oldest !== undefined) kept.delete(oldest)
+  return suffixes
+}
+
+async function ask(httpClient: HttpClient, prefix: string, minCount: number): Promise<Buffer> {
+  const headers = { 'add-padding': 'true', 'user-agent': 'doorward' }
+  const call = httpClient(service + prefix, { headers, signal: AbortSignal.timeout(deadlineMs) })
+  const { status, body } = await withTimeout(call, deadlineMs, () => new Error('Have I Been Pwned did not answer within a second.'))
+  if (status !== 200) throw new Error(`Have I Been Pwned answered with status ${status}.`)
+  return suffixesOf(Buffer.from(body).toString(), minCount)
+}
+
+const line = /^([0-9A-F]{35}):(\d+)$/
+const bytesOfSuffix = 18
+
+/**
+ * Returns the suffixes that appear at least `minCount` times. The lines that only pad the response have the count 0, so the result does not
+ * contain them.
+ * @throws Error if the response is not a list, for example the page of a proxy
+ */
+function suffixesOf(text: string, minCount: number): Buffer {
+  const lines = text.split(/\r?\n/).filter((row) => row !== '')
+  const rows = lines.map((row) => line.exec(row))
+  if (rows.length === 0 || rows.includes(null)) throw new Error('Have I Been Pwned answered with something that is not a list.')
+  return Buffer.concat(rows.flatMap((row) => (row && Number(row[2]) >= minCount ? [bytesOf(row[1] ?? '')] : [])))
+}
+
+/** Packs the 35 hexadecimal characters into bytes, because bytes take a third of the memory. */
+function bytesOf(suffix: string): Buffer {
+  return Buffer.from(`${suffix}0`, 'hex')
+}
+
+function has(suffixes: Buffer, suffix: string): boolean {
+  const wanted = bytesOf(suffix)
+  for (let at = 0; at < suffixes.length; at += bytesOfSuffix) if (wanted.equals(suffixes.subarray(at, at + bytesOfSuffix))) return true
+  return false
+}
+
+function checkOptions(options: BreachedPasswordsOptions): Required<BreachedPasswordsOptions> {
+  const { httpClient, minCount = 1, onFailure = 'allow', ...unknown } = options
+  const [extra] = Object.keys(unknown)
+  if (extra !== undefined) throw new ConfigurationError(`breachedPasswords: unknown option ${extra}.`)
+  if (httpClient !== undefined && typeof httpClient !== 'function')
+    throw new ConfigurationError('breachedPasswords: httpClient must be a function, such as createHttpClient() returns.')
+  if (!Number.isInteger(minCount) || minCount < 1)
+    throw new ConfigurationError('breachedPasswords: minCount must be a whole number from 1 on.')
+  if (onFailure !== 'allow' && onFailure !== 'refuse')
+    throw new ConfigurationError("breachedPasswords: onFailure must be 'allow' or 'refuse'.")
+  return { httpClient: httpClient ?? createHttpClient({ timeoutMs: deadlineMs }), minCount, onFailure }
+}
+
+const askDeadlineMs = 3_000
+
+/**
+ * Calls the host's own rule, for example a check for breached passwords. Returns the name of the rule that rejects the password, or null.
+ * If the rule throws or answers late, the function logs a warning and returns null, because a breach service that is down must not stop
+ * every sign-up and password reset.
+ */
+export async function askHost(
+  { passwordPolicy, logger }: { passwordPolicy: PasswordPolicy; logger: Logger },
+  password: string,
+  about: { email: string; name: string | null },
+): Promise<string | null> {
+  if (!passwordPolicy.check) return null
+  try {
+    // The async arrow turns an error that the check throws into a rejection.
+    const answer = (async (): Promise<unknown> => passwordPolicy.check?.(password, { email: about.email, name: about.name }))()
+    return ruleOf(await withTimeout(answer, askDeadlineMs, late), password)
+  } catch (error) {
+    logger.warn({ error: describeError(error) }, 'doorward: passwordPolicy.check failed; the password was accepted without it')
+    return null
+  }
+}
+
+function late(): Error {
+  return Object.assign(new Error('passwordPolicy.check took too long.'), { code: 'TIMEOUT' })
+}
+
+/**
+ * Returns the name of the rule that rejects the password; null if the host accepts the password. If the answer is not a valid name, returns
+ * `refused`. The function never repeats such an answer, because it may be the password.
+ */
+function ruleOf(answer: unknown, password: string): string | null {
+  if (answer === null || answer === undefined) return null
+  const isName = typeof answer === 'string' && /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(answer)
+  return isName && !answer.toLowerCase().includes(password.toLowerCase()) ? answer : 'refused'
+}
+
+/**
+ * Returns the error for a rejected password, with the rule and a sentence for people. If the host's own rule rejects the password, the
+ * sentence is general.
+ */
+export function passwordRefusal(details: { rule: string; [more: string]: unknown }): ValidationError {
+  const key = `error.password.${details.rule}`
+  return new ValidationError({ details, explains: isTextKey(key) ? localized(key, { min: String(details['min']) }) : anyRefusal })
+}
+
+/** The general sentence, for a rule that has no sentence of its own. */
+export const anyRefusal = localized('error.password_refused')

@@ -1,10 +1,16 @@
+import { randomBytes } from 'node:crypto'
 import { ConfigurationError } from '../core/errors'
-import { loadArgon2 } from './argon2-engine'
-import { argon2Bounds, readArgon2Parameters } from './argon2-parameters'
-import { loadBcrypt, readBcryptCost } from './bcrypt'
+import { loadBcrypt, readBcryptCost } from './bcrypt-hasher'
+import { passwordRefusal } from './check-password'
 import { createHashQueue, hashQueueDefaults } from './hash-queue'
-import { passwordRefusal } from './password-refusal'
+import { whenInstalled } from './optional-package'
 import type { PasswordHasher } from './password-types'
+
+/**
+ * The highest costs that a stored hash may have. argon2 runs with the costs that the hash contains. If an attacker wrote a hash with
+ * m=2097152 into a row, each login would use 2 GiB and keep every core busy for seconds.
+ */
+const argon2Bounds = { memoryCost: 1_048_576, timeCost: 10, parallelism: 8 } as const
 
 export interface Argon2idOptions {
   /** Memory in KiB. Default 19456 (OWASP Password Storage Cheat Sheet). */
@@ -121,4 +127,145 @@ function inRange(name: keyof Argon2idOptions, options: Argon2idOptions): number 
   const value = options[name] ?? fallback()
   if (Number.isInteger(value) && value >= least && value <= most) return value
   throw new ConfigurationError(`argon2idHasher: ${name} must be a whole number from ${least} to ${most}.`)
+}
+
+/** The parameters in a stored argon2 hash, read without running argon2. */
+interface Argon2Parameters {
+  readonly variant: 'argon2id' | 'argon2i' | 'argon2d'
+  readonly version: number
+  /** Memory in KiB. */
+  readonly memoryCost: number
+  readonly timeCost: number
+  readonly parallelism: number
+  readonly saltBytes: number
+  readonly hashBytes: number
+}
+
+const shape =
+  /^\$(?<variant>argon2id|argon2i|argon2d)\$v=(?<version>16|19)\$(?<parameters>[mtp]=\d{1,7},[mtp]=\d{1,7},[mtp]=\d{1,7})\$(?<salt>[A-Za-z0-9+/]{11,86})\$(?<hash>[A-Za-z0-9+/]{22,86})$/
+
+/**
+ * Returns the parameters of a PHC string with costs within the bounds. Returns null for every other value: garbage, bcrypt, empty, too
+ * costly or too short.
+ */
+function readArgon2Parameters(hash: unknown): Argon2Parameters | null {
+  const found = typeof hash === 'string' && hash.length <= 256 ? shape.exec(hash)?.groups : undefined
+  if (!found) return null
+  const costs = new Map(`${found['parameters']}`.split(',').map((pair) => [pair.slice(0, 1), Number(pair.slice(2))]))
+  const [memoryCost = 0, timeCost = 0, parallelism = 0] = [costs.get('m'), costs.get('t'), costs.get('p')]
+  if (!isWithinBounds({ memoryCost, timeCost, parallelism })) return null
+  return {
+    variant: found['variant'] as Argon2Parameters['variant'], // the expression matches only these three
+    version: Number(found['version']),
+    memoryCost,
+    timeCost,
+    parallelism,
+    saltBytes: decodedBytes(found['salt']),
+    hashBytes: decodedBytes(found['hash']),
+  }
+}
+
+function isWithinBounds(costs: Pick<Argon2Parameters, 'memoryCost' | 'timeCost' | 'parallelism'>): boolean {
+  const { memoryCost, timeCost, parallelism } = costs
+  const enoughMemory = memoryCost >= 8 * parallelism // RFC 9106 section 3.1
+  const enough = timeCost >= 1 && parallelism >= 1 && enoughMemory
+  return enough && memoryCost <= argon2Bounds.memoryCost && timeCost <= argon2Bounds.timeCost && parallelism <= argon2Bounds.parallelism
+}
+
+function decodedBytes(base64 = ''): number {
+  return Math.floor((base64.length * 3) / 4)
+}
+
+interface Argon2Costs {
+  /** Memory in KiB. */
+  readonly memoryCost: number
+  readonly timeCost: number
+  readonly parallelism: number
+}
+
+/**
+ * An implementation of argon2id. Hashes are in the PHC format, version 19, with a salt of 16 bytes and a digest of 32 bytes. Each
+ * implementation reads the hashes of the other implementation.
+ */
+interface Argon2Engine {
+  readonly name: '@node-rs/argon2' | 'argon2'
+  hash(password: string, costs: Argon2Costs): Promise<string>
+  verify(hash: string, password: string): Promise<boolean>
+}
+
+/**
+ * Loads `@node-rs/argon2` if the host installed it, because that package is faster. Otherwise loads `argon2`, on which doorward depends.
+ * @throws ConfigurationError if no implementation runs on this machine
+ */
+export function loadArgon2(): Argon2Engine {
+  const rust = whenInstalled('@node-rs/argon2', () => require('@node-rs/argon2') as RustArgon2) // according to its types
+  return rust ? rustEngine(rust) : nativeEngine()
+}
+
+interface RustArgon2 {
+  hash(password: string, options: Argon2Costs & { algorithm: number }): Promise<string>
+  verify(hash: string, password: string): Promise<boolean>
+}
+
+const argon2id = 2
+
+function rustEngine(rust: RustArgon2): Argon2Engine {
+  return {
+    name: '@node-rs/argon2',
+    hash: (password, costs) => rust.hash(password, { ...costs, algorithm: argon2id }),
+    async verify(hash, password) {
+      try {
+        return await rust.verify(hash, password)
+      } catch {
+        // `@node-rs/argon2` rejects some hashes that `argon2` reads, for example base64 with stray bits. So `argon2` decides.
+        return nativeEngine().verify(hash, password)
+      }
+    },
+  }
+}
+
+/**
+ * Loads `argon2` and returns its engine. The module does not load `argon2` earlier, because an app with `@node-rs/argon2` rarely needs
+ * `argon2`.
+ */
+function nativeEngine(): Argon2Engine {
+  const argon2 = requireArgon2()
+  return {
+    name: 'argon2',
+    hash: (password, costs) => argon2.hash(password, { ...costs, type: argon2id }),
+    verify: (hash, password) => argon2.verify(hash, password),
+  }
+}
+
+/**
+ * Requires `argon2`. The package contains binaries for the usual platforms. For other platforms its install script compiles a binary. If
+ * the host turned install scripts off, the package does not load there.
+ */
+function requireArgon2(): typeof import('argon2') {
+  try {
+    return require('argon2') as typeof import('argon2') // according to its types
+  } catch (cause) {
+    throw new ConfigurationError(
+      'The package argon2 does not load: it has no binary for this platform, or its installation was interrupted. Run `npm rebuild argon2` (its install script compiles one), install @node-rs/argon2, or pass `passwordHasher`.',
+      { cause },
+    )
+  }
+}
+
+/**
+ * Returns a function that returns the hash of a random password, with the hasher's current parameters. The login verifies this dummy hash
+ * if the account has no hash. Then a login with an unknown address takes as long as a login with a wrong password. The function hashes once
+ * and keeps the result. If hashing fails, the next call tries again.
+ */
+export function createDummyHash(hasher: PasswordHasher): () => Promise<string> {
+  let made: Promise<string> | undefined
+  return () => {
+    if (made) return made
+    const attempt = hasher.hash(randomBytes(32).toString('base64url'))
+    made = attempt
+    attempt.catch(() => {
+      made = undefined
+    })
+    return attempt
+  }
 }

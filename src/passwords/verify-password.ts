@@ -1,10 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { ServiceUnavailableError } from '../core/errors'
 import { describeError, type Logger } from '../core/logger'
-import { normalPassword } from './hash-password'
+import type { UserRecord } from '../store/auth-store'
 import type { HashOptions, PasswordHasher } from './password-types'
-import { isUnusablePassword } from './unusable-password'
 
-export interface Verification {
+interface Verification {
   matches: boolean
   /** True: the password matches, and the hash is weaker than a new hash. The caller hashes the password again and stores the new hash. */
   needsRehash: boolean
@@ -88,4 +88,45 @@ function warnOfBcrypt(logger: Logger): void {
     {},
     'doorward: a stored password hash is a bcrypt hash, but the package bcrypt is not installed, so the login failed. Run npm install bcrypt',
   )
+}
+
+/**
+ * Hashes a password in its normal form (NFC; NIST SP 800-63B section 3.1.1.2). Keyboards write `é` as one code point or as two, and both
+ * must be the same password. `verifyPassword` normalizes too.
+ * @throws ValidationError, ServiceUnavailableError of the hasher
+ */
+export function hashPassword(
+  { hasher }: { readonly hasher: PasswordHasher },
+  password: string,
+  options: HashOptions = {},
+): Promise<string> {
+  return hasher.hash(normalPassword(password), options)
+}
+
+/** No password is as long. Such a text stays as it is, because its normalization could take long. */
+const longestNormalized = 4_096
+
+/** Returns the password in its normal form (NFC). */
+export function normalPassword(password: string): string {
+  return password.length > longestNormalized ? password : password.normalize('NFC')
+}
+
+/**
+ * Returns the value of the hash column for an account without a password: `!` and 43 base64url characters. No password matches this value.
+ * Each call returns a new value, because a change of the value invalidates everything that began under the earlier password.
+ */
+export function unusablePassword(): string {
+  return `!${randomBytes(32).toString('base64url')}`
+}
+
+export function isUnusablePassword(hash: unknown): boolean {
+  return typeof hash === 'string' && /^![\w-]{43}$/.test(hash)
+}
+
+/**
+ * Returns true if a person knows the account's password. If the table has no column `password_set_at`, the function returns true for every
+ * hash that is not an unusable password.
+ */
+export function hasPassword({ passwordSetAt, hashedPassword }: Pick<UserRecord, 'passwordSetAt' | 'hashedPassword'>): boolean {
+  return passwordSetAt !== null && !isUnusablePassword(hashedPassword)
 }

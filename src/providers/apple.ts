@@ -2,13 +2,12 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../core/errors'
 import { importPrivateKey } from './client-authentication'
 import { checkClientOptions, KEY_SET_OPTIONS, type KeySetClientOptions, mergeEndpoints } from './client-options'
-import { signJwt } from './jws'
 import { normalizeProfile } from './normalize-profile'
 import { OidcClient, type OidcClientOptions } from './oidc-client'
 import type { CodeExchange, OAuthTokens, OAuthUser } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
 import { isPlainObject, parseJsonObject } from './provider-request'
-import { algorithmsFor } from './verification-key'
+import { algorithmsFor, signJwt } from './signed-token'
 
 export interface AppleClientOptions
   extends Omit<KeySetClientOptions, 'clientSecret' | 'clientAuthentication' | 'clientKey' | 'responseMode'> {

@@ -1,8 +1,7 @@
 import { createPrivateKey, createPublicKey, KeyObject, randomUUID } from 'node:crypto'
 import { ConfigurationError } from '../core/errors'
 import type { HttpRequest } from '../core/http-client'
-import { algorithmNamed, type SignatureAlgorithm, signJwt } from './jws'
-import { algorithmsFor } from './verification-key'
+import { algorithmNamed, algorithmsFor, type SignatureAlgorithm, signJwt } from './signed-token'
 
 /**
  * The methods of OpenID Connect Core section 9. `none` is for a public client: a client without a secret. PKCE protects the login of a

@@ -1,8 +1,8 @@
 import { ConfigurationError } from '../core/errors'
 import type { HttpClient } from '../core/http-client'
 import { type ClientCredentials, checkClientCredentials } from './client-authentication'
-import { algorithmNamed, type IdTokenAlgorithm, SIGNATURE_ALGORITHMS } from './jws'
 import { isPlainObject } from './provider-request'
+import { algorithmNamed, type IdTokenAlgorithm, SIGNATURE_ALGORITHMS } from './signed-token'
 
 export interface OAuthClientOptions extends ClientCredentials {
   /** The URL where the provider sends the browser back. Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */

@@ -1,13 +1,12 @@
 import { OAuthAudienceUnverifiableError } from '../core/errors'
-import { requireAudience } from './audience'
 import type { OAuthClientOptions } from './client-options'
 import { readAuthorization } from './inspect-token'
-import { normalizeProfile } from './normalize-profile'
+import { normalizeProfile, refuseOtherSubject } from './normalize-profile'
 import { OAuth2Client } from './oauth2-client'
 import { getWithBearer } from './oauth2-request'
-import { refuseOtherSubject } from './proven-subject'
 import type { OAuthTokens, OAuthUser, TokenProof } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
+import { requireAudience } from './token-verifier'
 
 const ENDPOINTS = {
   authorizeUrl: 'https://discord.com/oauth2/authorize',

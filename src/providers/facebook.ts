@@ -1,15 +1,14 @@
 import { createHmac } from 'node:crypto'
 import { ConfigurationError, OAuthAudienceUnverifiableError } from '../core/errors'
-import { requireAudience } from './audience'
 import type { OAuthClientOptions } from './client-options'
 import { debugToken } from './inspect-token'
-import { normalizeProfile } from './normalize-profile'
+import { normalizeProfile, refuseOtherSubject } from './normalize-profile'
 import { OAuth2Client } from './oauth2-client'
 import { getWithBearer } from './oauth2-request'
-import { refuseOtherSubject } from './proven-subject'
 import type { OAuthTokens, OAuthUser, TokenProof } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
 import { signedTokenRefusal } from './signed-token'
+import { requireAudience } from './token-verifier'
 
 export interface FacebookClientOptions extends OAuthClientOptions {
   /** The version of the Graph API, `v24.0` by default. Facebook switches off a version about two years after its release. */

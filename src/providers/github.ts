@@ -1,10 +1,9 @@
 import { ConfigurationError, OAuthAudienceUnverifiableError, OAuthError, OAuthTokenAudienceMismatchError } from '../core/errors'
 import type { OAuthClientOptions } from './client-options'
 import { checkApplication } from './inspect-token'
-import { normalizeProfile, requireSubject } from './normalize-profile'
+import { normalizeProfile, refuseOtherSubject, requireSubject } from './normalize-profile'
 import { OAuth2Client } from './oauth2-client'
 import { getListWithBearer, getWithBearer } from './oauth2-request'
-import { refuseOtherSubject } from './proven-subject'
 import type { OAuthTokens, OAuthUser, TokenProof } from './provider-client'
 import { isPlainObject } from './provider-request'
 

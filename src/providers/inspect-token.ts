@@ -1,10 +1,10 @@
 import { type AppError, OAuthTokenAudienceMismatchError, OAuthTokenRejectedError } from '../core/errors'
 import type { HttpRequest } from '../core/http-client'
-import { refuseOtherKinds } from './access-token-kind'
 import { askProvider, isSuccess, type ProviderConnection } from './oauth2-request'
 import { providerRefusal, providerUnavailable } from './provider-refusal'
 import { isPlainObject, type ProviderAnswer, parseJsonObject } from './provider-request'
 import { signedTokenRefusal } from './signed-token'
+import { refuseOtherKinds } from './token-verifier'
 
 type Claims = Record<string, unknown>
 

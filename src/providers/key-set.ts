@@ -2,11 +2,17 @@ import { createSecretKey } from 'node:crypto'
 import { OAuthProviderUnavailableError } from '../core/errors'
 import { type HttpClient, HttpClientError } from '../core/http-client'
 import { withOwnMessage } from '../core/logger'
-import type { IdTokenAlgorithm } from './jws'
 import { callProvider, isPlainObject, parseJsonObject } from './provider-request'
 import { createRetryClock } from './retry-clock'
-import { signedTokenRefusal, type TokenHeader, verifySignature } from './signed-token'
-import { isSamePublicKey, readVerificationKey, type VerificationKey } from './verification-key'
+import type { IdTokenAlgorithm } from './signed-token'
+import {
+  isSamePublicKey,
+  readVerificationKey,
+  signedTokenRefusal,
+  type TokenHeader,
+  type VerificationKey,
+  verifySignature,
+} from './signed-token'
 
 export interface KeySetOptions {
   jwksUri: string

@@ -1,6 +1,7 @@
-import type { OAuthUser } from './provider-client'
+import type { OAuthUser, TokenProof } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
 import { isPlainObject } from './provider-request'
+import { signedTokenRefusal } from './signed-token'
 
 /**
  * Makes a provider's profile safe to store. The subject becomes a string that every database keeps unchanged. The function never guesses
@@ -43,7 +44,7 @@ function isStorable(value: unknown): value is string {
 /**
  * Returns true or false, also for the texts "true" and "false", because some providers quote the value. Returns null for any other value.
  */
-export function verificationOf(value: unknown): boolean | null {
+function verificationOf(value: unknown): boolean | null {
   if (value === true || value === 'true') return true
   if (value === false || value === 'false') return false
   return null
@@ -62,4 +63,43 @@ function pictureUrl(value: unknown): string | null {
   const isPlain = url.protocol === 'https:' && url.username === '' && url.password === ''
   // `href` is the parsed spelling: the parser encodes or removes quotes, blanks and line breaks.
   return isPlain && url.href.length <= 1024 ? url.href : null
+}
+
+type Claims = Record<string, unknown>
+
+/**
+ * Merges the claims of a verified id_token with the claims of userinfo for one subject. Some providers put the address into only one of the
+ * two documents. A userinfo claim overrides an id_token claim. `email` and `email_verified` always come from the same document, because the
+ * flag of one document says nothing about an address in the other document. If userinfo has an email, userinfo is the source of both
+ * claims.
+ */
+export function mergeClaims(idToken: Claims, userinfo: Claims): Claims {
+  const { email: _email, email_verified: _flag, ...others } = { ...withoutNulls(idToken), ...withoutNulls(userinfo) }
+  const { email, email_verified } = withoutNulls(userinfo)['email'] === undefined ? idToken : userinfo
+  return { ...others, ...withoutNulls({ email, email_verified }) }
+}
+
+function withoutNulls(claims: Claims): Claims {
+  return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined && value !== null))
+}
+
+/**
+ * Rejects a profile if its subject differs from the subject of the verified token. If the verification found no subject, the check does
+ * nothing.
+ *
+ * @param subject the profile's `sub` as text, as the provider spells it
+ * @throws OAuthTokenRejectedError
+ */
+export function refuseOtherSubject(proof: TokenProof | undefined, subject: string): void {
+  const proven = proof?.claims?.['sub']
+  if (proven === undefined || proven === null) return
+  if (spelled(proven) !== subject) throw signedTokenRefusal('the profile is of another subject than the token')
+}
+
+/**
+ * Returns the subject as text. Also accepts a safe integer, because some providers send a number in one response and a string in another.
+ */
+function spelled(subject: unknown): string | null {
+  if (Number.isSafeInteger(subject)) return String(subject)
+  return typeof subject === 'string' && subject !== '' ? subject : null
 }

@@ -1,10 +1,8 @@
-import type { CallPurpose, HttpClient, HttpRequest } from '../core/http-client'
-import { HttpClientError } from '../core/http-client'
+import { type CallPurpose, type HttpClient, HttpClientError, type HttpRequest } from '../core/http-client'
 import type { Authenticate } from './client-authentication'
-import { type CallLimits, limitInFlight } from './in-flight'
 import type { CodeExchange, OAuthTokens } from './provider-client'
-import { providerRefusal, providerUnavailable, tokenRefusal, unusableTokens } from './provider-refusal'
-import { callProvider, type ProviderAnswer, parseJsonList, parseJsonObject } from './provider-request'
+import { ProviderSaidNo, providerRefusal, providerUnavailable, tokenRefusal, unusableTokens } from './provider-refusal'
+import { type CallLimits, callProvider, limitInFlight, type ProviderAnswer, parseJsonList, parseJsonObject } from './provider-request'
 
 /** The data for requests to one provider. */
 export interface ProviderConnection {
@@ -113,12 +111,12 @@ function saysNo(answer: ProviderAnswer | null): boolean {
 }
 
 /** A response, or the reason why no response could be read. */
-export interface Reply {
+interface Reply {
   answer: ProviderAnswer | null
   failure?: HttpClientError
 }
 
-export type PurposefulRequest = HttpRequest & { purpose: CallPurpose }
+type PurposefulRequest = HttpRequest & { purpose: CallPurpose }
 
 export async function askProvider({ httpClient, limits }: ProviderConnection, url: string, request: PurposefulRequest): Promise<Reply> {
   try {
@@ -181,4 +179,28 @@ function textOrNull(value: unknown): string | null {
 function secondsOrNull(value: unknown): number | null {
   const seconds = typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : value
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? Math.floor(seconds) : null
+}
+
+/**
+ * Pushes an authorization request to the provider, and returns the URL for the browser (RFC 9126 sections 2 and 4).
+ *
+ * @param authorizationUrl the URL with all parameters
+ * @throws OAuthProviderUnavailableError unless the response is 2xx and has a `request_uri`
+ */
+export async function pushRequest(
+  connection: ProviderConnection,
+  { url, authorizeUrl, authorizationUrl }: { url: string; authorizeUrl: string; authorizationUrl: string },
+): Promise<string> {
+  const { request } = connection.authenticate(new URL(authorizationUrl).searchParams)
+  const { answer, failure } = await askProvider(connection, url, { ...request, purpose: 'authorize' })
+  const content = answer && parseJsonObject(answer.body)
+  const requestUri = answer && isSuccess(answer) ? content?.['request_uri'] : null
+  if (typeof requestUri !== 'string' || requestUri === '') {
+    const said = answer && new ProviderSaidNo(content?.['error'], { status: answer.status, isCredentialStatus: answer.status === 401 })
+    throw providerUnavailable(connection.providerName, answer, said ?? failure)
+  }
+  const target = new URL(authorizeUrl)
+  target.searchParams.set('client_id', connection.clientId)
+  target.searchParams.set('request_uri', requestUri)
+  return target.href
 }

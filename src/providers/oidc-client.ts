@@ -8,9 +8,6 @@ import {
 } from '../core/errors'
 import { createHttpClient, type HttpClient } from '../core/http-client'
 import { withOwnMessage } from '../core/logger'
-import { refusePossibleIdToken } from './access-token-kind'
-import { requireAudience } from './audience'
-import { type BackgroundDiscovery, createBackgroundDiscovery } from './background-discovery'
 import { type ClientAuthentication, type ClientCredentials, createAuthenticate } from './client-authentication'
 import {
   authorizeParamsOf,
@@ -21,22 +18,26 @@ import {
   requireEndpoint,
   requirePkce,
 } from './client-options'
-import { type DiscoveredEndpoints, type ProviderFacts, readDiscovery, requireIssuer, UNKNOWN_FACTS } from './discovery'
-import { type IdTokenRules, verifyIdToken } from './id-token'
-import { verifyIdTokenInHand } from './id-token-in-hand'
-import { limitInFlight } from './in-flight'
+import {
+  type BackgroundDiscovery,
+  createBackgroundDiscovery,
+  type DiscoveredEndpoints,
+  type ProviderFacts,
+  readDiscovery,
+  requireIssuer,
+  UNKNOWN_FACTS,
+} from './discovery'
+import { type IdTokenRules, verifyIdToken, verifyIdTokenInHand } from './id-token'
 import { introspect, readTokeninfo } from './inspect-token'
-import { algorithmNamed, type IdTokenAlgorithm } from './jws'
 import { createKeySet, type KeySet, secretKeySet } from './key-set'
-import { mergeClaims } from './merge-claims'
-import { normalizeProfile, requireSubject } from './normalize-profile'
-import { connectTo, type ProviderConnection, requestTokens } from './oauth2-request'
-import { refuseOtherSubject } from './proven-subject'
+import { mergeClaims, normalizeProfile, refuseOtherSubject, requireSubject } from './normalize-profile'
+import { connectTo, type ProviderConnection, pushRequest, requestTokens } from './oauth2-request'
 import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
-import { pushRequest } from './pushed-request'
-import { CLOCK_SKEW_SECONDS, typeOf } from './signed-token'
+import { limitInFlight } from './provider-request'
+import { algorithmNamed, CLOCK_SKEW_SECONDS, type IdTokenAlgorithm, typeOf } from './signed-token'
 import type { TokenVerifier } from './token-verifier'
+import { refusePossibleIdToken, requireAudience } from './token-verifier'
 import { readUserinfo } from './userinfo'
 
 export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'> {

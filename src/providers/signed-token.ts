@@ -1,7 +1,7 @@
-import type { KeyObject } from 'node:crypto'
+import { constants, createHmac, createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from 'node:crypto'
 import { type AppError, OAuthTokenRejectedError } from '../core/errors'
 import { withOwnMessage } from '../core/logger'
-import { algorithmNamed, type IdTokenAlgorithm, isSignedBy, type SignatureAlgorithm } from './jws'
+import { constantTimeEqual } from '../core/opaque-token'
 import { isPlainObject, parseJsonObject } from './provider-request'
 
 export interface TokenHeader<Algorithm extends IdTokenAlgorithm = SignatureAlgorithm> {
@@ -10,7 +10,7 @@ export interface TokenHeader<Algorithm extends IdTokenAlgorithm = SignatureAlgor
   typ: string | null
 }
 
-export interface ClaimRules {
+interface ClaimRules {
   /** Returns true if this `iss` belongs to the expected issuer. */
   acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
   /** Claims that must be present, besides `exp`, `iss` and `sub`. */
@@ -124,4 +124,109 @@ export function reasonOf({ cause, code }: AppError): string {
  */
 export function signedTokenRefusal(reason: string): OAuthTokenRejectedError {
   return new OAuthTokenRejectedError({ cause: withOwnMessage(new Error(reason)) })
+}
+
+/** The asymmetric algorithms of RFC 7518 section 3.1, and Ed25519 of RFC 8037. The library accepts no other algorithm from a provider. */
+export const SIGNATURE_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const
+export type SignatureAlgorithm = (typeof SIGNATURE_ALGORITHMS)[number]
+/** HS256 counts only for id_tokens, and only if the client names it in `idTokenAlgorithms`. Its key is the client secret. */
+export type IdTokenAlgorithm = SignatureAlgorithm | 'HS256'
+
+/** Returns the name that this library uses. RFC 9864 calls EdDSA on Curve25519 `Ed25519`, and a provider may use either name. */
+export function algorithmNamed(name: unknown): unknown {
+  return name === 'Ed25519' ? 'EdDSA' : name
+}
+
+/** Returns a compact JWS (RFC 7515 section 3.1) of these claims. The key's type must fit `alg`. */
+export function signJwt(claims: object, { key, alg, kid }: { key: KeyObject; alg: SignatureAlgorithm; kid: string | null }): string {
+  const header = { alg, typ: 'JWT', ...(kid !== null && { kid }) }
+  const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+  return `${signed}.${sign(hashOf(alg), Buffer.from(signed), { key, ...formOf(alg) }).toString('base64url')}`
+}
+
+/** Returns true if `key` signed this compact JWS with `alg`. The key's type must fit `alg` (`algorithmsFor`). */
+export function isSignedBy(token: string, key: KeyObject, alg: IdTokenAlgorithm): boolean {
+  const end = token.lastIndexOf('.')
+  // A public key is no secret, so a MAC made with a public key proves nothing (RFC 8725 section 2.1).
+  if (alg === 'HS256' || key.type !== 'public')
+    return alg === 'HS256' && key.type === 'secret' && constantTimeEqual(macOf(token.slice(0, end), key), token.slice(end + 1))
+  const signature = Buffer.from(token.slice(end + 1), 'base64url')
+  return verify(hashOf(alg), Buffer.from(token.slice(0, end)), { key, ...formOf(alg) }, signature)
+}
+
+function macOf(signed: string, key: KeyObject): string {
+  return createHmac('sha256', key).update(signed).digest('base64url')
+}
+
+/** Returns the name of the hash. Null: EdDSA, which needs no separate hash. */
+function hashOf(alg: SignatureAlgorithm): string | null {
+  return alg === 'EdDSA' ? null : `sha${alg.slice(2)}`
+}
+
+/** An ECDSA signature is R and S joined (RFC 7518 section 3.4). The salt of PSS is as long as the hash (section 3.5). */
+function formOf(alg: SignatureAlgorithm) {
+  if (alg.startsWith('PS')) return { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+  return alg.startsWith('ES') ? { dsaEncoding: 'ieee-p1363' as const } : {}
+}
+
+/** A public key for checking signatures, and the algorithms that it may check. */
+export interface VerificationKey {
+  key: KeyObject
+  algorithms: readonly SignatureAlgorithm[]
+}
+
+/**
+ * Reads one member of a JWK set (RFC 7517 section 4). Returns null if the key must not check signatures. Rejects a key for another use, a
+ * symmetric or private key, a key on another curve, and a weak or very large RSA key. Node itself accepts even RSA keys with e = 1 or a
+ * modulus of one bit.
+ */
+export function readVerificationKey(jwk: unknown): VerificationKey | null {
+  if (!isPlainObject(jwk) || !isForSignatures(jwk) || Object.hasOwn(jwk, 'd') || !isOfSaneSize(jwk)) return null
+  const key = importKey(jwk)
+  const possible = key ? algorithmsFor(key) : []
+  const algorithms = jwk['alg'] === undefined ? possible : possible.filter((algorithm) => algorithm === algorithmNamed(jwk['alg']))
+  return key && algorithms.length > 0 ? { key, algorithms } : null
+}
+
+/**
+ * Returns true if both are the same key. Compares the exported bytes, and does not call KeyObject.equals. For two keys of different types,
+ * KeyObject.equals leaves an error in OpenSSL's queue. The next read of a private key in this process then fails (Node 20).
+ */
+export function isSamePublicKey(one: KeyObject, other: KeyObject): boolean {
+  const [bytes, otherBytes] = [one, other].map((key) => key.export({ type: 'spki', format: 'der' }))
+  return bytes !== undefined && otherBytes !== undefined && bytes.equals(otherBytes)
+}
+
+function isForSignatures({ use, key_ops: operations }: Record<string, unknown>): boolean {
+  if (use !== undefined && use !== 'sig') return false
+  return operations === undefined || (Array.isArray(operations) && operations.includes('verify'))
+}
+
+/** Checks the size before the import: 8192 bits are 1366 characters. */
+function isOfSaneSize(jwk: Record<string, unknown>): boolean {
+  return ['n', 'e', 'x', 'y'].every((name) => jwk[name] === undefined || String(jwk[name]).length <= 1400)
+}
+
+function importKey(jwk: Record<string, unknown>): KeyObject | null {
+  const { kty, n, e, crv, x, y } = jwk
+  if (kty !== 'RSA' && kty !== 'EC' && kty !== 'OKP') return null
+  try {
+    const wanted = kty === 'RSA' ? { kty, n, e } : { kty, crv, x, ...(kty === 'EC' && { y }) }
+    return createPublicKey({ key: wanted as JsonWebKey, format: 'jwk' }) // the import rejects members of a wrong type
+  } catch {
+    return null // the member is not a key, but other keys of the set can be usable
+  }
+}
+
+const RSA_ALGORITHMS: readonly SignatureAlgorithm[] = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
+const CURVES: Readonly<Record<string, SignatureAlgorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' }
+
+/** Returns the algorithms that a public key of a safe size may check. The list is empty if the key may check no signature. */
+export function algorithmsFor(key: KeyObject): readonly SignatureAlgorithm[] {
+  const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = key.asymmetricKeyDetails ?? {}
+  if (key.asymmetricKeyType === 'ed25519') return ['EdDSA']
+  if (key.asymmetricKeyType === 'ec') return CURVES[namedCurve] ? [CURVES[namedCurve]] : []
+  if (key.asymmetricKeyType !== 'rsa') return []
+  const isStrong = modulusLength >= 2048 && modulusLength <= 8192 && publicExponent >= 65_537n && publicExponent <= 0xffff_ffffn
+  return isStrong ? RSA_ALGORITHMS : []
 }

@@ -1,10 +1,9 @@
 import { AppError, OAuthProviderUnavailableError } from '../core/errors'
-import { SIGNATURE_ALGORITHMS } from './jws'
 import { type KeySet, verifyByKeySet } from './key-set'
 import { getClaimsWithBearer, type ProviderConnection } from './oauth2-request'
 import type { OAuthTokens } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
-import { readHeader, reasonOf, signedTokenRefusal } from './signed-token'
+import { readHeader, reasonOf, SIGNATURE_ALGORITHMS, signedTokenRefusal } from './signed-token'
 
 type Claims = Record<string, unknown>
 

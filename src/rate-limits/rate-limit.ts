@@ -1,5 +1,5 @@
+import { createHash } from 'node:crypto'
 import { ConfigurationError } from '../core/errors'
-import type { RateLimit } from './counter-store'
 
 /** Three rate limits: for a client with an address, for an address, and for a client. */
 export interface SubjectRateLimits {
@@ -15,7 +15,7 @@ export interface SubjectRateLimits {
 export type SubjectBudgetsInput = RateLimit | { pair?: RateLimit | false; email?: RateLimit | false; client?: RateLimit | false } | false
 
 /** The rate limits of an account's known device. Unknown clients have separate limits. */
-export interface DeviceRateLimits {
+interface DeviceRateLimits {
   readonly login: RateLimit | false
   /** TOTP codes. Recovery codes have a separate limit of the same size. */
   readonly codes: RateLimit | false
@@ -25,7 +25,7 @@ export interface DeviceRateLimits {
 }
 
 /** Limits for the number of mails to an address. */
-export interface MailRateLimits {
+interface MailRateLimits {
   /** Mails with links that the person requested. All of these limits apply. Empty: no limit. */
   readonly links: readonly RateLimit[]
   readonly notices: RateLimit | false
@@ -157,4 +157,43 @@ export interface RateLimits {
   readonly passwordOfAccount: RateLimit
   /** Changes of an account that the link in a notice can undo. */
   readonly changes: RateLimit
+}
+
+/**
+ * Counts attempts within fixed windows. A window starts at the first `increment` of a key. Later increments do not extend the window.
+ * Several processes need a store in Redis or SQL. `memoryCounters()` is enough for a single process.
+ */
+export interface CounterStore {
+  /**
+   * Counts an attempt, atomically. `limit` is the limit that the caller compares the count with. A store that must drop keys keeps the keys
+   * that have reached their limit.
+   */
+  increment(key: string, windowSeconds: number, limit?: number): Promise<{ count: number; resetSeconds: number }>
+  /** Takes an attempt back. The count never goes below zero. */
+  decrement(key: string): Promise<void>
+  reset(key: string): Promise<void>
+}
+
+/** A rate limit: a number of attempts in a number of seconds. */
+export interface Budget {
+  /** Number of attempts that are allowed within a window. */
+  attempts: number
+  /** Length of a window in seconds. A window starts with the first attempt. */
+  windowSeconds: number
+}
+
+export type RateLimit = Budget
+
+/** The length of the key column of `auth_counters`. */
+const longest = 255
+const marker = 'sha256:'
+
+/**
+ * Returns the form of a key in a shared store. A short key of printable ASCII characters stays unchanged. For every other key, the function
+ * returns a digest, because a database or driver can change or reject other characters (for example NUL). A key that looks like a digest
+ * also becomes a digest, so different keys stay different.
+ */
+export function storedKey(key: string): string {
+  const isPlain = key.length <= longest && /^[ -~]*$/.test(key) && !key.startsWith(marker)
+  return isPlain ? key : marker + createHash('sha256').update(key, 'utf16le').digest('base64url')
 }

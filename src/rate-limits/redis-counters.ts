@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../core/errors'
-import type { CounterStore } from './counter-store'
-import { storedKey } from './stored-key'
+import type { CounterStore } from './rate-limit'
+import { storedKey } from './rate-limit'
 
 /** The methods that we use of an `ioredis` client, cluster or not. */
 export interface IoredisClient {

@@ -4,8 +4,8 @@ import { TooManyRequestsError } from '../core/errors'
 import { describeStep } from '../http/description'
 import { step } from '../http/routes'
 import type { RateLimits } from './rate-limit'
-import { takeClientUnit } from './take-client'
-import type { LimitContext } from './take-unit'
+import type { LimitContext } from './rate-limiter'
+import { takeClientUnit } from './rate-limiter'
 
 interface RouteContext extends LimitContext {
   readonly rateLimits: Pick<RateLimits, 'routes'>

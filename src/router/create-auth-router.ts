@@ -1,51 +1,47 @@
 import type { Request, RequestHandler, Response, Router } from 'express'
 import express from 'express'
-import { accountRoutes } from '../accounts/account-routes'
+import { accountRoutes, localRoutes } from '../accounts/account-routes'
 import { emailLoginRoutes } from '../accounts/email-login/routes'
-import { localRoutes } from '../accounts/local-routes'
 import { undoRoutes } from '../accounts/undo/routes'
 import { type LoadOperations, OPERATIONS } from '../admin/operations/operations-key'
 import { type AutomaticPurge, startPurge } from '../admin/purge/automatic-purge'
 import { adminRoutes } from '../admin/routes'
 import type { AuthContext } from '../context'
+import type { Background } from '../core/background'
 import { isProduction, isTest } from '../core/config/environment'
-import { hasPasswords } from '../core/config/has-passwords'
+import { hasPasswords } from '../core/config/every-setting'
 import type { AuthEvents } from '../core/events'
+import { siteTokens } from '../guards/csrf/csrf-guard'
 import { givingToken } from '../guards/csrf/csrf-token'
-import { siteTokens } from '../guards/csrf/site-csrf'
-import type { GuardContext } from '../guards/guard-context'
 import { type Guards, guardsFor } from '../guards/guards'
+import type { GuardContext } from '../guards/refusing'
 import { withSessionGuards } from '../guards/session-guards'
 import { ownKeys } from '../guards/token-keys'
 import { whoamiRoutes } from '../guards/whoami'
-import { answerErrors } from '../http/error-handler'
+import { answerErrors } from '../http/error-envelope'
 import { refuseRequest } from '../http/forgotten-call'
-import { mountRoutes } from '../http/routes'
-import { watchSetup } from '../http/watch-setup'
+import { mountRoutes, watchSetup } from '../http/routes'
+import type { MailQueue } from '../mail/mail-queue'
 import type { AuthRouterOptions } from '../options'
 import { pageRoutes } from '../pages/routes'
 import { wellKnownRoutes } from '../pages/well-known'
-import { passkeyRoutes } from '../passkeys/routes'
+import { passkeyRoutes } from '../passkeys/manage'
 import { isWithinRouteRateLimit } from '../rate-limits/route-rate-limit'
-import { mfaRoutes } from '../second-factor/routes'
-import { continueRoutes } from '../sessions/continue-routes'
-import { keepDeviceAfterLogout } from '../sessions/devices/send-login'
-import { keySetRoutes } from '../sessions/key-set-route'
+import { mfaRoutes } from '../second-factor/enrolment-routes'
+import { continueRoutes } from '../sessions/continue'
+import { keepDeviceAfterLogout } from '../sessions/delivery'
 import { sessionListRoutes } from '../sessions/list-routes'
 import { type LogoutRules, logoutLimit } from '../sessions/log-out-request'
-import { metadataRoutes, rootMetadataRoutes } from '../sessions/metadata-route'
+import { keySetRoutes, metadataRoutes, rootMetadataRoutes } from '../sessions/metadata-route'
 import { reauthenticationRoutes } from '../sessions/reauthentication/routes'
-import { sessionRoutes } from '../sessions/routes'
-import { serverSessionRoutes } from '../sessions/server-session-routes'
+import { serverSessionRoutes, sessionRoutes } from '../sessions/routes'
 import { endOwnAttempts } from '../social/attempts'
 import { socialRoutes } from '../social/routes'
 import type { HostTypes } from '../store/host-types'
 import { createContext } from './create-context'
-import { drainer } from './drain'
 import type { DoctorOptions, DoctorReport } from './findings/doctor/check'
-import { withOpenApi } from './openapi/chapters'
-import type { Chapter } from './openapi/document'
-import { logoutOfHost } from './request-service/log-out'
+import { type Chapter, withOpenApi } from './openapi/document'
+import { logoutOfHost } from './request-service/call-route'
 import { type BoundService, serviceBinder } from './request-service/request-service'
 import { type AuthService, createService } from './service'
 import { refuseSharedRealm } from './shared-realm'
@@ -203,4 +199,35 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
     { name: 'Administration', about: 'Manage the accounts of other people. Only for administrators.', routes: adminRoutes(ctx, guards) },
     { name: 'Keys', about: 'The public keys to verify access tokens.', routes: [...keySetRoutes(ctx), ...metadataRoutes(ctx)] },
   ]
+}
+
+/**
+ * The longest time that `drain` waits, in milliseconds. The time is short, because orchestrators kill a process 10 to 30 seconds after they
+ * asked it to stop.
+ */
+const longestMs = 10_000
+
+/**
+ * Returns the function that finishes the work after responses. Each call starts the waiting work at once, tries each mail that failed once
+ * more, and ends a purge after its current batch. The promise resolves when everything that began before the call has ended, or after 10
+ * seconds.
+ */
+export function drainer({
+  background,
+  mailQueue,
+  purge = null,
+}: {
+  background: Background
+  mailQueue: MailQueue | null
+  purge?: AutomaticPurge | null
+}): () => Promise<void> {
+  return async () => {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, longestMs) // keeps the process alive, because the caller waits
+    })
+    // The work posts mails, so the mails come second.
+    const finished = background.finish().then(() => mailQueue?.finish())
+    await Promise.race([Promise.all([finished, purge?.pause()]), late]).finally(() => clearTimeout(timer))
+  }
 }

@@ -1,13 +1,23 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import Joi from 'joi'
+import speakeasy from 'speakeasy'
 import { mailNotice } from '../accounts/email-links/send-mail'
 import type { AuthContext } from '../context'
-import { ConfigurationError, MfaCodeInvalidError } from '../core/errors'
-import { readTypedCode } from '../core/typed-code'
+import {
+  AccountInactiveError,
+  ConfigurationError,
+  MfaCodeInvalidError,
+  MfaNotEnrolledError,
+  MfaThrottledError,
+  TooManyRequestsError,
+  UnauthorizedError,
+} from '../core/errors'
+import { readTypedCode } from '../core/opaque-token'
+import { text } from '../http/input'
 import type { Locale } from '../http/locale'
-import { hasMatureFactor } from '../sessions/reauthentication/credential-age'
+import { hasMatureFactor } from '../sessions/reauthentication/methods'
 import type { RecoveryCodeStore, UserRecord } from '../store/auth-store'
-import { hashRecoveryCode, readRecoveryCode } from './recovery-codes'
 import { openSecret, sealPlain } from './secret-box'
-import { findStep } from './totp'
 
 /** The kind of factor that the person showed: a code of the authenticator app, a recovery code or a passkey. */
 export type Factor = 'totp' | 'recovery_code' | 'passkey'
@@ -87,3 +97,95 @@ export function recoveryCodesOf(ctx: AuthContext): RecoveryCodeStore {
   if (!recoveryCodes) throw new ConfigurationError('The store has no recovery codes; wire `recoveryCodes` in your AuthStore.')
   return recoveryCodes
 }
+
+/** The time step of RFC 6238 section 5.2. */
+const stepSeconds = 30
+
+/**
+ * Returns 160 random bits in base32 (RFC 4226 section 4, R6). The function does not use the secrets of speakeasy, because their characters
+ * are not equally probable.
+ */
+export function newTotpSecret(): string {
+  return base32(randomBytes(20))
+}
+
+export function stepAt(instant: Date): number {
+  return Math.floor(instant.getTime() / 1000 / stepSeconds)
+}
+
+/**
+ * Returns the step of a code, at most `window` steps before or after now. Returns null if no step matches. The function computes and
+ * compares every step, so that the time reveals nothing. We use speakeasy only to compute the code of a step. The check of speakeasy would
+ * accept '+72814' and '72814x' for '072814'. The check would also accept secrets that speakeasy cannot decode.
+ */
+export function findStep(secret: string, code: string, { now, window }: { now: Date; window: number }): number | null {
+  if (!/^[A-Z2-7]{32,}$/.test(secret) || !/^[0-9]{6}$/.test(code)) return null
+  let found: number | null = null
+  for (let step = stepAt(now) - window; step <= stepAt(now) + window; step++) {
+    const isIts = timingSafeEqual(Buffer.from(codeAt(secret, step)), Buffer.from(code))
+    if (isIts) found = step
+  }
+  return found
+}
+
+/** Returns the code of a step. The step is the counter of RFC 4226 section 5.3. */
+function codeAt(secret: string, step: number): string {
+  return speakeasy.hotp({ secret, encoding: 'base32', counter: step, digits: 6 })
+}
+
+/** Returns the `otpauth:` URI for authenticator apps. The URI can be a QR code or a link. Its label is percent-encoded. */
+export function provisioningUri({ secret, issuer, account }: { secret: string; issuer: string; account: string }): string {
+  const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(account)}`
+  const query = Object.entries({ secret, issuer, algorithm: 'SHA1', digits: '6', period: String(stepSeconds) })
+  // URLSearchParams would write spaces as `+`, and several apps show the `+`.
+  return `otpauth://totp/${label}?${query.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}`
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** Encodes bytes as RFC 4648 section 6. The length must be a multiple of five bytes, so that the result needs no padding. */
+export function base32(bytes: Buffer): string {
+  let bits = ''
+  for (const byte of bytes) bits += byte.toString(2).padStart(8, '0')
+  return (bits.match(/.{5}/g) ?? []).map((group) => alphabet[Number.parseInt(group, 2)]).join('')
+}
+
+/**
+ * The length of a recovery code in characters of base32, without dashes. A code has 125 bits. Nobody can guess that many bits, so a plain
+ * SHA-256 is enough to store a code. Codes are shown in groups, because people write codes down.
+ */
+const characters = 25
+const groups = /.{5}/g
+
+/** Returns new codes in groups. The person sees the codes only once. */
+export function newRecoveryCodes(count: number): string[] {
+  return Array.from({ length: count }, () => (base32(randomBytes(20)).slice(0, characters).match(groups) ?? []).join('-'))
+}
+
+/** Reads a code that `readTypedCode` returned. Returns null if the text cannot be a recovery code. */
+export function readRecoveryCode(typed: string): string | null {
+  const code = typed.toUpperCase()
+  return code.length === characters && /^[A-Z2-7]+$/.test(code) ? code : null
+}
+
+/** Returns true if a text looks like a recovery code. Any other text counts as a code of an authenticator app. */
+export function isRecoveryCode(typed: string): boolean {
+  return readRecoveryCode(readTypedCode(typed)) !== null
+}
+
+/** Returns the hash of a code. The hash depends on the user, so equal codes of two users have different hashes. */
+export function hashRecoveryCode(userId: string, code: string): string {
+  return createHash('sha256')
+    .update(`${userId}:${code.replaceAll('-', '')}`)
+    .digest('hex')
+}
+
+/** Six digits or a recovery code. Any other string counts as a wrong code, not as a malformed request. */
+export const factorCode = Joi.string().allow('')
+
+/** The body field with the refresh token of the session that stays. */
+export const keptRefreshToken = text(4096).optional()
+
+/** Errors of a route that needs a logged-in person and a code. */
+export const unauthorized = [UnauthorizedError, AccountInactiveError, TooManyRequestsError]
+export const codeRefusals = [MfaCodeInvalidError, MfaNotEnrolledError, MfaThrottledError]

@@ -1,19 +1,99 @@
+import type { Request, RequestHandler, Response } from 'express'
 import { announceChange } from '../accounts/undo/announce-change'
 import { type AuthContext, transaction } from '../context'
-import { UnauthorizedError } from '../core/errors'
-import type { Locale } from '../http/locale'
+import { MfaFactorTooNewError, UnauthorizedError } from '../core/errors'
+import { describeStep, done } from '../http/description'
+import { passwordText, readJsonBody } from '../http/input'
+import { type Locale, localeOf } from '../http/locale'
+import { type Route, step, withBody } from '../http/routes'
+import { sendEmpty } from '../http/send'
 import { checkPassword } from '../passwords/check-password'
-import { hashPassword } from '../passwords/hash-password'
+import { hashPassword } from '../passwords/verify-password'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { getAuth } from '../sessions/current-auth'
+import { clearEndedCookies } from '../sessions/ended-cookies'
 import { endOtherSessions, type KeptSession } from '../sessions/log-out'
-import { refuseYoungFactor } from '../sessions/reauthentication/credential-age'
-import { findActiveUser } from '../sessions/reauthentication/find-active-user'
-import { holdSession } from '../sessions/reauthentication/fresh-session'
+import { codeDevice } from '../sessions/reauthentication/confirmation-code'
+import { aliveSession, freshSession, holdSession, requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
+import { hasYoungFactor, refuseYoungFactor } from '../sessions/reauthentication/methods'
+import { findActiveUser } from '../sessions/reauthentication/request-session'
 import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
+import { type RouteGuards, type RouteSet, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { cookieOf, keepBrowser } from '../sessions/send-reissued-tokens'
 import type { SessionRecord } from '../store/auth-store'
-import { emitFactor } from './accept-code'
+import { emitFactor, keptRefreshToken, unauthorized } from './accept-code'
 import { forgetWrongCodes } from './code-limits'
 import { findEnrolled } from './disable'
-import { type PresentedFactor, withFactor } from './presented-factor'
+import {
+  codeBeforeFreshness,
+  codeOrPasskey,
+  factorRefusals,
+  type IrreversibleFields,
+  type PresentedFactor,
+  presentedFactor,
+  withFactor,
+} from './irreversible-code'
+
+interface PasswordBody extends IrreversibleFields {
+  new_password: string
+  /** The refresh token that identifies the session, if the access token does not. */
+  refresh_token?: string
+}
+
+/** Returns the route that changes the password with a code or a passkey. */
+export function passwordChangeRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/password-change/mfa`,
+    describes: {
+      summary: 'Change the password with the second factor, and revoke all other sessions',
+      answers: [done],
+      refuses: [...unauthorized, ...factorRefusals(ctx)],
+    },
+    before: [
+      ...before,
+      routeRateLimit(ctx, 'password_change'),
+      guards.requireAuth(),
+      sameSiteWhenByCookie(ctx),
+      aliveSession(ctx),
+      matureFactor(ctx),
+      codeBeforeFreshness(ctx),
+      freshSession(ctx),
+    ],
+    body: codeOrPasskey<PasswordBody>(ctx, { new_password: passwordText().allow(''), refresh_token: keptRefreshToken }),
+    handle: async (req, res, body) => {
+      const locale = localeOf(ctx, req)
+      const staying = await changePasswordWithMfa(ctx, {
+        userId: getAuth(req).sub,
+        ...presentedFactor(body),
+        device: await codeDevice(ctx, req, body),
+        newPassword: body.new_password,
+        session: sessionOf(req),
+        cookie: cookieOf(ctx, req, delivery),
+        locale,
+      })
+      await clearEndedCookies(ctx, req, res)
+      keepBrowser(ctx, req, res, staying)
+      sendEmpty(res)
+    },
+  })
+}
+
+/**
+ * Returns a middleware that rejects a code of a second factor that was added less than 24 hours ago, because the code replaces the old
+ * password. The middleware runs after `aliveSession`. `changePasswordWithMfa` checks the age of a passkey.
+ */
+function matureFactor(ctx: AuthContext): RequestHandler {
+  const check = step(async (req, res) => {
+    const { user } = requestSessionOf(req)
+    if (hasYoungFactor(ctx, user) && !(await showsPasskey(ctx, req, res))) refuseYoungFactor(ctx, user)
+  })
+  return describeStep(check, { refuses: [MfaFactorTooNewError] })
+}
+
+async function showsPasskey({ settings }: AuthContext, req: Request, res: Response): Promise<boolean> {
+  return settings.passkeysEnabled && Object(await readJsonBody(req, res))['credential'] !== undefined
+}
 
 export interface PasswordChangeWithMfa extends PresentedFactor {
   userId: string

@@ -1,32 +1,30 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { hasPasswords } from '../core/config/has-passwords'
+import { hasPasswords } from '../core/config/every-setting'
 import { MfaAlreadyEnrolledError, ReauthenticationRequiredError } from '../core/errors'
 import { done, shape, string } from '../http/description'
+import { passwordText } from '../http/input'
 import { localeOf } from '../http/locale'
-import { setResult } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
-import { sendEmpty, sendJson } from '../http/send'
-import { passwordText } from '../http/validate'
+import { sendEmpty, sendJson, setResult } from '../http/send'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
 import { getAuth } from '../sessions/current-auth'
 import { loginAnswer, readRefreshCookie } from '../sessions/delivery'
 import { clearEndedCookies } from '../sessions/ended-cookies'
-import { codeDevice } from '../sessions/reauthentication/code-device'
+import { codeDevice } from '../sessions/reauthentication/confirmation-code'
 import { aliveSession, freshSession, sessionOf } from '../sessions/reauthentication/fresh-session'
-import { verifiedAddress } from '../sessions/reauthentication/require-proven-address'
+import { verifiedAddress } from '../sessions/reauthentication/irreversible-change'
 import { isLiveToken } from '../sessions/reissue-tokens'
-import type { RouteGuards } from '../sessions/route-guards'
-import { type RouteSet, routesByDelivery } from '../sessions/routes-by-delivery'
-import { sameSiteWhenByCookie } from '../sessions/same-site-by-cookie'
+import { type RouteGuards, type RouteSet, routesByDelivery, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
 import { sendReissuedTokens } from '../sessions/send-reissued-tokens'
 import { refuseSupersededToken } from '../sessions/superseded-token'
-import { codeBeforeFreshness } from './code-before-freshness'
+import { codeRefusals, factorCode, keptRefreshToken, unauthorized } from './accept-code'
+import { passwordChangeRoute } from './change-password'
 import { confirmInSession } from './confirm'
 import { disableTotp, regenerateRecoveryCodes } from './disable'
 import { enrollTotp } from './enroll'
-import { codeRefusals, factorCode, keptRefreshToken, unauthorized } from './factor-code'
 import {
+  codeBeforeFreshness,
   codeOrPasskey,
   factorRefusals,
   type IrreversibleFields,
@@ -34,6 +32,7 @@ import {
   irreversibleRefusals,
   presentedFactor,
 } from './irreversible-code'
+import { sessionVerifyRoutes, verifyRoutes } from './verify-routes'
 
 const recoveryCodes = { type: 'array', items: string }
 const recoveryCodesSchema = shape('RecoveryCodes', { recovery_codes: recoveryCodes })
@@ -45,7 +44,7 @@ interface ConfirmedBody extends IrreversibleFields {
 }
 
 /** Routes that add, replace and remove a second factor. */
-export function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
+function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const before = [routeRateLimit(ctx, 'mfa'), guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   return [
     ...routesByDelivery(ctx, (line) => [confirmRoute(ctx, guards, line)]),
@@ -154,4 +153,16 @@ function confirmRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, b
       sendReissuedTokens(ctx, req, res, kept, delivery)
     },
   })
+}
+
+/** Routes of the second factor. With `mfaEnabled` off, only the password change by code remains. */
+export function mfaRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
+  const passwordChange = hasPasswords(ctx.settings) ? routesByDelivery(ctx, (line) => [passwordChangeRoute(ctx, guards, line)]) : []
+  if (!ctx.settings.mfaEnabled) return passwordChange
+  return [
+    ...passwordChange,
+    ...routesByDelivery(ctx, (line) => verifyRoutes(ctx, line)),
+    ...sessionVerifyRoutes(ctx),
+    ...enrolmentRoutes(ctx, guards),
+  ]
 }

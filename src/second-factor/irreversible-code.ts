@@ -1,3 +1,4 @@
+import type { RequestHandler } from 'express'
 import Joi from 'joi'
 import { type AuthContext, transaction } from '../context'
 import {
@@ -9,16 +10,19 @@ import {
   PasskeyRejectedError,
   UnauthorizedError,
 } from '../core/errors'
-import type { Refusal } from '../http/description'
+import { describeStep, type Refusal } from '../http/description'
+import { readJsonBody } from '../http/input'
+import type { Locale } from '../http/locale'
+import { step } from '../http/routes'
 import { acceptPasskey, type PresentedPasskey, refusingReplay, verifyPasskey } from '../passkeys/verify-passkey'
-import { type KnownDevice, previousToken } from '../sessions/devices/known-device'
-import { refuseYoungFactor, refuseYoungPasskey } from '../sessions/reauthentication/credential-age'
+import { type KnownDevice, previousToken } from '../sessions/devices/device-cookie'
+import { codeDevice } from '../sessions/reauthentication/confirmation-code'
+import { isFresh, requestSessionOf } from '../sessions/reauthentication/fresh-session'
 import { type Irreversibility, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
-import type { SessionRecord } from '../store/auth-store'
-import { acceptTotpCode } from './accept-code'
-import { codeRefusals, factorCode } from './factor-code'
-import { guardedAttempt } from './guarded-attempt'
-import type { PresentedFactor } from './presented-factor'
+import { refuseYoungFactor, refuseYoungPasskey } from '../sessions/reauthentication/methods'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { acceptSecondFactor, acceptTotpCode, codeRefusals, type Factor, factorCode, isOldFactor } from './accept-code'
+import { guardedAttempt, takeCode } from './code-limits'
 
 /** The body fields of a passkey. Every fault in these fields gives the same error. */
 export const passkeyFields = { credential: Joi.object().unknown(), challenge_token: Joi.string().allow('') }
@@ -83,7 +87,7 @@ export function presentedFactor({ code, credential, challenge_token: challenge }
 }
 
 /** The account and session of the request. */
-export interface IrreversibleAsker {
+interface IrreversibleAsker {
   readonly userId: string
   /** The session that requested the passkey's options. Null if the store keeps no sessions. */
   readonly session: Pick<SessionRecord, 'id'> | null
@@ -135,4 +139,92 @@ async function lockActive(ctx: AuthContext, userId: string) {
   if (!user) throw new UnauthorizedError()
   if (!user.isActive) throw new AccountInactiveError()
   return user
+}
+
+/**
+ * Returns a middleware that answers 422 MFA_NOT_ENROLLED or 429 MFA_THROTTLED to a code in a stale session, because these errors come
+ * before 403 REAUTHENTICATION_REQUIRED. Place the middleware between `aliveSession` and `freshSession`. It does nothing in a fresh session,
+ * because the route itself sends these errors. It counts no attempt.
+ */
+export function codeBeforeFreshness(ctx: AuthContext, { isRequired = false } = {}): RequestHandler {
+  const check = step(async (req, res) => {
+    const found = requestSessionOf(req)
+    if (isFresh(found, ctx.settings.freshSessionSeconds)) return
+    const { code, previous_token } = Object(await readJsonBody(req, res)) as Record<string, unknown> // not validated yet
+    if (found.user.totpEnabledAt === null) {
+      if (isRequired || typeof code === 'string') throw new MfaNotEnrolledError()
+    } else if (typeof code === 'string') {
+      const previous = typeof previous_token === 'string' ? { previous_token } : {}
+      const device = await codeDevice(ctx, req, { code, ...previous })
+      await (await takeCode(ctx, { userId: found.user.id, code, device })).giveBack()
+    }
+  })
+  return describeStep(check, { refuses: [MfaNotEnrolledError, MfaThrottledError] })
+}
+
+/** The second factor that a logged-in person shows: a code or a passkey. */
+export interface PresentedFactor {
+  /** A code of the authenticator app, or a recovery code. */
+  code?: string | undefined
+  /** The JSON of the credential that `navigator.credentials.get()` returned for the options of a reauthentication. */
+  credential?: unknown
+  /** Required with a credential: the `challenge` of those options. */
+  challenge?: string | undefined
+  /** With a credential: the session that requested the options. Left out: the session of the request, if there is one. */
+  sessionId?: string | undefined
+  /** With a code: the known device of the request. Left out or null: an unknown client. */
+  device?: KnownDevice | null | undefined
+}
+
+/** The account of the person who shows the factor, and the session of the request. */
+interface FactorOwner {
+  readonly userId: string
+  readonly session?: Pick<SessionRecord, 'id'> | null | undefined
+  /** Language of the notices. Default: `defaultLocale`. */
+  readonly locale?: Locale | undefined
+}
+
+/** The accepted factor, and the facts for the notice of the change. */
+interface AcceptedFactor {
+  readonly factor: Factor
+  readonly isFinal: Irreversibility
+  readonly usedRecoveryCode: boolean
+}
+
+/**
+ * Accepts the factor. Call the function inside the transaction of the change. That transaction must have locked the user's row.
+ * @throws MfaNotEnrolledError, MfaCodeInvalidError, PasskeyRejectedError
+ */
+type AcceptFactor = (ctx: AuthContext, user: UserRecord) => Promise<AcceptedFactor>
+
+/**
+ * Runs a change that a second factor confirms. A code is counted before it is verified. A passkey is verified before the change begins,
+ * because verifying takes time. A passkey that was added less than 24 hours ago is rejected, because an attacker with a stolen session
+ * could have added the passkey.
+ * @param change the change; it must call `accept` exactly once
+ * @throws MfaThrottledError, MfaFactorTooNewError, PasskeyRejectedError, and the errors of the change
+ */
+export async function withFactor<T>(
+  ctx: AuthContext,
+  { userId, session, locale }: FactorOwner,
+  { code = '', credential, challenge = '', sessionId = session?.id, device = null }: PresentedFactor,
+  change: (accept: AcceptFactor) => Promise<T>,
+): Promise<T> {
+  if (credential === undefined) return guardedAttempt(ctx, { userId, code, locale, device }, () => change(acceptCode(code)))
+  const proven = await verifyPasskey(ctx, 'reauthenticate', { userId, boundTo: sessionId ?? null }, { credential, challenge })
+  refuseYoungPasskey(ctx, proven.passkey)
+  return refusingReplay(() =>
+    change(async (ctx, user) => {
+      await acceptPasskey(ctx, user, proven)
+      return { factor: 'passkey', isFinal: passkeyDigest(proven.passkey), usedRecoveryCode: false }
+    }),
+  )
+}
+
+function acceptCode(code: string): AcceptFactor {
+  return async (ctx, user) => {
+    if (!user.totpEnabledAt) throw new MfaNotEnrolledError()
+    const factor = await acceptSecondFactor(ctx, user, code)
+    return { factor, isFinal: isOldFactor(ctx, user, factor), usedRecoveryCode: factor === 'recovery_code' }
+  }
 }

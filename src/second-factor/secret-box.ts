@@ -1,4 +1,4 @@
-import { isSealed, openText, readSealingKeys, sealText } from '../core/sealing'
+import { isSealed, openText, readSealingKeys, sealText } from '../core/encryption'
 
 /**
  * Returns a TOTP secret in its stored form. The secret is encrypted with `mfaSecretKey` and bound to its user. In another user's row the

@@ -1,20 +1,40 @@
-import type { Request } from 'express'
-import type Joi from 'joi'
+import type { ErrorRequestHandler, Request, Response } from 'express'
+import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { MfaCodeInvalidError, MfaThrottledError, MfaTokenInvalidError, PasskeyRejectedError } from '../core/errors'
-import { bodyWithFixedResponseTime } from '../http/fixed-response-time'
+import {
+  MfaCodeInvalidError,
+  MfaThrottledError,
+  MfaTokenInvalidError,
+  PasskeyRejectedError,
+  TooManyRequestsError,
+  UnsupportedMediaTypeError,
+} from '../core/errors'
+import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
+import { bodyWithFixedResponseTime, withFixedResponseTime } from '../http/fixed-response-time'
+import { sendPage } from '../http/html/send-page'
+import { isForm, readForm, text, validate } from '../http/input'
 import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
-import { sameSite } from '../http/same-site'
-import { text } from '../http/validate'
-import { loginAnswer, sessionLoginAnswer } from '../sessions/delivery'
-import { presentedDevice, previousToken } from '../sessions/devices/known-device'
-import { loginClient, loginClientWith, sendLogin, sendSessionLogin } from '../sessions/devices/send-login'
+import { refuseCrossSite, refusingCrossSite, sameSite } from '../http/same-site'
+import { sendRedirect, withParameter } from '../http/send'
+import { destinationOfChallenge } from '../sessions/challenge'
+import {
+  loginAnswer,
+  loginClient,
+  loginClientWith,
+  sendLogin,
+  sendSessionLogin,
+  sessionLoginAnswer,
+  setLoginCookies,
+} from '../sessions/delivery'
+import { type AppDestination, isApp, successTarget } from '../sessions/destination'
+import { presentedDevice, previousToken } from '../sessions/devices/device-cookie'
+import { sendChallenge } from '../sessions/devices/send-challenge'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import type { RouteSet } from '../sessions/routes-by-delivery'
-import { challengeForm } from './challenge-form'
+import { factorCode } from './accept-code'
 import { codeOrPasskey, type IrreversibleFields, type PasskeyFields } from './irreversible-code'
-import { verifyMfa } from './verify-challenge'
+import { type ChallengeVerification, verifyMfa } from './verify-challenge'
 
 interface VerificationBody extends IrreversibleFields, PasskeyFields {
   mfa_token: string
@@ -77,4 +97,74 @@ function verifyBy(
 ): Promise<AnyLoginResult> {
   const locale = localeOf(ctx, req)
   return verifyMfa(ctx, { mfaToken, code, credential, challenge, locale }, client, presentedDevice(ctx, req, body))
+}
+
+const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })
+
+/**
+ * Returns the route of the second-factor form. The callback of a provider and the page of a login by email show that form. If the code is
+ * right, the route sets the cookies and redirects to the login's destination. If the code is wrong, the route shows the form again. If the
+ * destination is an app, the route sends a code to the app and sets no cookie.
+ */
+function challengeForm(ctx: AuthContext, { base, delivery }: RouteSet): Route[] {
+  const { oauthEnabled, tokenDelivery, appRedirects, emailLogin, backendLinks } = ctx.settings
+  const leadsToApps = tokenDelivery === 'bearer' && appRedirects.length > 0
+  const isByMail = backendLinks && (emailLogin === 'link' || emailLogin === 'both')
+  if (!(oauthEnabled || isByMail) || !(delivery !== 'bearer' || leadsToApps)) return []
+  return [
+    withFixedResponseTime(ctx, {
+      method: 'POST',
+      path: `${base}/mfa/verify`,
+      describes: {
+        summary: 'Finish a login with the form of the second-factor page',
+        answers: [],
+        refuses: [MfaThrottledError],
+        isPage: true,
+      },
+      when: isForm,
+      before: [refusingCrossSite((req) => refuseCrossSite(ctx, req))],
+      handle: (ctx, req, res) => finish(ctx, req, res),
+      onError: formErrors(ctx),
+    }),
+  ]
+}
+
+async function finish(ctx: AuthContext, req: Request, res: Response): Promise<(() => void) | undefined> {
+  const { mfa_token: mfaToken, code } = validate(fields, await readForm(req, res))
+  const destination = destinationOfChallenge(ctx, mfaToken)
+  const target = successTarget(ctx.settings, destination)
+  if (target === null) throw new UnsupportedMediaTypeError() // this login began in a script, which sends JSON
+  const app = isApp(destination) ? destination : null
+  try {
+    if (app) sendRedirect(res, withParameter(target, 'code', await codeAfter(ctx, req, { mfaToken, code }, app)))
+    else {
+      setLoginCookies(ctx, res, await verify(ctx, req, { mfaToken, code }, loginClient(ctx, req)))
+      sendRedirect(res, target)
+    }
+    return undefined
+  } catch (error) {
+    if (error instanceof MfaCodeInvalidError) return () => sendChallenge(ctx, req, res, { mfaToken, target, isWrong: true })
+    if (app && error instanceof MfaTokenInvalidError) return () => sendRedirect(res, withParameter(target, 'error', error.code))
+    throw error
+  }
+}
+
+async function codeAfter(ctx: AuthContext, req: Request, given: ChallengeVerification, app: AppDestination): Promise<string> {
+  const result = await verify(ctx, req, given, { gets: app, origin: {} })
+  if (!('code' in result)) throw new MfaTokenInvalidError() // cannot happen: a login with a second factor gives the app its code
+  return result.code
+}
+
+function verify(ctx: AuthContext, req: Request, given: ChallengeVerification, client: LoginClient): Promise<AnyLoginResult> {
+  return verifyMfa(ctx, { ...given, locale: localeOf(ctx, req) }, client, presentedDevice(ctx, req))
+}
+
+function formErrors(ctx: AuthContext): ErrorRequestHandler {
+  return (thrown, req, res, next) => {
+    if (res.headersSent || thrown instanceof UnsupportedMediaTypeError) return next(thrown)
+    const error = readRefusal(ctx.logger, req, thrown)
+    if (error.status !== 401) setRefusalHeaders(res, error)
+    if (error instanceof MfaTokenInvalidError) sendPage(ctx, req, res, 400, 'challenge_over')
+    else sendPage(ctx, req, res, error.status, error instanceof TooManyRequestsError ? 'too_many' : 'trouble')
+  }
 }

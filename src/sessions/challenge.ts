@@ -1,13 +1,13 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, type KeyObject, randomBytes } from 'node:crypto'
+import jwt from 'jsonwebtoken'
 import type { AuthContext } from '../context'
 import { isAuthMethod } from '../core/amr'
 import { MfaTokenInvalidError } from '../core/errors'
+import { isUnderAny, type KeyList } from '../core/keys'
 import { hashOpaqueToken } from '../core/opaque-token'
 import type { UserRecord } from '../store/auth-store'
-import { accountDigest, isAccountDigest } from './account-digest'
 import type { Destination } from './destination'
 import type { Login } from './login'
-import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
 
 /**
  * A login that has finished its first step and needs a second factor. The challenge contains the account, the methods, and a digest of the
@@ -105,4 +105,68 @@ export async function consumeChallenge(
 /** Returns true if the account is active, has a second factor, and has not changed since the first step. */
 export function isStillMeant(ctx: AuthContext, { digest }: Challenge, user: UserRecord | null): user is UserRecord {
   return user?.isActive === true && user.totpEnabledAt !== null && isAccountDigest(ctx.keys.mfa, user, digest)
+}
+
+/**
+ * Returns a digest of the credentials and the state of an account. An unfinished operation (for example, a second-factor challenge) carries
+ * the digest. The digest changes with a reset, a password change, a new second factor and a deactivation. It also changes with a
+ * verification or change of the address. After such a change, the unfinished operation is invalid.
+ *
+ * The digest is an HMAC, because browsers see it. A plain hash would let an attacker test password guesses if the host's password hashes
+ * are weak.
+ */
+export function accountDigest(key: KeyObject, user: UserRecord): string {
+  const { id, email, hashedPassword, totpEnabledAt, emailVerifiedAt, activatedAt, isActive } = user
+  const text = JSON.stringify([
+    'account',
+    id,
+    email,
+    hashedPassword,
+    totpEnabledAt?.getTime() ?? null,
+    emailVerifiedAt?.getTime() ?? null,
+    // A reactivation sets a new time, so that a digest from before the deactivation stays invalid.
+    activatedAt?.getTime() ?? null,
+    isActive,
+  ])
+  return createHmac('sha256', key).update(text).digest('base64url')
+}
+
+/** Returns true if the digest still matches the account, under any of the keys. */
+export function isAccountDigest(keys: KeyList, user: UserRecord, digest: string): boolean {
+  return isUnderAny(keys, (key) => accountDigest(key, user) === digest)
+}
+
+const maxLength = 4096
+const header = { alg: 'HS256', typ: 'JWT' } as const
+// The only valid header. A comparison of the whole text rejects every other algorithm, `crit` and `jku` at once.
+const encodedHeader = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.`
+
+/**
+ * Signs a token that only this service reads. Each purpose has its own key. So a token of one purpose is invalid for every other purpose
+ * (RFC 8725 section 3.12).
+ */
+export function signPrivateToken(key: KeyObject, claims: { typ: string; exp: number; iat: number } & Record<string, unknown>): string {
+  return jwt.sign(claims, key, { algorithm: header.alg, header })
+}
+
+/**
+ * Returns the claims of a valid token of this type, under any of the keys. Null: the signature, the shape, the time or the type is wrong.
+ */
+export function readPrivateToken(keys: KeyList, token: string, { typ, at }: { typ: string; at: Date }): Record<string, unknown> | null {
+  if (token.length > maxLength || !token.startsWith(encodedHeader)) return null
+  const claims = keys.map((key) => verified(key, token, at)).find((found) => found !== null)
+  return claims?.['typ'] === typ && typeof claims['exp'] === 'number' ? claims : null
+}
+
+function verified(key: KeyObject, token: string, at: Date): Record<string, unknown> | null {
+  try {
+    const payload: unknown = jwt.verify(token, key, { algorithms: [header.alg], clockTimestamp: epochSeconds(at), clockTolerance: 0 })
+    return typeof payload === 'object' && payload !== null ? (payload as Record<string, unknown>) : null
+  } catch {
+    return null
+  }
+}
+
+export function epochSeconds(instant: Date): number {
+  return Math.floor(instant.getTime() / 1000)
 }

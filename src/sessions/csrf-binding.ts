@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { KeyList } from '../core/keys'
 import { type CookieScope, clearCookie } from '../http/cookies'
-import { cookiePlaceOf, type ProofCookieContext, readProofCookie, setProofCookie } from './proof-cookies'
+import { cookiePlaceOf, type ProofCookieContext, readProofCookie, setProofCookie } from './cookies'
 
 const name = 'csrf_binding'
 export const csrfBindingNames: readonly string[] = [name, `__Host-${name}`]

@@ -1,16 +1,62 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import type { Settings } from '../core/config/every-setting'
-import { hasPasswords } from '../core/config/has-passwords'
+import { hasPasswords, type Settings } from '../core/config/every-setting'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { type Answer, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
-import { setResult } from '../http/outcome'
 import { locationOf } from '../http/return-to'
-import { sendJson } from '../http/send'
+import { sendJson, setResult } from '../http/send'
+import { sessionOriginOf, setSessionCookie } from './cookies'
 import { forgetCsrfBinding } from './csrf-binding'
-import type { AnyLoginResult, TokenPair } from './login'
+import { readDevices, writeDevices } from './devices/device-cookie'
+import { tellNewDevice, withoutSession } from './devices/device-of-login'
+import type { AnyLoginResult, Device, LoginClient, TokenPair } from './login'
 import type { ReissuedTokens, RenewedTokens } from './reissue-tokens'
-import { setSessionCookie } from './session-cookie'
+
+/**
+ * Returns the client of a request, which gets what `tokenDelivery` names. In delivery `bearer` no response sets the device cookie, so the
+ * result has no device. With `newDeviceNotice` the login still records that the account has logged in.
+ * @param rules.namesSession false: another site may have caused the login. Default true
+ */
+export function loginClient(ctx: AuthContext, req: Request, { namesSession = true }: { namesSession?: boolean } = {}): LoginClient {
+  const { tokenDelivery, newDeviceNotice } = ctx.settings
+  const client: LoginClient = { gets: tokenDelivery === 'session' ? 'session' : 'tokens', origin: sessionOriginOf(ctx, req) }
+  return tokenDelivery === 'bearer' && !newDeviceNotice ? client : { ...client, browser: { req, namesSession } }
+}
+
+/** Returns the client of a request to a route that gives a session cookie, or tokens, in every `tokenDelivery`. */
+export function loginClientWith(ctx: AuthContext, req: Request, gets: 'tokens' | 'session'): LoginClient {
+  return { gets, origin: sessionOriginOf(ctx, req), browser: { req, namesSession: true } }
+}
+
+/** Sends the result of a login. A challenge sets no cookie. */
+export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
+  if (delivery !== 'bearer') rememberDevice(ctx, res, result)
+  sendLoginTokens(ctx, res, result, delivery)
+}
+
+export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
+  rememberDevice(ctx, res, result)
+  setCookiesOfLogin(ctx, res, result)
+}
+
+/** Sends the result of a login with a server-side session. */
+export function sendSessionLogin(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
+  rememberDevice(ctx, res, result)
+  sendServerSession(ctx, res, result)
+}
+
+/** Keeps the device known after a logout of only this browser's sessions. The device stays in the cookie without the session. */
+export function keepDeviceAfterLogout(ctx: AuthContext, req: Request, res: Response, endedIds: readonly string[]): void {
+  const devices = readDevices(ctx, req)
+  const isEnded = ({ sessionId }: Device) => sessionId !== null && endedIds.includes(sessionId)
+  if (devices.some(isEnded)) writeDevices(ctx, res, withoutSession(devices, endedIds))
+}
+
+function rememberDevice(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
+  if (result.kind !== 'session' || !result.devices) return
+  writeDevices(ctx, res, result.devices(ctx))
+  if (result.newDevice) tellNewDevice(ctx, result.newDevice)
+}
 
 const loginFields = shape('Login', {
   user_id: string,
@@ -77,7 +123,7 @@ export function setsTokenCookies(delivery: Delivery): boolean {
 }
 
 /** Sends the result of a login. A challenge is always in the body, and sets no cookie. */
-export function sendLoginTokens(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
+function sendLoginTokens(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
   if (delivery !== 'bearer') setCookiesOfLogin(ctx, res, result)
   setResult(res, result)
   sendJson(res, 200, loginBody(result, delivery))
@@ -93,7 +139,7 @@ export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>):
 }
 
 /** Sends the result of a login below `/session`, in every delivery. */
-export function sendServerSession(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
+function sendServerSession(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   setCookiesOfLogin(ctx, res, result)
   const { userId: user_id } = result
   const body =
@@ -107,7 +153,7 @@ export function sendRefreshed(ctx: AuthContext, res: Response, pair: TokenPair |
   sendJson(res, 200, loginBody(pair, delivery))
 }
 
-export function setCookiesOfLogin(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
+function setCookiesOfLogin(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   if (result.kind !== 'session') return
   forgetCsrfBinding(res, ctx.settings.cookieSamesite)
   if ('sessionToken' in result) setSessionCookie(ctx, res, result)
@@ -165,7 +211,7 @@ export function loginBody(result: AnyLoginResult | ReissuedTokens, delivery: Del
 }
 
 /** Returns `return_to`, for a script that finishes the login itself and then redirects the browser. The value never contains a secret. */
-export function returnToOf({ returnTo }: { returnTo?: string }): { return_to?: string } {
+function returnToOf({ returnTo }: { returnTo?: string }): { return_to?: string } {
   return returnTo === undefined ? {} : { return_to: locationOf(returnTo) }
 }
 

@@ -2,11 +2,9 @@ import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { readCookie } from '../http/cookies'
 import { verifyAccessToken } from './access-token'
+import { clearSessionCookie, readSessionCookie } from './cookies'
 import { clearLoginCookies, readRefreshCookie, setsTokenCookies } from './delivery'
-import { isAlive } from './find-session'
-import { readQuietly } from './read-quietly'
-import { clearSessionCookie, readSessionCookie } from './session-cookie'
-import { readSessionToken } from './session-token'
+import { isAlive, readQuietly, readSessionToken } from './find-session'
 
 /**
  * Clears the request's cookies of ended sessions, so that the browser does not send them again. Call it after an operation that may have

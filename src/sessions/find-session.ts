@@ -1,11 +1,11 @@
+import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Request } from 'express'
 import type { AuthContext } from '../context'
 import { type AuthMethod, amrFromText } from '../core/amr'
-import { ConfigurationError } from '../core/errors'
-import type { KeyList } from '../core/keys'
+import { AppError, ConfigurationError } from '../core/errors'
+import { isUnderAny, type KeyList } from '../core/keys'
 import { hashOpaqueToken } from '../core/opaque-token'
 import type { SessionKind, SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
-import { after, earlier } from './instants'
-import { hasTokenShape, readSessionToken } from './session-token'
 
 /** The part of a session that its owner may see, without the token and its hash. */
 export interface PublicSession {
@@ -38,7 +38,7 @@ export interface LiveSession extends SessionWithUser {
 }
 
 /** The part of the context that finds a session by its cookie. */
-export interface SessionLookUp {
+interface SessionLookUp {
   readonly sessions: SessionStore
   /**
    * Null: a guard without the secret. The guard cannot verify a MAC, so it queries the database for every text with the form of a token.
@@ -149,4 +149,106 @@ async function slide({ sessions, now }: LiveContext, session: SessionRecord, idl
 export function sessionsOf({ sessions }: AuthContext['store']): SessionStore {
   if (!sessions) throw new ConfigurationError('The store has no sessions; wire `sessions` in your AuthStore.')
   return sessions
+}
+
+interface ReadRow {
+  readonly sessions: SessionStore
+  readonly row: SessionWithUser
+  /** When a guard read the row: the time of the real clock, in milliseconds. */
+  readonly at: number
+}
+
+/**
+ * How long the guards reuse the row, in milliseconds. Handlers of a request usually run immediately after one another. A slow body can
+ * delay a handler, and the session can end during that time. So after this time, the guard reads the row again.
+ */
+const believedMs = 1_000
+
+const read = new WeakMap<Request, ReadRow>()
+
+/** Stores the row that a guard read. Later handlers of the request do not read the row again from the same store. */
+export function keepSessionRow(req: Request, sessions: SessionStore, row: SessionWithUser): void {
+  read.set(req, { sessions, row, at: performance.now() })
+}
+
+/** Returns the row of the session with this id or cookie. Returns null if no guard of this request read the row. */
+export function sessionRowOf(req: Request, sessions: SessionStore, named: { id: string } | { token: string }): SessionWithUser | null {
+  const known = read.get(req)
+  if (known?.sessions !== sessions || performance.now() - known.at > believedMs) return null
+  const { session } = known.row
+  const isNamed = 'id' in named ? session.id === named.id : session.tokenHash === hashOpaqueToken(named.token)
+  return isNamed ? known.row : null
+}
+
+/** The session of a token, and the number of rotations before the token. */
+export interface SessionTokenId {
+  readonly id: string
+  readonly generation: number
+}
+
+const secretBytes = 32
+const idBytes = 16
+const macBytes = 32
+const signedBytes = secretBytes + idBytes + 4
+
+/**
+ * Returns a refresh token or the value of a session cookie. The token consists of 32 secret bytes, the session's id, the generation, and a
+ * MAC. The MAC covers the secret bytes, the id, the generation and the kind. For clients, the token is an opaque text.
+ * @param keys the first key makes the MAC
+ */
+export function makeSessionToken(
+  keys: KeyList,
+  kind: SessionKind,
+  { id, generation }: SessionTokenId,
+  secret: Buffer = randomBytes(secretBytes),
+): string {
+  const generationBytes = Buffer.alloc(4)
+  generationBytes.writeUInt32BE(generation)
+  const signed = Buffer.concat([secret, Buffer.from(id.replaceAll('-', ''), 'hex'), generationBytes])
+  if (secret.length !== secretBytes || signed.length !== signedBytes) throw new TypeError('A session id is a UUID')
+  return Buffer.concat([signed, macOf(keys[0], kind, signed)]).toString('base64url')
+}
+
+/**
+ * Returns the session's id and the generation in a token, after one of the keys verified its MAC. So the function rejects a made-up token
+ * without a query. Null: the MAC is wrong, or the token is of the other kind.
+ */
+export function readSessionToken(keys: KeyList, kind: SessionKind, token: string): SessionTokenId | null {
+  if (!tokenShape.test(token)) return null
+  const bytes = Buffer.from(token, 'base64url')
+  const signed = bytes.subarray(0, signedBytes)
+  const mac = bytes.subarray(signedBytes)
+  if (!isUnderAny(keys, (key) => timingSafeEqual(macOf(key, kind, signed), mac))) return null
+  const hex = signed.toString('hex', secretBytes, secretBytes + idBytes)
+  const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return { id, generation: signed.readUInt32BE(secretBytes + idBytes) }
+}
+
+/** Returns true if the text has the shape of a token, for guards without the keys. */
+function hasTokenShape(token: string): boolean {
+  return tokenShape.test(token)
+}
+
+const tokenShape = new RegExp(`^[\\w-]{${((signedBytes + macBytes) / 3) * 4}}$`)
+
+function macOf(key: KeyObject, kind: SessionKind, signed: Buffer): Buffer {
+  return createHmac('sha256', key).update(kind).update('\0').update(signed).digest()
+}
+
+/** Returns the result of `read`, or null if it rejects the token with an AppError. */
+export function readQuietly<T>(read: () => T): T | null {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof AppError) return null
+    throw error
+  }
+}
+
+export function after(instant: Date, seconds: number): Date {
+  return new Date(instant.getTime() + seconds * 1000)
+}
+
+export function earlier(a: Date, b: Date): Date {
+  return a < b ? a : b
 }

@@ -4,9 +4,8 @@ import { amrToText } from '../core/amr'
 import { readAddress } from '../core/client-key'
 import { hashOpaqueToken } from '../core/opaque-token'
 import type { SessionKind, SessionRecord, SessionStore, UserRecord } from '../store/auth-store'
-import { after, earlier } from './instants'
+import { after, earlier, makeSessionToken } from './find-session'
 import type { Login, SessionOrigin } from './login'
-import { makeSessionToken } from './session-token'
 
 export interface StartedSession {
   readonly session: SessionRecord

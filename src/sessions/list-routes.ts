@@ -3,21 +3,17 @@ import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { NotFoundError, TooManyRequestsError } from '../core/errors'
 import { type Answer, done, flag, instant, shape, string, stringOrNull } from '../http/description'
-import { setResult } from '../http/outcome'
+import { text } from '../http/input'
 import { type Route, withBody } from '../http/routes'
-import { sendEmpty, sendJson } from '../http/send'
-import { text } from '../http/validate'
+import { sendEmpty, sendJson, setResult } from '../http/send'
 import { routeRateLimit } from '../rate-limits/route-rate-limit'
-import type { SessionRecord } from '../store/auth-store'
-import { cookieOf, setRenewedCookie } from './devices/keep-browser'
+import type { SessionKind, SessionRecord } from '../store/auth-store'
 import { clearEndedCookies } from './ended-cookies'
-import type { PublicSession } from './find-session'
-import { listSessions, revokeSession } from './list-sessions'
+import { isAlive, type PublicSession, sessionsOf, toPublicSession } from './find-session'
+import { revokeOtherSessions } from './log-out'
 import { aliveSession, sessionOf } from './reauthentication/fresh-session'
-import { revokeOtherSessions } from './revoke-other-sessions'
-import type { RouteGuards } from './route-guards'
-import { type RouteSet, routesByDelivery } from './routes-by-delivery'
-import { sameSiteWhenByCookie } from './same-site-by-cookie'
+import { type RouteGuards, type RouteSet, routesByDelivery, sameSiteWhenByCookie } from './routes-by-delivery'
+import { cookieOf, setRenewedCookie } from './send-reissued-tokens'
 
 /** Returns the routes for a person's list of sessions, for every `tokenDelivery`. Returns no routes if the store keeps no sessions. */
 export function sessionListRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
@@ -125,4 +121,22 @@ function sessionBody({ id, kind, createdAt, lastSeenAt, expiresAt, ip, userAgent
     amr,
     provider,
   }
+}
+
+/** Returns a person's live sessions of both kinds, the last used first. */
+export async function listSessions(ctx: AuthContext, userId: string): Promise<PublicSession[]> {
+  const sessions = await sessionsOf(ctx.store).listForUser(userId, ctx.now())
+  return sessions.sort((one, other) => other.lastSeenAt.getTime() - one.lastSeenAt.getTime()).map(toPublicSession)
+}
+
+/**
+ * Revokes one session of a person by the id of the list.
+ * @throws NotFoundError for another person's session, a session of another kind, an ended session and an invalid id
+ */
+export async function revokeSession(ctx: AuthContext, userId: string, id: string, kind?: SessionKind): Promise<void> {
+  const sessions = sessionsOf(ctx.store)
+  const found = await sessions.find({ id })
+  if (!found || !isAlive(found.session, ctx.now())) throw new NotFoundError()
+  if (!(await sessions.revoke({ id, userId, ...(kind && { kind }) }, ctx.now()))) throw new NotFoundError()
+  ctx.events.emit('session.revoked', { userId, count: 1 })
 }

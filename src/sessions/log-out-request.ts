@@ -2,14 +2,15 @@ import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { type Answer, done, shape, stringOrNull } from '../http/description'
-import { setResult } from '../http/outcome'
-import { sendEmpty, sendJson } from '../http/send'
+import { type Route, withBody } from '../http/routes'
+import { sameSite } from '../http/same-site'
+import { sendEmpty, sendJson, setResult } from '../http/send'
+import { isPassportProvider } from '../providers/passport-provider'
+import { clearSessionCookie, readSessionCookie } from './cookies'
 import { clearLoginCookies, readAccessCookie, readRefreshCookie, setsTokenCookies } from './delivery'
-import { readDevices } from './device-cookie'
+import { readDevices } from './devices/device-cookie'
 import { clearEndedCookies } from './ended-cookies'
 import { endNamed, endNamedAtOnce, type LoggedOut, type LogoutTokens } from './log-out'
-import { logoutUrlOf } from './logout-url'
-import { clearSessionCookie, readSessionCookie } from './session-cookie'
 
 /** The name of the rate limit of all logout routes. */
 export const logoutLimit = 'logout'
@@ -87,4 +88,68 @@ export function sendLoggedOut(ctx: AuthContext, res: Response, { provider }: Log
   const logoutUrl = logoutUrlOf(ctx, provider)
   setResult(res, { logoutUrl })
   sendJson(res, 200, { logout_url: logoutUrl })
+}
+
+export const logoutSummary = 'Log out: revoke the session of this browser, or all sessions of the account'
+
+/**
+ * Revokes every live session that a cookie of the browser names, and clears the cookies. Always responds with 204 (200 with
+ * `provider_logout`), because a logout requires no login.
+ */
+export function logoutByCookies(ctx: AuthContext, path: '/logout' | '/cookie/logout', rules: LogoutRules): Route {
+  return withBody({
+    method: 'POST',
+    path,
+    describes: {
+      summary: logoutSummary,
+      answers: logoutAnswers,
+      credential: ctx.settings.tokenDelivery === 'session' ? 'session_cookie' : 'refresh_cookie',
+      limit: logoutLimit,
+    },
+    before: [sameSite(ctx)],
+    body: Joi.object<LogoutBody>(logoutFields),
+    handle: async (req, res, body) => {
+      const ended = await logOutRequest(ctx, rules, [req, res], tokensOfCookies(ctx, req), body)
+      clearSessionCookies(ctx, req, res)
+      sendLoggedOut(ctx, res, ended, body)
+    },
+  })
+}
+
+/** Revokes only the server-side session of the cookie, in every delivery. */
+export function logoutOfSession(ctx: AuthContext, rules: LogoutRules): Route {
+  return withBody({
+    method: 'POST',
+    path: '/session/logout',
+    describes: { summary: logoutSummary, answers: logoutAnswers, credential: 'session_cookie', limit: logoutLimit },
+    before: [sameSite(ctx)],
+    body: Joi.object<LogoutBody>(logoutFields),
+    handle: async (req, res, body) => {
+      const ended = await logOutRequest(ctx, rules, [req, res], { sessionToken: readSessionCookie(ctx, req) }, body)
+      clearSessionCookie(ctx, res)
+      sendLoggedOut(ctx, res, ended, body)
+    },
+  })
+}
+
+/**
+ * Returns the URL where a browser also ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0 section 2). Null: the
+ * session was started without a provider, or the provider has no such URL. The URL has no `id_token_hint`, because doorward stores no
+ * id_token. So the provider can ask the person to confirm the logout.
+ *
+ * @param provider the registration key in the session's row; null: the session has no provider
+ */
+export function logoutUrlOf({ providers, settings }: AuthContext, provider: string | null): string | null {
+  const client = provider === null ? undefined : providers.get(provider)
+  if (!client || isPassportProvider(client) || typeof client.endSessionUrl !== 'string') return null
+  const url = new URL(client.endSessionUrl)
+  url.searchParams.set('client_id', client.clientId)
+  if (settings.logoutRedirect !== null)
+    url.searchParams.set('post_logout_redirect_uri', absolute(settings.logoutRedirect, settings.publicUrl))
+  return url.href
+}
+
+/** Returns the absolute URL of a path of this site, because the provider needs an absolute URL. */
+function absolute(target: string, publicUrl: string): string {
+  return target.startsWith('/') ? `${publicUrl}${target}` : target
 }

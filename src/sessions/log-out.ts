@@ -1,13 +1,14 @@
 import { type AuthContext, transaction } from '../context'
+import { type AuthMethod, amrFromText, amrToText, noMethods } from '../core/amr'
 import { InvalidTokenError } from '../core/errors'
 import { hashOpaqueToken } from '../core/opaque-token'
-import type { SessionKind, SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
+import type { SessionChoice, SessionKind, SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
 import { type AccessTokenClaims, verifyAccessToken } from './access-token'
-import { isOfUser } from './device-cookie'
-import { findByRefreshToken, findBySessionCookie, isAlive, sessionsOf } from './find-session'
+import { isOfUser } from './devices/device-cookie'
+import { findByRefreshToken, findBySessionCookie, isAlive, readQuietly, readSessionToken, sessionsOf } from './find-session'
 import type { Device } from './login'
-import { readQuietly } from './read-quietly'
-import { readSessionToken } from './session-token'
+import { type AskingSession, holdSession } from './reauthentication/fresh-session'
+import { type CookieOfRequest, type RenewedCookie, renewCookie } from './reissue-tokens'
 import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 
 /** The result of a logout. */
@@ -165,7 +166,7 @@ async function ownerOfStateless(ctx: AuthContext, presented: string): Promise<st
 }
 
 /** Revokes every session of a user, inside the caller's transaction. Locks the user's row first, like every login. */
-export async function endSessions(ctx: AuthContext, userId: string): Promise<void> {
+async function endSessions(ctx: AuthContext, userId: string): Promise<void> {
   await ctx.store.users.lock(userId)
   await endOtherSessions(ctx, userId)
 }
@@ -210,4 +211,55 @@ async function keptSessionId(ctx: AuthContext, sessions: SessionStore, userId: s
     if (found?.session.userId === userId && isAlive(found.session, ctx.now())) return found.session.id
   }
   return null
+}
+
+/**
+ * Revokes the sessions that a removed credential opened, except the session of the request. Also revokes app logins before their exchange,
+ * because such a login may have used the credential. Call the function inside a transaction that has locked the user's row.
+ * @param kept the session of the request; null if the call has no session
+ * @returns how many sessions were not revoked before
+ */
+export async function endSessionsOpenedBy(
+  ctx: AuthContext,
+  userId: string,
+  openedBy: Pick<SessionChoice, 'amr' | 'provider'>,
+  kept: Pick<SessionRecord, 'id'> | null,
+): Promise<number> {
+  await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), 'OAUTH_CODE')
+  return (await ctx.store.sessions?.revokeForUser(userId, ctx.now(), { ...openedBy, ...(kept && { exceptId: kept.id }) })) ?? 0
+}
+
+/** Emits the event of `endSessionsOpenedBy`. Call the function after the commit. */
+export function announceEnded({ events }: AuthContext, userId: string, count: number): void {
+  if (count > 0) events.emit('session.revoked', { userId, count })
+}
+
+/** Removes a method from a live session, because its credential no longer exists. */
+export async function forgetMethod(ctx: AuthContext, { id, amr: known }: SessionRecord, method: AuthMethod): Promise<void> {
+  const amr = amrFromText(known).filter((one) => one !== method)
+  await ctx.store.sessions?.update(id, { amr: amrToText(amr) || noMethods })
+}
+
+/**
+ * Revokes all sessions of a person except one. Also invalidates what the revoked sessions began: changes of the address, and tickets.
+ * @param session the caller's session, which stays live; if this session has ended meanwhile, nothing is revoked
+ * @param cookie the cookie of the request; its value is replaced
+ * @returns the number of revoked sessions, and the new value of the cookie
+ * @throws InvalidTokenError
+ */
+export async function revokeOtherSessions(
+  ctx: AuthContext,
+  session: AskingSession,
+  cookie: CookieOfRequest | null = null,
+): Promise<{ count: number; cookie: RenewedCookie | null }> {
+  const { userId } = session
+  const revoked = await transaction(ctx, async (ctx) => {
+    await ctx.store.users.lock(userId)
+    const held = await holdSession(ctx, session)
+    const living = await sessionsOf(ctx.store).listForUser(userId, ctx.now())
+    await endOtherSessions(ctx, userId, { sessionId: session.id })
+    return { count: living.length - 1, cookie: await renewCookie(ctx, held, cookie) }
+  })
+  ctx.events.emit('session.revoked', { userId, count: revoked.count })
+  return revoked
 }

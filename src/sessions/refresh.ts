@@ -1,24 +1,20 @@
+import { createHmac, type KeyObject } from 'node:crypto'
 import type { AuthContext } from '../context'
 import { type AuthMethod, amrFromText } from '../core/amr'
 import { AccountInactiveError, InvalidTokenError } from '../core/errors'
 import { logCounted } from '../core/logger'
 import { hashOpaqueToken } from '../core/opaque-token'
-import { reusedRefreshToken } from '../core/setup-warnings/login-notices'
-import { lineOf } from '../core/setup-warnings/notices'
+import { lineOf, reusedRefreshToken } from '../core/setup-warnings'
 import type { SessionRecord, SessionStore, UserRecord } from '../store/auth-store'
-import { toPublicUser } from '../store/public-user'
+import { toPublicUser } from '../store/user-records'
 import { signAccessToken } from './access-token'
-import { askForClaims, claimsToGoOn } from './ask-for-claims'
-import { isAlive } from './find-session'
-import type { HostClaims } from './host-claims'
-import { after } from './instants'
+import { askForClaims, claimsToGoOn, type HostClaims } from './ask-for-claims'
+import { after, isAlive, makeSessionToken, readSessionToken, type SessionTokenId } from './find-session'
 import { lasting, type TokenPair } from './login'
-import { readSessionToken, type SessionTokenId } from './session-token'
 import { isStillTrusted, readStatelessToken, signStatelessToken } from './stateless-refresh-token'
-import { possibleSuccessors, successorOf } from './successor'
 
 /** A session that continues: its user, its methods, and its next refresh token. */
-export interface ContinuedSession {
+interface ContinuedSession {
   readonly user: Pick<UserRecord, 'id' | 'email'>
   readonly amr: readonly AuthMethod[]
   /** Null: the store keeps no sessions. */
@@ -184,4 +180,31 @@ async function endReusedSession(ctx: AuthContext, sessions: SessionStore, { id, 
     logCounted(ctx.logger, { level: notice.level, kind: notice.entry, fields: notice.fields ?? {}, message: lineOf(notice) })
   }
   throw new InvalidTokenError()
+}
+
+/**
+ * Returns the refresh token that replaces `predecessor`. Without a grace period, its secret bytes are random. With a grace period, the
+ * function derives the secret bytes from the predecessor and the session's id, with our key. So a late request gets the first request's
+ * token again, although doorward stores no token. The database alone does not reveal the token. The predecessor alone does not reveal the
+ * token either.
+ */
+function successorOf({ keys, settings }: AuthContext, predecessor: string, next: SessionTokenId): string {
+  if (settings.refreshReuseGraceSeconds === 0) return makeSessionToken(keys['session-token'], 'tokens', next)
+  return derived(keys['refresh-successor'][0], keys['session-token'][0], predecessor, next)
+}
+
+/**
+ * Returns every token that `successorOf` could have returned with a grace period. `jwtSecret` can list several secrets, and the first one
+ * makes new tokens. The result has one token for each secret, because the first secret may have changed after the successor was made.
+ */
+function possibleSuccessors({ keys }: AuthContext, predecessor: string, next: SessionTokenId): string[] {
+  const [first, ...others] = keys['session-token']
+  return keys['refresh-successor'].map((key, place) => derived(key, others[place - 1] ?? first, predecessor, next))
+}
+
+function derived(successorKey: KeyObject, tokenKey: KeyObject, predecessor: string, next: SessionTokenId): string {
+  const secret = createHmac('sha256', successorKey)
+    .update(predecessor + next.id)
+    .digest()
+  return makeSessionToken([tokenKey], 'tokens', next, secret)
 }

@@ -4,11 +4,10 @@ import { InvalidTokenError } from '../core/errors'
 import { hashOpaqueToken } from '../core/opaque-token'
 import type { SessionChanges, SessionRecord, UserRecord } from '../store/auth-store'
 import { signAccessToken } from './access-token'
-import { sessionsOf } from './find-session'
-import type { HostClaims } from './host-claims'
+import type { HostClaims } from './ask-for-claims'
+import { makeSessionToken, sessionsOf } from './find-session'
 import type { OpenedServerSession } from './login'
 import { lasting, type OpenedSession } from './login'
-import { makeSessionToken } from './session-token'
 import { isStillTrusted, readStatelessToken, type StatelessSession, signStatelessToken } from './stateless-refresh-token'
 
 /**

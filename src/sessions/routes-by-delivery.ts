@@ -1,7 +1,8 @@
 import type { RequestHandler } from 'express'
 import type { AuthContext } from '../context'
 import type { Route } from '../http/routes'
-import { sameSite } from '../http/same-site'
+import { refuseCrossSite, refusingCrossSite, sameSite } from '../http/same-site'
+import { readCredential } from './current-auth'
 import type { Delivery } from './delivery'
 
 /** How a set of routes sends its tokens, and the path of the set. */
@@ -25,4 +26,23 @@ export function routesByDelivery(ctx: AuthContext, lines: (line: RouteSet) => Ro
   if (tokenDelivery === 'bearer') return lines(inBody)
   if (tokenDelivery === 'both') return [...lines(inBody), ...lines({ delivery: 'cookie', base: '/cookie', before: ownSite })]
   return lines({ delivery: tokenDelivery, base: '', before: ownSite })
+}
+
+/**
+ * Protects routes of the library that change something. If the access cookie authenticates the request, the handler rejects cross-site
+ * requests.
+ */
+export function sameSiteWhenByCookie(ctx: AuthContext): RequestHandler {
+  return refusingCrossSite((req) => {
+    if (readCredential(ctx, req)?.from === 'cookie') refuseCrossSite(ctx, req)
+  })
+}
+
+/** The guards of our own routes. They send the same refusals as the host's guards, because they are the host's guards. */
+export interface RouteGuards {
+  requireAuth(): RequestHandler
+  requireMfa(): RequestHandler
+  requireUser(): RequestHandler
+  requireAdmin(): RequestHandler
+  requireSession(): RequestHandler
 }

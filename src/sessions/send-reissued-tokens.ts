@@ -1,13 +1,13 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { setResult } from '../http/outcome'
-import { sendJson } from '../http/send'
-import { type Delivery, loginBody, setTokenCookies } from './delivery'
-import { confirmDevice } from './device-cookie'
+import { sendJson, setResult } from '../http/send'
+import { setSessionCookie } from './cookies'
+import { type Delivery, loginBody, readRefreshCookie, setRefreshCookie, setTokenCookies } from './delivery'
+import { confirmDevice, renewDevice } from './devices/device-cookie'
+import { readSessionToken } from './find-session'
 import type { OpenedServerSession } from './login'
-import type { ReissuedTokens } from './reissue-tokens'
-import { setSessionCookie } from './session-cookie'
-import { readSessionToken } from './session-token'
+import type { CookieOfRequest, ReissuedTokens, RenewedCookie, StayingSession } from './reissue-tokens'
+import type { RouteSet } from './routes-by-delivery'
 
 /** A session of either kind that continues. */
 export type ReissuedSession = ReissuedTokens | OpenedServerSession
@@ -33,4 +33,23 @@ function keepDevice(ctx: AuthContext, req: Request, res: Response, kept: Reissue
   if (tokenDelivery === 'bearer' || accessTokenSessionClaims || 'sessionToken' in kept || kept.refreshToken === null) return
   const id = readSessionToken(ctx.keys['session-token'], 'tokens', kept.refreshToken)?.id ?? null
   confirmDevice(ctx, req, res, { userId: kept.userId, id })
+}
+
+/** Returns the cookie whose value a change of the account replaces. Null on routes with tokens in the body. */
+export function cookieOf(ctx: AuthContext, req: Request, delivery: RouteSet['delivery']): CookieOfRequest | null {
+  if (delivery === 'bearer') return null
+  return { refreshToken: delivery === 'cookie' ? readRefreshCookie(ctx, req) : null }
+}
+
+/** Gives the browser the new value of its session's cookie. */
+export function setRenewedCookie(ctx: AuthContext, res: Response, cookie: RenewedCookie | null): void {
+  if (!cookie) return
+  if ('sessionToken' in cookie) setSessionCookie(ctx, res, cookie)
+  else setRefreshCookie(ctx, res, cookie)
+}
+
+/** Keeps the browser of a session that survived a change of the password or the address: its cookie, and its entry as a known device. */
+export function keepBrowser(ctx: AuthContext, req: Request, res: Response, { user, cookie }: StayingSession): void {
+  setRenewedCookie(ctx, res, cookie)
+  if (ctx.settings.tokenDelivery !== 'bearer') renewDevice(ctx, req, res, user)
 }

@@ -5,8 +5,8 @@ import { InvalidTokenError } from '../core/errors'
 import { isUnderAny } from '../core/keys'
 import type { UserRecord } from '../store/auth-store'
 import { authTimeOf, instantOfAuthTime } from './access-token'
+import { epochSeconds, readPrivateToken, signPrivateToken } from './challenge'
 import type { Login } from './login'
-import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
 
 export interface IssuedRefreshToken {
   readonly token: string

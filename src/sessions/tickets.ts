@@ -2,8 +2,8 @@ import type { AuthContext } from '../context'
 import { OAuthStateMismatchError } from '../core/errors'
 import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
 import type { UserRecord, UserTokenPurpose } from '../store/auth-store'
-import { accountDigest, isAccountDigest } from './account-digest'
-import { after } from './instants'
+import { accountDigest, isAccountDigest } from './challenge'
+import { after } from './find-session'
 
 /** `LINK_TICKET` finishes a link. `REAUTH_TICKET` finishes a reauthentication at a provider. A ticket is valid only for its own purpose. */
 export type TicketPurpose = Extract<UserTokenPurpose, 'LINK_TICKET' | 'REAUTH_TICKET'>

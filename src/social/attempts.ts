@@ -1,17 +1,31 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { constantTimeEqual } from '../core/constant-time-equal'
 import { OAuthStateMismatchError, UnauthorizedError } from '../core/errors'
+import type { KeyList } from '../core/keys'
+import { constantTimeEqual } from '../core/opaque-token'
 import { askedLocale } from '../http/locale'
 import { verifyAccessToken } from '../sessions/access-token'
-import { isAccountDigest } from '../sessions/account-digest'
-import { readCredential } from '../sessions/credentials'
+import { accountDigest, isAccountDigest } from '../sessions/challenge'
+import { readProofCookie, setProofCookie } from '../sessions/cookies'
+import { readCredential } from '../sessions/current-auth'
 import type { Destination } from '../sessions/destination'
-import { callbackAnswer } from './callback-answer'
-import { isPostState } from './post-states'
-import { deniedBy } from './provider-denial'
-import { type Attempt, type Intent, parallelAttempts, readAttempts, writeAttempts } from './state-cookie'
+import { requestSessionOf } from '../sessions/reauthentication/fresh-session'
+import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
+import { findRequestSession } from '../sessions/reauthentication/request-session'
+import { type TicketOwner, ticketSeconds } from '../sessions/tickets'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { callbackAnswer, deniedBy } from './callback-answer'
+import {
+  type Attempt,
+  attemptKeyOf,
+  type BoundAttempt,
+  type Intent,
+  isPostState,
+  parallelAttempts,
+  readAttempts,
+  writeAttempts,
+} from './state-cookie'
 
 const longestState = 512
 
@@ -94,7 +108,7 @@ async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): P
  * Returns the account id of the request's access token. Null: the request has no valid access token. For example, the token has expired
  * since the start of the attempt. In delivery `bearer` (tokens in the body), a callback never has a token.
  */
-export function signedInAs(ctx: AuthContext, req: Request): string | null {
+function signedInAs(ctx: AuthContext, req: Request): string | null {
   try {
     const credential = readCredential(ctx, req)
     return credential && verifyAccessToken(ctx, credential.token).sub
@@ -111,4 +125,106 @@ export function endOwnAttempts(ctx: AuthContext, req: Request, res: Response): v
 
 function epochSeconds(ctx: AuthContext): number {
   return Math.floor(ctx.now().getTime() / 1000)
+}
+
+const cookieName = 'oauth_binding'
+
+interface BoundIntent extends Pick<BoundAttempt, 'provider' | 'purpose' | 'destination'> {
+  readonly user: UserRecord
+  readonly session: SessionRecord | null
+  readonly isFinal?: Irreversibility
+}
+
+/**
+ * Begins an attempt for the account and the session of the request. With `cookieSecure`, the browser also gets a cookie that no other
+ * subdomain can set. An attacker on a subdomain can plant an attempt and a session cookie in another browser, but not this cookie. Without
+ * this cookie, the callback treats the browser as not signed in.
+ */
+export function beginBoundAttempt(
+  ctx: AuthContext,
+  req: Request,
+  res: Response,
+  { provider, purpose, user, session, isFinal = false, destination }: BoundIntent,
+): Attempt {
+  const { tokenDelivery, cookieSecure, oauthStateTtlSeconds } = ctx.settings
+  const sessionId = session?.id ?? null
+  if (tokenDelivery !== 'bearer' && cookieSecure)
+    setProofCookie(ctx, res, cookieName, sessionId ?? user.id, oauthStateTtlSeconds + ticketSeconds)
+  const startedAt = Math.floor(ctx.now().getTime() / 1000)
+  return beginAttempt(ctx, req, res, provider, {
+    purpose,
+    userId: user.id,
+    sessionId,
+    digest: accountDigest(ctx.keys.state[0], user),
+    startedAt,
+    isFinal,
+    destination,
+  })
+}
+
+/**
+ * Returns true if the callback's browser is signed in, by cookies, to the account and session that began the attempt. Always false in
+ * delivery `bearer`, because browsers have no cookies in that delivery.
+ * @throws OAuthStateMismatchError if another person is signed in
+ */
+export async function isInSameSession(ctx: AuthContext, req: Request, attempt: BoundAttempt): Promise<boolean> {
+  const { userId, sessionId } = attempt
+  if (ctx.settings.tokenDelivery === 'bearer') return false
+  if (!ctx.store.sessions) return signedInAs(ctx, req) === userId && hasBinding(ctx, req, userId)
+  const session = await findRequestSession(ctx, req)
+  if (session && session.userId !== userId) throw new OAuthStateMismatchError()
+  return session !== null && session.id === sessionId && hasBinding(ctx, req, session.id)
+}
+
+/**
+ * Returns the account and session that may redeem a ticket in this request. Null: a cookie authenticates the request, but this browser
+ * began no attempt. An attacker may have planted the cookie.
+ */
+export function ticketOwner(ctx: AuthContext, req: Request): TicketOwner | null {
+  const { user, session } = requestSessionOf(req)
+  const owner = { userId: user.id, sessionId: session?.id ?? null }
+  return readCredential(ctx, req)?.from === 'header' || hasBinding(ctx, req, owner.sessionId ?? owner.userId) ? owner : null
+}
+
+function hasBinding(ctx: AuthContext, req: Request, value: string): boolean {
+  return !ctx.settings.cookieSecure || readProofCookie(ctx, req, cookieName) === value
+}
+
+/** The secrets derived from an attempt's random value. The server stores none of them, and the browser never gets the verifier. */
+export interface AttemptSecrets {
+  state: string
+  /** The PKCE verifier (RFC 7636 section 4.1): 43 characters. */
+  codeVerifier: string
+  /** The nonce (OpenID Connect Core section 15.5.2). */
+  nonce: string
+}
+
+/** Derives the secrets of an attempt. The same attempt always has the same secrets. */
+export function secretsOf({ keys }: AuthContext, attempt: Attempt): AttemptSecrets {
+  const { random } = attempt
+  const derive = (derived: KeyList) => createHmac('sha256', attemptKeyOf(derived, attempt)).update(random).digest('base64url')
+  return { state: random, codeVerifier: derive(keys.pkce), nonce: derive(keys.nonce) }
+}
+
+const browserCookieName = 'oauth_browser'
+
+/**
+ * Returns a random id that marks the browser of a login. Another subdomain can plant an attempt of its own in a victim's browser, but not the
+ * cookie of this mark. Returns null if no response sets cookies of a login, or without `cookieSecure`.
+ */
+export function browserOf(ctx: AuthContext, req: Request): string | null {
+  const { tokenDelivery, cookieSecure } = ctx.settings
+  if (tokenDelivery === 'bearer' || !cookieSecure) return null
+  return readProofCookie(ctx, req, browserCookieName) ?? randomBytes(16).toString('base64url')
+}
+
+/** Sets the mark's cookie, for as long as an attempt can last. */
+export function markBrowser(ctx: AuthContext, res: Response, id: string | null): void {
+  if (id !== null) setProofCookie(ctx, res, browserCookieName, id, ctx.settings.oauthStateTtlSeconds)
+}
+
+/** Returns false if another browser began the attempt. Without `cookieSecure` every browser counts as the same. */
+export function isOfThisBrowser(ctx: AuthContext, req: Request, attempt: Attempt): boolean {
+  const browser = attempt.purpose === 'login' ? attempt.browser : null
+  return !ctx.settings.cookieSecure || (browser !== null && readProofCookie(ctx, req, browserCookieName) === browser)
 }

@@ -4,10 +4,10 @@ import OAuth2Strategy, { InternalOAuthError } from 'passport-oauth2'
 import type { AuthContext } from '../context'
 import { AppError, OAuthError, OAuthProviderNotConfiguredError } from '../core/errors'
 import type { OAuthTokens, ProviderClient } from '../providers/provider-client'
-import { codeChallengeOf } from './app-redirect/code-challenge'
-import { type AttemptSecrets, secretsOf } from './attempt-secrets'
+import { codeChallengeOf } from './app-redirect/exchange-code'
+import { type AttemptSecrets, secretsOf } from './attempts'
+import { redirectUriOf } from './client-share'
 import { withProviderErrors } from './provider-errors'
-import { redirectUriOf } from './redirect-uri'
 import type { Attempt } from './state-cookie'
 
 /** The hints about the person in a login request. */

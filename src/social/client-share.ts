@@ -1,4 +1,7 @@
-import { OAuthProviderUnavailableError } from '../core/errors'
+import type { Request } from 'express'
+import type { AuthContext } from '../context'
+import { OAuthProviderNotConfiguredError, OAuthProviderUnavailableError } from '../core/errors'
+import { isPassportProvider, type Provider } from '../providers/passport-provider'
 
 /** Limits how many logins of one client run at a provider at the same time, in this process and for one route. */
 export interface ClientShare {
@@ -58,4 +61,28 @@ function sum(counts: Iterable<number>): number {
   let total = 0
   for (const count of counts) total += count
   return total
+}
+
+/**
+ * Returns the client of the route's `:provider`.
+ * @throws OAuthProviderNotConfiguredError
+ */
+export function registeredProvider(ctx: AuthContext, req: Request): { key: string; client: Provider } {
+  return findProvider(ctx, String(req.params['provider']))
+}
+
+/**
+ * Finds a client by its key. `providers` is a Map, so the keys `__proto__` and `constructor` find no client.
+ * @throws OAuthProviderNotConfiguredError
+ */
+export function findProvider(ctx: AuthContext, key: string): { key: string; client: Provider } {
+  const client = ctx.providers.get(key)
+  if (!client) throw new OAuthProviderNotConfiguredError({ details: { provider: String(key).slice(0, 50) } })
+  return { key, client }
+}
+
+/** Returns the redirect URI exactly as the host registered it at the provider. The URI never depends on the Host header. */
+export function redirectUriOf({ settings, prefix }: Pick<AuthContext, 'settings' | 'prefix'>, key: string, client: Provider): string {
+  const own = isPassportProvider(client) ? undefined : client.redirectUri
+  return own ?? `${settings.publicUrl}${prefix}/oauth/${key}/callback`
 }

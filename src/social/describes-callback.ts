@@ -3,19 +3,29 @@ import {
   AccountInactiveError,
   MfaFactorTooNewError,
   MfaRequiredError,
+  OAuthAccountInactiveError,
+  OAuthAudienceUnverifiableError,
   OAuthCodeMissingError,
+  OAuthEmailMissingError,
+  OAuthEmailTakenError,
+  OAuthEmailUnverifiedError,
+  OAuthError,
+  OAuthIdentityTakenError,
+  OAuthProviderAlreadyLinkedError,
   OAuthProviderDeniedError,
   OAuthProviderNotConfiguredError,
+  OAuthProviderUnavailableError,
+  OAuthRegistrationDisabledError,
   OAuthStateMismatchError,
+  OAuthTokenAudienceMismatchError,
   OAuthTokenRejectedError,
   ReauthenticationRequiredError,
   UnauthorizedError,
 } from '../core/errors'
 import { type Answer, type Description, type QueryParameter, string } from '../http/description'
 import { loginAnswer } from '../sessions/delivery'
-import { identitySchema } from './identity-body'
-import { accountRefusals, linkRefusals } from './refusals'
-import { ticketSchemas } from './send-ticket'
+import { identitySchema } from './identities'
+import { ticketSchemas } from './link-identity'
 
 /** The parameters of the callback (RFC 6749 sections 4.1.2 and 4.1.2.1; RFC 9207 section 2). */
 const query: readonly QueryParameter[] = [
@@ -78,3 +88,22 @@ function redirects({ tokenDelivery, oauthErrorRedirect, appRedirects, cookieSame
 function redirect(description: string): Answer {
   return { status: 302, description }
 }
+
+const providerRefusals = [OAuthError, OAuthProviderUnavailableError]
+
+/** The errors of a login with an identity. */
+export const accountRefusals = [
+  OAuthAccountInactiveError,
+  OAuthRegistrationDisabledError,
+  OAuthEmailMissingError,
+  OAuthEmailTakenError,
+  OAuthEmailUnverifiedError,
+  OAuthProviderAlreadyLinkedError,
+  ...providerRefusals,
+]
+
+/** The errors of linking an identity. */
+export const linkRefusals = [OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, ...providerRefusals]
+
+/** The errors of a token that an app sends. */
+export const tokenRefusals = [OAuthTokenRejectedError, OAuthTokenAudienceMismatchError, OAuthAudienceUnverifiableError]

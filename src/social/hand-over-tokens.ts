@@ -2,7 +2,7 @@ import type { AuthContext } from '../context'
 import { describeError, withOwnMessage } from '../core/logger'
 import { withTimeout } from '../core/with-timeout'
 import type { OAuthTokens } from '../providers/provider-client'
-import { toPublicUser } from '../store/public-user'
+import { toPublicUser } from '../store/user-records'
 
 const deadlineMs = 5_000
 

@@ -7,12 +7,13 @@ import {
   OAuthAccountNotLinkedError,
   UnauthorizedError,
 } from '../core/errors'
+import { instant, shape, string, stringOrNull } from '../http/description'
 import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
-import { announceEnded, endSessionsOpenedBy } from '../sessions/end-opened-by'
+import { announceEnded, endSessionsOpenedBy } from '../sessions/log-out'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
 import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
-import { hasOtherLoginMethod } from '../sessions/reauthentication/login-methods'
+import { hasOtherLoginMethod } from '../sessions/reauthentication/methods'
 import type { IdentityRecord, IdentityStore, NewIdentity, SessionRecord, UserRecord } from '../store/auth-store'
 
 /** Lists the account's linked identities, oldest first. */
@@ -68,4 +69,29 @@ export function identitiesOf(ctx: AuthContext): IdentityStore {
   const { identities } = ctx.store
   if (!identities) throw new ConfigurationError('The store has no identities; wire `identities` in your AuthStore.')
   return identities
+}
+
+export const identitySchema = shape('Identity', {
+  provider: string,
+  subject: string,
+  email: stringOrNull,
+  email_verified: { type: ['boolean', 'null'] },
+  name: stringOrNull,
+  picture: stringOrNull,
+  created_at: instant,
+  last_login_at: instant,
+})
+
+/** Returns the JSON of a linked identity. Copies each field by its name, so the JSON never contains another column of the row. */
+export function identityBody(identity: IdentityRecord): object {
+  return {
+    provider: identity.provider,
+    subject: identity.subject,
+    email: identity.email,
+    email_verified: identity.emailVerified,
+    name: identity.name,
+    picture: identity.picture,
+    created_at: identity.createdAt.toISOString(),
+    last_login_at: identity.lastLoginAt.toISOString(),
+  }
 }

@@ -1,8 +1,13 @@
 import { mailNotice } from '../accounts/email-links/send-mail'
-import { activating, lockForProof, signupOf } from '../accounts/email-verification/activate-by-verification'
-import { retryingWithoutFields } from '../accounts/email-verification/retrying-without-fields'
 import { type SignupOwnership, type VerifiedSignupOwnership, verifySignupOwnership } from '../accounts/email-verification/signup-ownership'
-import { isFirstVerification, verifyAddress } from '../accounts/email-verification/verify-address'
+import {
+  activating,
+  isFirstVerification,
+  lockForProof,
+  retryingWithoutFields,
+  signupOf,
+  verifyAddress,
+} from '../accounts/email-verification/verify-address'
 import { type Clearing, isToldOwner } from '../accounts/take-over'
 import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
 import { type AuthContext, transaction } from '../context'
@@ -11,7 +16,7 @@ import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
 import type { Destination } from '../sessions/destination'
 import type { Login, LoginClient } from '../sessions/login'
-import { usableAt } from '../sessions/reauthentication/credential-age'
+import { usableAt } from '../sessions/reauthentication/methods'
 import { startLogin } from '../sessions/start-login'
 import type { UserRecord } from '../store/auth-store'
 import { identitiesOf, identityRecord } from './identities'

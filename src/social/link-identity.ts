@@ -1,18 +1,26 @@
+import type { Response } from 'express'
 import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
 import { type AuthContext, transaction } from '../context'
 import {
   AccountInactiveError,
   OAuthIdentityTakenError,
   OAuthProviderAlreadyLinkedError,
+  OAuthStateMismatchError,
   ServiceUnavailableError,
   UnauthorizedError,
 } from '../core/errors'
+import { shape, string } from '../http/description'
 import type { Locale } from '../http/locale'
+import { sendJson, sendRedirect, withParameter } from '../http/send'
 import type { OAuthUser } from '../providers/provider-client'
+import { isAccountDigest } from '../sessions/challenge'
+import { isApp } from '../sessions/destination'
 import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
-import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
-import { acceptProfile } from './accept-profile'
+import { issueTicket, type TicketOwner, takeTicket } from '../sessions/tickets'
+import { DuplicateRecordError, type IdentityRecord, type SessionRecord, type UserRecord } from '../store/auth-store'
 import { identitiesOf, identityRecord } from './identities'
+import { acceptProfile } from './log-in-with-identity'
+import type { BoundAttempt } from './state-cookie'
 
 export interface LinkedIdentity {
   identity: IdentityRecord
@@ -23,7 +31,7 @@ export interface LinkedIdentity {
 }
 
 /** Throws if the account must not be linked. `user` is the locked row of the account, and `ctx` belongs to the transaction. */
-export type LinkCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<void> | void
+type LinkCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<void> | void
 
 export interface LinkOptions {
   check?: LinkCheck
@@ -102,4 +110,84 @@ async function link(ctx: AuthContext, owner: UserRecord, profile: OAuthUser, lea
   if (own.some((identity) => identity.provider === provider)) throw new OAuthProviderAlreadyLinkedError({ details: { provider } })
   await leaveUndoPoint(ctx, { user: owner })
   return { identity: await identitiesOf(ctx).insert(identityRecord(owner.id, profile, ctx.now())), isNew: true, owner }
+}
+
+/**
+ * Returns the ticket that the callback sends instead of linking the identity. Only the account and session that began the link can redeem
+ * the ticket. Redeeming the ticket links the identity.
+ * @throws OAuthStateMismatchError if the account has changed since the start
+ */
+export function issueLinkTicket(ctx: AuthContext, { userId, sessionId, digest, isFinal }: BoundAttempt, given: OAuthUser): Promise<string> {
+  const { provider, subject, email, emailVerified, name, picture } = acceptProfile(given)
+  return transaction(ctx, async (ctx) => {
+    const user = await ctx.store.users.lock(userId)
+    if (!user || !isAccountDigest(ctx.keys.state, user, digest)) throw new OAuthStateMismatchError()
+    const identity = JSON.stringify({ provider, subject, email, emailVerified, name, picture, isFinal })
+    return issueTicket(ctx, 'LINK_TICKET', { user, sessionId }, identity)
+  })
+}
+
+interface LinkRedemption {
+  /** Null: the caller may not redeem any ticket. */
+  owner: TicketOwner | null
+  ticket: string
+  locale?: Locale | undefined
+}
+
+/**
+ * Links the identity of a ticket. A refused attempt also uses the ticket up.
+ * @throws OAuthStateMismatchError unless this account and session began the link and the session is still live
+ * @throws what `linkIdentity` throws
+ */
+export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner }: LinkRedemption): Promise<LinkedIdentity> {
+  const taken = await takeTicket(ctx, 'LINK_TICKET', ticket, owner)
+  if (!owner) throw new OAuthStateMismatchError()
+  const { isFinal, ...identity } = JSON.parse(taken.carries ?? '{}') as Omit<OAuthUser, 'raw'> & { isFinal: Irreversibility } // as it was issued
+  return linkIdentity(
+    ctx,
+    owner.userId,
+    { ...identity, raw: {} },
+    {
+      locale,
+      isFinal,
+      async check(ctx, user) {
+        requireActive(user)
+        taken.requireSameAccount(user)
+        await requireTicketSession(ctx, owner)
+      },
+    },
+  )
+}
+
+/** Requires a live session, and locks its row until the transaction ends. Call it in a transaction that has locked the user's row. */
+export async function requireTicketSession(ctx: AuthContext, { userId, sessionId }: TicketOwner): Promise<SessionRecord | null> {
+  if (!ctx.store.sessions) return null
+  const held = sessionId === null ? null : await ctx.store.sessions.lock(sessionId, ctx.now())
+  if (held?.userId !== userId) throw new OAuthStateMismatchError()
+  return held
+}
+
+type TicketName = 'link_ticket' | 'reauthentication_ticket'
+
+export const ticketSchemas = [
+  shape('LinkTicket', { link_ticket: string }),
+  shape('ReauthenticationTicket', { reauthentication_ticket: string }),
+]
+
+/**
+ * Sends the ticket. If an app began the attempt, the app gets the ticket in the query. Otherwise the ticket is in the fragment of the
+ * success redirect, because a fragment reaches no server and no log. Without a success redirect, the ticket is in the body. The function
+ * never adds a ticket to a `return_to`.
+ */
+export function sendTicket(
+  { settings }: AuthContext,
+  res: Response,
+  name: TicketName,
+  ticket: string,
+  { destination }: BoundAttempt,
+): void {
+  const { oauthSuccessRedirect: target } = settings
+  if (isApp(destination)) sendRedirect(res, withParameter(destination.redirectTo, 'ticket', ticket))
+  else if (target === null) sendJson(res, 200, { [name]: ticket })
+  else sendRedirect(res, `${target}${target.includes('#') ? '&' : '#'}${name}=${ticket}`)
 }

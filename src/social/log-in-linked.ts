@@ -1,12 +1,15 @@
 import type { TakenOver } from '../accounts/take-over'
 import { type AuthContext, transaction } from '../context'
+import type { Locale } from '../http/locale'
+import { unusablePassword } from '../passwords/verify-password'
 import type { OAuthUser } from '../providers/provider-client'
 import type { Destination } from '../sessions/destination'
 import type { LoginClient } from '../sessions/login'
-import { identityUsableAt } from '../sessions/reauthentication/credential-age'
+import { identityUsableAt } from '../sessions/reauthentication/methods'
 import { type BegunLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord } from '../store/auth-store'
-import { identitiesOf } from './identities'
+import { newUser } from '../store/user-records'
+import { identitiesOf, identityRecord } from './identities'
 
 /** The result of a social login, and what else happened. `logInWithIdentity` emits the events after the commit. */
 export interface SocialLogin {
@@ -36,5 +39,30 @@ export async function logInLinked(
     const isYoung = identityUsableAt(ctx, user, linkedAt) !== null
     const login = { amr: ['ext'], provider, providerSid, isYoung, destination } as const
     return { begun: await startLogin(ctx, client, user, login), did: 'logged_in' }
+  })
+}
+
+/** Creates an active account with the provider's address and name, and without a usable password. */
+export async function createAccount(
+  ctx: AuthContext,
+  email: string,
+  profile: OAuthUser,
+  client: LoginClient,
+  locale: Locale,
+): Promise<SocialLogin> {
+  const now = ctx.now()
+  return transaction(ctx, async (ctx) => {
+    const account = newUser(now, {
+      email,
+      hashedPassword: unusablePassword(),
+      name: profile.name ?? ctx.texts.say(locale, 'account.placeholder_name'),
+      lastLoginAt: now,
+      // The address is verified only if the provider says so.
+      emailVerifiedAt: profile.emailVerified === true ? now : null,
+    })
+    const user = await ctx.store.users.insert(account, { by: 'provider', profile })
+    await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
+    const login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid } as const
+    return { begun: await startLogin(ctx, client, user, login), did: 'created' }
   })
 }

@@ -1,23 +1,29 @@
-import { mayActivate } from '../accounts/email-verification/activate-by-verification'
 import type { SignupOwnership } from '../accounts/email-verification/signup-ownership'
+import { mayActivate } from '../accounts/email-verification/verify-address'
 import { announceTakeOver } from '../accounts/take-over'
 import type { AuthContext } from '../context'
-import { hasPasswords } from '../core/config/has-passwords'
-import { ServiceUnavailableError, UnauthorizedError } from '../core/errors'
+import { hasPasswords, type Settings } from '../core/config/every-setting'
+import {
+  OAuthAccountInactiveError,
+  OAuthEmailMissingError,
+  OAuthEmailTakenError,
+  OAuthEmailUnverifiedError,
+  OAuthRegistrationDisabledError,
+  ServiceUnavailableError,
+  UnauthorizedError,
+} from '../core/errors'
+import { normalizeEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser } from '../providers/provider-client'
-import { type LoginAttempt, newLoginAttempt } from '../sessions/announce-failed-login'
 import type { Destination } from '../sessions/destination'
+import { type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import { finishLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
-import { acceptProfile } from './accept-profile'
-import { createAccount } from './create-account'
-import { decideIdentity } from './decide-identity'
 import { identitiesOf } from './identities'
 import { linkByVerifiedEmail } from './link-by-verified-email'
-import { logInLinked, type SocialLogin } from './log-in-linked'
+import { createAccount, logInLinked, type SocialLogin } from './log-in-linked'
 
 export interface IdentityLoginOptions {
   /** The language of mails. Default: `defaultLocale`. */
@@ -132,4 +138,51 @@ function announce(ctx: AuthContext, { provider }: OAuthUser, { begun, did, taken
   if (takenOver) announceTakeOver(ctx, takenOver.user, takenOver.what, { locale, ...(did === 'linked' && { provider }) })
   if (did === 'created') ctx.events.emit('signup', { userId, by: 'ext', provider })
   if (did !== 'logged_in') ctx.events.emit('identity.linked', { userId, provider })
+}
+
+/** Prepares any client's profile for our tables and rules. An email that is not valid counts as missing. */
+export function acceptProfile(given: OAuthUser): OAuthUser {
+  const profile = normalizeProfile(given.provider, given)
+  // No person typed this address. With a blank, it is another address to the provider, so it must not become somebody's.
+  const hasBlank = typeof profile.email === 'string' && profile.email !== profile.email.trim()
+  const email = hasBlank ? null : normalizeEmail(profile.email)
+  return { ...profile, email, emailVerified: email === null ? null : profile.emailVerified }
+}
+
+interface FoundAccounts {
+  /** The account that is linked to this provider and subject. */
+  linked: UserRecord | null
+  /** The account of the provider's email. */
+  emailOwner: UserRecord | null
+  /** True: `emailOwner` waits for its activation, and this login can be the first verification of its address. */
+  isEmailOwnerPending?: boolean
+}
+
+type IdentityDecision = { kind: 'log_in'; user: UserRecord } | { kind: 'link'; user: UserRecord } | { kind: 'create'; email: string }
+
+type Rules = Pick<Settings, 'oauthLinkByVerifiedEmail' | 'oauthAllowAccountCreation'>
+
+/**
+ * Decides which account an external identity belongs to. If the identity is linked, the link alone decides. The email decides only if there
+ * is no link.
+ */
+export function decideIdentity(
+  settings: Rules,
+  profile: Pick<OAuthUser, 'email' | 'emailVerified'>,
+  found: FoundAccounts,
+): IdentityDecision {
+  if (found.linked) return { kind: 'log_in', user: active(found.linked) }
+  if (profile.email === null) throw new OAuthEmailMissingError()
+  if (found.emailOwner) {
+    if (!settings.oauthLinkByVerifiedEmail) throw new OAuthEmailTakenError()
+    if (profile.emailVerified !== true) throw new OAuthEmailUnverifiedError() // an unknown state (null) does not count as verified
+    return { kind: 'link', user: found.isEmailOwnerPending ? found.emailOwner : active(found.emailOwner) }
+  }
+  if (!settings.oauthAllowAccountCreation) throw new OAuthRegistrationDisabledError()
+  return { kind: 'create', email: profile.email }
+}
+
+function active(user: UserRecord): UserRecord {
+  if (!user.isActive) throw new OAuthAccountInactiveError()
+  return user
 }

@@ -3,14 +3,14 @@ import { sentenceOf } from '../core/error-sentence'
 import { AppError, OAuthError, OAuthProviderUnavailableError } from '../core/errors'
 import type { CallPurpose } from '../core/http-client'
 import { describeError } from '../core/logger'
-import { clientRefused } from '../core/setup-warnings/login-notices'
+import { clientRefused } from '../core/setup-warnings'
 import { withTimeout } from '../core/with-timeout'
-import { type CallLimits, limitInFlight } from '../providers/in-flight'
 import { OAuth2Client } from '../providers/oauth2-client'
 import { OidcClient } from '../providers/oidc-client'
 import type { Provider } from '../providers/passport-provider'
-import { cutBody } from '../providers/provider-refusal'
-import { ProviderSaidNo } from '../providers/provider-said-no'
+import { cutBody, ProviderSaidNo } from '../providers/provider-refusal'
+import { type CallLimits, limitInFlight } from '../providers/provider-request'
+import { announceFailedLogin, type LoginAttempt } from '../sessions/devices/login-limits'
 
 /** The provider's name in the option `providers`, and the purpose of the call. */
 type ProviderCall = readonly [provider: string, purpose: CallPurpose]
@@ -77,4 +77,22 @@ function refusal(ctx: AuthContext, provider: string, thrown: unknown): AppError 
 /** Returns the status and the body. Cuts the body of a custom client to the limit of our own clients. */
 function told({ details: { status, body } }: OAuthError): { status: number | null; body: string | null } {
   return { status: typeof status === 'number' ? status : null, body: typeof body === 'string' ? cutBody(body) : null }
+}
+
+/**
+ * Emits `login.failed` if a login fails. The reason is the error's code. `logIn` sets the account in `attempt` as soon as it finds the
+ * account.
+ */
+export async function tellingFailures<Result>(
+  ctx: AuthContext,
+  provider: string,
+  attempt: LoginAttempt,
+  logIn: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await logIn()
+  } catch (error) {
+    if (error instanceof AppError && ctx.providers.has(provider)) announceFailedLogin(ctx, attempt, { reason: error.code, provider })
+    throw error
+  }
 }

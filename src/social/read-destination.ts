@@ -3,11 +3,12 @@ import type { AuthContext } from '../context'
 import type { Settings } from '../core/config/every-setting'
 import { ValidationError } from '../core/errors'
 import { type QueryParameter, string } from '../http/description'
-import { queryValues } from '../http/query-parameter'
+import { text } from '../http/input'
+import { queryValues } from '../http/locale'
 import { longestReturnTo, readReturnTo } from '../http/return-to'
-import { text } from '../http/validate'
+import { isPassportProvider, type Provider } from '../providers/passport-provider'
 import type { Destination } from '../sessions/destination'
-import { isCodeChallenge } from './app-redirect/code-challenge'
+import { isCodeChallenge } from './app-redirect/exchange-code'
 
 /** The fields of a body that begins a redirect. */
 export interface DestinationBody {
@@ -62,4 +63,27 @@ function destinationOf({ settings }: AuthContext, given: Given): Destination | n
 
 function refusal(path: string): ValidationError {
   return new ValidationError({ details: { errors: [{ path, rule: 'any.only' }] } })
+}
+
+/**
+ * Returns the hint about the person that a login passes to the provider (OpenID Connect Core section 3.1.2.1). Null: the request has no
+ * hint, or the client passes no hint on.
+ * @throws ValidationError if the hint was sent twice, or does not have 1 to 320 visible characters
+ */
+export function readLoginHint(client: Provider, req: Request): string | null {
+  if (isPassportProvider(client) || client.loginHint !== true) return null
+  const [hint, ...others] = queryValues(req, 'login_hint')
+  if (hint === undefined) return null
+  if (others.length === 0 && /^[^\p{C}\p{Z}]{1,320}$/u.test(hint)) return hint
+  throw new ValidationError({ details: { errors: [{ path: 'login_hint', rule: 'any.invalid' }] } })
+}
+
+/**
+ * Returns the description of the query parameter `login_hint`, if a provider has the option `loginHint`. Otherwise returns an empty list.
+ */
+export function loginHintQuery({ providers }: AuthContext): QueryParameter[] {
+  const isUsed = [...providers.values()].some((provider) => !isPassportProvider(provider) && provider.loginHint === true)
+  return isUsed
+    ? [{ name: 'login_hint', description: 'The address or name of the person, for providers with the option `loginHint`.', schema: string }]
+    : []
 }

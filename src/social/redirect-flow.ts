@@ -1,10 +1,10 @@
 import type { AuthContext } from '../context'
 import { isPassportProvider, type PassportProvider } from '../providers/passport-provider'
 import type { OAuthTokens, ProviderClient } from '../providers/provider-client'
-import { secretsOf } from './attempt-secrets'
+import { secretsOf } from './attempts'
 import type { LoginHints } from './client-flow'
+import { redirectUriOf } from './client-share'
 import { withProviderErrors } from './provider-errors'
-import { redirectUriOf } from './redirect-uri'
 import type { Attempt } from './state-cookie'
 import { createStrategyFlow } from './strategy-flow'
 

@@ -2,9 +2,9 @@ import { isAbsoluteAddress } from '../core/config/web-address'
 import { AppError, ConfigurationError, OAuthError } from '../core/errors'
 import type { PassportProvider, PassportStateStore, PassportStrategy } from '../providers/passport-provider'
 import type { OAuthTokens } from '../providers/provider-client'
-import { ProviderSaidNo } from '../providers/provider-said-no'
-import { codeChallengeOf } from './app-redirect/code-challenge'
-import type { AttemptSecrets } from './attempt-secrets'
+import { ProviderSaidNo } from '../providers/provider-refusal'
+import { codeChallengeOf } from './app-redirect/exchange-code'
+import type { AttemptSecrets } from './attempts'
 
 /** The flow of a strategy, for one attempt. */
 export interface StrategyFlow {

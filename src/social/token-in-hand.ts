@@ -1,17 +1,85 @@
+import Joi from 'joi'
+import { signupOwnershipOf } from '../accounts/email-verification/signup-ownership'
 import type { AuthContext } from '../context'
-import { OAuthAudienceUnverifiableError, OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, ValidationError } from '../core/errors'
+import { clientOf } from '../core/client-key'
+import {
+  OAuthAudienceUnverifiableError,
+  OAuthError,
+  OAuthProviderNotConfiguredError,
+  OAuthTokenAudienceMismatchError,
+  OAuthTokenRejectedError,
+  ValidationError,
+} from '../core/errors'
+import { withOwnMessage } from '../core/logger'
+import { localeOf } from '../http/locale'
+import { type Route, withBody } from '../http/routes'
+import { sameSite } from '../http/same-site'
 import { normalizeProfile } from '../providers/normalize-profile'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
-import type { OAuthUser, TokenProof } from '../providers/provider-client'
+import type { OAuthTokens, OAuthUser, TokenProof } from '../providers/provider-client'
 import { isPlainObject } from '../providers/provider-request'
-import { newLoginAttempt } from '../sessions/announce-failed-login'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { loginAnswer, loginClient, sendLogin } from '../sessions/delivery'
+import { newLoginAttempt } from '../sessions/devices/login-limits'
+import { clearEndedCookies } from '../sessions/ended-cookies'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
-import { fetchUserOfIdToken, type IdTokenInHand } from './id-token-in-hand'
+import { createClientShare, findProvider } from './client-share'
+import { accountRefusals, tokenRefusals } from './describes-callback'
 import { type LinkedIdentity, type LinkOptions, linkIdentity } from './link-identity'
 import { type IdentityLoginOptions, logInWithIdentity } from './log-in-with-identity'
-import { withProviderErrors } from './provider-errors'
-import { findProvider } from './registered-provider'
-import { tellingFailures } from './telling-failures'
+import { tellingFailures, withProviderErrors } from './provider-errors'
+
+/** Visible ASCII, as in a header (RFC 6750 section 2.1). The maximum length is our choice. */
+const accessTokenPattern = /^[\x21-\x7e]{1,8192}$/
+
+export const accessTokenText = Joi.string().pattern(accessTokenPattern)
+
+interface TokenBody {
+  access_token?: string
+  id_token?: string
+  nonce?: string
+}
+
+/**
+ * Returns the route for a login by an app's token. The route delivers tokens like the callback. With `both`, the tokens are in cookies and
+ * in the body. Therefore the route has no second path below `/cookie`.
+ */
+export function tokenRoutes(ctx: AuthContext): Route[] {
+  const { tokenDelivery } = ctx.settings
+  const setsCookies = tokenDelivery !== 'bearer'
+  const share = createClientShare()
+  return [
+    withBody({
+      method: 'POST',
+      path: '/oauth/:provider/token',
+      describes: {
+        summary: 'Log in with an access token or an id_token that an app already has',
+        answers: [loginAnswer(ctx, tokenDelivery)],
+        refuses: [...accountRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
+      },
+      loginShaped: true,
+      before: [...(setsCookies ? [sameSite(ctx)] : []), routeRateLimit(ctx, 'oauth_token')],
+      body: Joi.object<TokenBody>({
+        access_token: accessTokenText.optional(),
+        id_token: Joi.string().pattern(idTokenPattern).optional(),
+        nonce: Joi.string().pattern(noncePattern).optional(),
+      })
+        .xor('access_token', 'id_token')
+        .without('access_token', 'nonce'),
+      handle: async (req, res, { access_token: accessToken = '', id_token: idToken, nonce }) => {
+        const provider = String(req.params['provider'])
+        const locale = localeOf(ctx, req)
+        const given = idToken === undefined ? { provider, accessToken } : { provider, idToken, nonce }
+        const client = clientOf(req)
+        const attempt = newLoginAttempt(client)
+        const options = { locale, evidence: () => signupOwnershipOf(ctx, req), attempt }
+        const result = await share.run(provider, client, () => logInWithToken(ctx, given, loginClient(ctx, req), options))
+        await clearEndedCookies(ctx, req, res)
+        sendLogin(ctx, res, result, tokenDelivery)
+      },
+    }),
+  ]
+}
 
 /** A provider's token that a native app already has. */
 export type TokenInHand = AccessTokenInHand | IdTokenInHand
@@ -23,9 +91,6 @@ export interface AccessTokenInHand {
   /** 1 to 8,192 visible ASCII characters. */
   accessToken: string
 }
-
-/** Visible ASCII, as in a header (RFC 6750 section 2.1). The maximum length is our choice. */
-export const accessTokenPattern = /^[\x21-\x7e]{1,8192}$/
 
 /**
  * Logs in by a token that an app already has. After the function has read the profile, it continues like the callback.
@@ -92,4 +157,54 @@ async function verifyAudience(ctx: AuthContext, key: string, client: Provider, a
   // Our clients throw. A host's client in plain JavaScript can return false instead.
   if (verdict === false) throw new OAuthTokenAudienceMismatchError()
   return isPlainObject(verdict) ? verdict : {}
+}
+
+/** An id_token that the system's sign-in dialog gave to an app. */
+export interface IdTokenInHand {
+  /** The name of the provider in the option `providers`. */
+  provider: string
+  /** A signed JWT of at most 8,192 characters. */
+  idToken: string
+  /** The app's nonce, 1 to 512 visible ASCII characters. The token has the nonce itself, or its SHA-256 in hex. */
+  nonce?: string | undefined
+}
+
+/** The form of RFC 7515 section 7.1. The maximum length is our choice. */
+const idTokenPattern = /^(?=.{1,8192}$)[\w-]+\.[\w-]+\.[\w-]+$/
+const noncePattern = /^[\x21-\x7e]{1,512}$/
+
+/**
+ * Returns the profile of an id_token, and marks the token as used. Reads no account.
+ * @throws OAuthProviderNotConfiguredError, ValidationError, OAuthAudienceUnverifiableError before any call
+ * @throws what the client's `verifyIdToken` throws, and OAuthTokenRejectedError for a token that was already used
+ */
+async function fetchUserOfIdToken(ctx: AuthContext, { provider, idToken, nonce }: IdTokenInHand): Promise<OAuthUser> {
+  const { key, client } = findProvider(ctx, provider)
+  requirePattern('id_token', idToken, idTokenPattern)
+  if (nonce !== undefined) requirePattern('nonce', nonce, noncePattern)
+  if (isPassportProvider(client) || client.clientId === '' || typeof client.verifyIdToken !== 'function')
+    throw new OAuthAudienceUnverifiableError({ details: { provider: key } })
+  const verifyIdToken = client.verifyIdToken.bind(client)
+  const tokens = await withProviderErrors(ctx, [key, 'token'], async () => verifyIdToken(idToken, nonce ?? null))
+  const profile = await withProviderErrors(ctx, [key, 'token'], async () => normalizeProfile(key, await client.fetchUser(tokens)))
+  await useOnce(ctx, idToken, tokens)
+  return profile
+}
+
+/** Checks the input of a call by the service. A route has already checked its body. */
+function requirePattern(path: string, value: unknown, pattern: RegExp): void {
+  if (typeof value === 'string' && pattern.test(value)) return
+  throw new ValidationError({ details: { errors: [{ path, rule: 'string.pattern.base' }] } })
+}
+
+/**
+ * Marks the signed part of the token as used. Leaves the signature out, because the same signature can be written in several ways (spare
+ * bits of base64url, the second form of ECDSA).
+ */
+async function useOnce(ctx: AuthContext, idToken: string, { proof }: OAuthTokens): Promise<void> {
+  const end = Number(proof?.claims?.['exp'])
+  if (!Number.isFinite(end)) throw new OAuthError({ cause: withOwnMessage(new Error('verifyIdToken() gave no proof.claims.exp')) })
+  const signed = idToken.slice(0, idToken.lastIndexOf('.'))
+  if (await ctx.idTokenMarkers.claim(signed, Math.ceil(end))) return
+  throw new OAuthTokenRejectedError({ cause: withOwnMessage(new Error('the id_token was used before')) })
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseFilters } from '../../src/admin/filters'
+import { parseFilters } from '../../src/admin/list-users'
 import { AppError } from '../../src/core/errors'
 import { addUserFields } from './people'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { examples, help } from '../../src/cli/help'
+import { examples, help } from '../../src/cli/run'
 import { doorward } from './run-command'
 
 test.each(Object.keys(examples))('doorward %s --help prints its own lines and examples, and no other command', async (command) => {

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { settingsFromEnv } from '../../src/core/config/env'
-import { isProduction } from '../../src/core/config/environment'
+import { isProduction, settingsFromEnv } from '../../src/core/config/environment'
 import { environmentVariable, resolveSettings } from '../../src/core/config/settings'
 import { settingNames } from '../../src/core/config/settings-schema'
 import { ConfigurationError } from '../../src/core/errors'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { isPlaceholderSecret } from '../../src/core/config/placeholder-secret'
+import { isPlaceholderSecret } from '../../src/core/config/settings-schema'
 
 const placeholders = [
   'changeme'.repeat(4),

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createHashQueue } from '../../src/passwords/hash-queue'
-import { keysInFlight } from '../../src/rate-limits/in-flight'
+import { keysInFlight } from '../../src/rate-limits/local-fallback'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
 import { client, countingHasher, manyClients, password, wrongPassword } from './many-clients'
 

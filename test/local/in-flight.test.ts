@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { keysInFlight } from '../../src/rate-limits/in-flight'
+import { keysInFlight } from '../../src/rate-limits/local-fallback'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
 import { client, countingHasher, manyClients, password, statuses, times, wrongPassword } from './many-clients'
 

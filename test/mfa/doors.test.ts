@@ -5,7 +5,7 @@ import type supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { OidcClient } from '../../src'
 import type { Route } from '../../src/http/routes'
-import { codeChallengeOf } from '../../src/social/app-redirect/code-challenge'
+import { codeChallengeOf } from '../../src/social/app-redirect/exchange-code'
 import { amrOf, bearerOf, isAlive, type LocalHost, type LocalMember, newAddress, password, post, signedIn } from '../local/people'
 import { addIdentity } from '../social/accounts-at-hand'
 import { begin, callBack, newPerson, setCookies } from '../social/redirect-steps'
@@ -239,15 +239,13 @@ describe('no session is made beside the door', () => {
     expect(callersOf(/(?<!function )\bstartLogin\(/)).toEqual([
       'accounts/activate.ts',
       'accounts/email-login/log-in-by-email.ts',
-      'accounts/email-login/sign-up-by-email.ts',
-      'accounts/log-in.ts',
+      'accounts/password-login.ts',
       'accounts/reset-password.ts',
       'accounts/sign-up.ts',
-      'passkeys/log-in.ts',
+      'passkeys/passkey-login.ts',
       'second-factor/confirm.ts',
       'second-factor/verify-challenge.ts',
       'social/app-redirect/exchange-code.ts',
-      'social/create-account.ts',
       'social/link-by-verified-email.ts',
       'social/log-in-linked.ts',
     ])
@@ -263,15 +261,15 @@ describe('no session is made beside the door', () => {
   test('R-096: only a login and a refresh sign access tokens and make refresh tokens', () => {
     // The first gives a living session another access token, and ends or replaces nothing.
     expect(callersOf(/(?<!function )\bsignAccessToken\(/)).toEqual([
-      'sessions/continue-tokens.ts',
+      'sessions/continue.ts',
       'sessions/refresh.ts',
       'sessions/reissue-tokens.ts',
       'sessions/start-login.ts',
     ])
     expect(callersOf(/(?<!function )\bmakeSessionToken\(/)).toEqual([
       'sessions/insert-session.ts',
+      'sessions/refresh.ts',
       'sessions/reissue-tokens.ts',
-      'sessions/successor.ts',
     ])
     expect(callersOf(/(?<!function )\bsuccessorOf\(/)).toEqual(['sessions/refresh.ts'])
     expect(callersOf(/(?<!function )\bsignStatelessToken\(/)).toEqual([

@@ -1,12 +1,12 @@
 import { describe, expect, test, vi } from 'vitest'
 import { createKnexStore } from '../../src'
-import * as totp from '../../src/second-factor/totp'
+import * as totp from '../../src/second-factor/accept-code'
 import { bearerOf, password, post } from '../local/people'
 import { databases } from '../support/databases'
 import { faultyStore } from '../support/faulty-store'
 import { challengeOf, codeRoutes, enrolled, guess, onMfa, outcome, signedInAgain, verify } from './people'
 
-vi.mock('../../src/second-factor/totp', async (original) => {
+vi.mock('../../src/second-factor/accept-code', async (original) => {
   const real = await original<typeof totp>()
   return { ...real, findStep: vi.fn(real.findStep) }
 })

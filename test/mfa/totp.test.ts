@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 import { describe, expect, test } from 'vitest'
-import { base32, findStep, newTotpSecret, stepAt } from '../../src/second-factor/totp'
+import { base32, findStep, newTotpSecret, stepAt } from '../../src/second-factor/accept-code'
 
 const at = (seconds: number) => new Date(seconds * 1000)
 

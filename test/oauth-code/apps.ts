@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import supertest from 'supertest'
-import { codeChallengeOf } from '../../src/social/app-redirect/code-challenge'
+import { codeChallengeOf } from '../../src/social/app-redirect/exchange-code'
 import { authenticator } from '../mfa/authenticator'
 import { newPerson } from '../social/redirect-steps'
 import { type Browser, type Mounted, startLogin } from '../support/app'

@@ -1,6 +1,6 @@
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
-import { codeChallengeOf } from '../../src/social/app-redirect/code-challenge'
+import { codeChallengeOf } from '../../src/social/app-redirect/exchange-code'
 import { member } from '../social/link-steps'
 import { begin, callBack, newPerson, setCookies } from '../social/redirect-steps'
 import { type Mounted, signIn } from '../support/app'

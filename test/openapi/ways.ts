@@ -1,5 +1,5 @@
 import type supertest from 'supertest'
-import { codeChallengeOf } from '../../src/social/app-redirect/code-challenge'
+import { codeChallengeOf } from '../../src/social/app-redirect/exchange-code'
 import { actions, adminOn } from '../admin/people'
 import { bearerOf, type LocalHost, newAddress, otherPassword, password, pending, post, resetLink, signedIn } from '../local/people'
 import { challengeOf, type EnrolledMember, enrolled, signedInAgain } from '../mfa/people'

@@ -1,5 +1,5 @@
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
-import { type AuthenticatorFlags, authenticatorData, coseKey, type Encodable, encodeCbor } from '../../src/testing/authenticator-bytes'
+import { type AuthenticatorFlags, authenticatorData, coseKey, type Encodable, encodeCbor } from '../../src/testing/virtual-authenticator'
 import { baseUrl } from '../support/app'
 
 const base64url = (bytes: Buffer) => bytes.toString('base64url')

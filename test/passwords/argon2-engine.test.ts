@@ -1,9 +1,8 @@
 import argon2 from 'argon2'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../src/core/errors'
-import { loadArgon2 } from '../../src/passwords/argon2-engine'
 import { whenInstalled } from '../../src/passwords/optional-package'
-import { argon2idHasher } from '../../src/passwords/password-hasher'
+import { argon2idHasher, loadArgon2 } from '../../src/passwords/password-hasher'
 import { hidePackages, showPackages } from './hidden-packages'
 
 const password = 'pão de queijo 🧀 \0 café'

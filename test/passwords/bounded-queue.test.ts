@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ServiceUnavailableError } from '../../src/core/errors'
-import { createBoundedQueue, type Turn } from '../../src/passwords/bounded-queue'
+import { createBoundedQueue, type Turn } from '../../src/passwords/hash-queue'
 
 /** Work that ends when told. */
 function heldWork() {

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ValidationError } from '../../src/core/errors'
-import { checkPassword } from '../../src/passwords/check-password'
-import { isListed } from '../../src/passwords/common-passwords'
+import { checkPassword, isListed } from '../../src/passwords/check-password'
 import type { PasswordPolicy } from '../../src/passwords/password-types'
 import { logTap } from '../support/log-tap'
 

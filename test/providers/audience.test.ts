@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { OAuthTokenAudienceMismatchError } from '../../src/core/errors'
-import { requireAudience } from '../../src/providers/audience'
+import { requireAudience } from '../../src/providers/token-verifier'
 
 /** `ours`, and the id of our mobile app among the extra audiences. */
 const accepted = ['ours', 'ours-ios']

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ConfigurationError, OAuthError } from '../../src/core/errors'
 import { createHttpClient } from '../../src/core/http-client'
-import { providersFromEnv } from '../../src/providers/from-env'
 import { GitHubClient } from '../../src/providers/github'
 import { GoogleClient } from '../../src/providers/google'
+import { providersFromEnv } from '../../src/providers/presets'
 import type { ProviderClient } from '../../src/providers/provider-client'
 import { answer, type FakeProvider, startFakeProvider } from '../support/fake-provider'
 

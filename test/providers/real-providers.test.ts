@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { OidcClient, type OidcClientOptions } from '../../src'
-import { signJwt as signWith } from '../../src/providers/jws'
+import { signJwt as signWith } from '../../src/providers/signed-token'
 import { answer, type FakeProvider, signJwt, startFakeProvider } from '../support/fake-provider'
 
 /** Section 19, what real providers do: each met with software that nobody here wrote. */

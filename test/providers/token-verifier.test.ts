@@ -2,8 +2,8 @@ import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ConfigurationError, OAuthProviderUnavailableError, OAuthTokenRejectedError } from '../../src/core/errors'
+import { readVerificationKey } from '../../src/providers/signed-token'
 import { createTokenVerifier, type TokenVerifierOptions } from '../../src/providers/token-verifier'
-import { readVerificationKey } from '../../src/providers/verification-key'
 import { answer, type FakeProvider, signJwt, startFakeProvider } from '../support/fake-provider'
 
 let provider: FakeProvider

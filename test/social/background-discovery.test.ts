@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createHttpClient, type HttpClient, OidcClient, type OidcClientOptions } from '../../src'
-import { createBackgroundDiscovery } from '../../src/providers/background-discovery'
+import { createBackgroundDiscovery } from '../../src/providers/discovery'
 import type { Mounted } from '../support/app'
 import { databases } from '../support/databases'
 import { answer, type FakeProvider } from '../support/fake-provider'

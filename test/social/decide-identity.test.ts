@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { AppError } from '../../src/core/errors'
-import { decideIdentity } from '../../src/social/decide-identity'
+import { decideIdentity } from '../../src/social/log-in-with-identity'
 import { userRecord } from './accounts-at-hand'
 
 const known = userRecord({ email: 'known@example.test' })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { CounterStore } from '../../src/rate-limits/counter-store'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
+import type { CounterStore } from '../../src/rate-limits/rate-limit'
 import type { Mounted, MountOptions } from '../support/app'
 import { signIn } from '../support/app'
 import { databases } from '../support/databases'

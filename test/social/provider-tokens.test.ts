@@ -1,7 +1,7 @@
 import OAuth2Strategy from 'passport-oauth2'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type AuthRouterOptions, createKnexStore, OidcClient, passportProvider } from '../../src'
-import { codeChallengeOf } from '../../src/social/app-redirect/code-challenge'
+import { codeChallengeOf } from '../../src/social/app-redirect/exchange-code'
 import { authenticator } from '../mfa/authenticator'
 import { mfaSettings } from '../mfa/people'
 import { signIn } from '../support/app'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createAuthTables, createKnexStore, errors } from '../../src'
-import { newUser } from '../../src/store/new-user'
+import { newUser } from '../../src/store/user-records'
 import { databases } from '../support/databases'
 
 const postgres = (await databases()).filter(({ name }) => name === 'postgres')

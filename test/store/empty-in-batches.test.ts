@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { emptyInBatches } from '../../src/store/empty-in-batches'
+import { emptyInBatches } from '../../src/store/purge-expired'
 
 /** Empties a table of so many rows, in which each row takes so long. Returns the sizes of the batches. */
 async function sizesFor(rows: number, msPerRow: number, signal?: AbortSignal): Promise<number[]> {

@@ -1,4 +1,4 @@
-import { testClock as clockAt, type TestClock } from '../../src/testing/test-clock'
+import { testClock as clockAt, type TestClock } from '../../src/testing/mailbox'
 
 export type { TestClock }
 

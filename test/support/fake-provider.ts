@@ -4,14 +4,14 @@
  *   provider.on('token', hostileAnswers['gzip bomb'])
  */
 import { gzipSync } from 'node:zlib'
-import { answer } from '../../src/testing/fake-provider/answer'
+import { answer } from '../../src/testing/fake-provider/answer-honestly'
 import type { FakeHandler } from '../../src/testing/fake-provider/fake-provider'
-import { signingKeys } from '../../src/testing/fake-provider/sign-jwt'
+import { signingKeys } from '../../src/testing/fake-provider/tokens'
 
-export * from '../../src/testing/fake-provider/answer'
+export * from '../../src/testing/fake-provider/answer-honestly'
 export * from '../../src/testing/fake-provider/fake-provider'
-export * from '../../src/testing/fake-provider/sign-jwt'
 export * from '../../src/testing/fake-provider/start-fake-provider'
+export * from '../../src/testing/fake-provider/tokens'
 
 /** Usable by every endpoint: where a hostile answer carries it, only the way it came may be the reason for a refusal. */
 const tokenBody = JSON.stringify({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Languages, texts } from '../../src'
-import { placeholdersOf } from '../../src/core/texts/fill-in'
+import { placeholdersOf } from '../../src/core/texts/phrase-book'
 import { appPerTest } from '../support/app-per-test'
 
 const start = appPerTest()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../src'
-import { contrastOf, readableOn } from '../../src/core/theme/contrast'
+import { contrastOf, readableOn } from '../../src/core/theme/style-sheet'
 import { papers } from '../../src/core/theme/theme'
 import { appPerTest } from '../support/app-per-test'
 

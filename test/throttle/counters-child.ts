@@ -1,7 +1,7 @@
 /** The other process of shared-counters.test.ts: opens the same store, waits for the barrier, bursts, reports how many got through. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { LoginThrottledError } from '../../src/core/errors'
-import { attempt } from '../../src/rate-limits/throttle'
+import { attempt } from '../../src/rate-limits/rate-limiter'
 import { type OpenCounters, openCounters, patient, type SharedStore } from './open-counters'
 
 /** `startAt` is the barrier, in epoch milliseconds. */

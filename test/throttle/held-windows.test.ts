@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { createArrivalList, leave } from '../../src/rate-limits/linked-list'
-import { createHeldWindows, type Window } from '../../src/rate-limits/window-cache'
+import { createArrivalList, createHeldWindows, leave, type Window } from '../../src/rate-limits/memory-counters'
 
 function windowOf(key: string, { seconds = 900, endsAt = 900_000, count = 1, limit = 5 }: Partial<Window> = {}): Window {
   return { key, seconds, endsAt, count, limit }

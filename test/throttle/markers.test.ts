@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import type { CounterStore } from '../../src/rate-limits/counter-store'
 import { withLocalFallback } from '../../src/rate-limits/local-fallback'
-import { createLocalMarkers, type LocalMarkers } from '../../src/rate-limits/local-markers'
-import { createMarkers } from '../../src/rate-limits/markers'
+import { createLocalMarkers, createMarkers, type LocalMarkers } from '../../src/rate-limits/markers'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
+import type { CounterStore } from '../../src/rate-limits/rate-limit'
 import { logTap } from '../support/log-tap'
 
 const startSeconds = 1_800_000_000

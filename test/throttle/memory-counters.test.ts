@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../src/core/errors'
-import type { CounterStore } from '../../src/rate-limits/counter-store'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
+import type { CounterStore } from '../../src/rate-limits/rate-limit'
 
 function withClock(options: { maxKeys?: number } = {}) {
   let at = 5_000

@@ -3,11 +3,11 @@ import { stat } from 'node:fs/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, LoginThrottledError, MfaThrottledError, TooManyRequestsError } from '../../src/core/errors'
 import type { Logger } from '../../src/core/logger'
-import type { CounterStore } from '../../src/rate-limits/counter-store'
 import { defaultDeadlineMs, restMs, withLocalFallback } from '../../src/rate-limits/local-fallback'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
+import type { CounterStore } from '../../src/rate-limits/rate-limit'
 import { resolveRateLimit } from '../../src/rate-limits/rate-limit'
-import { attempt, clear, counterKey, giveBack } from '../../src/rate-limits/throttle'
+import { attempt, clear, counterKey, giveBack } from '../../src/rate-limits/rate-limiter'
 
 const rateLimit = { attempts: 5, windowSeconds: 900 }
 

@@ -1,12 +1,10 @@
 import { createPublicKey, createSecretKey } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { isSignedBy, SIGNATURE_ALGORITHMS } from '../../src/providers/jws'
-import { readHeader, verifySignature } from '../../src/providers/signed-token'
-import { readVerificationKey } from '../../src/providers/verification-key'
-import { base32, findStep } from '../../src/second-factor/totp'
+import { isSignedBy, readHeader, readVerificationKey, SIGNATURE_ALGORITHMS, verifySignature } from '../../src/providers/signed-token'
+import { base32, findStep } from '../../src/second-factor/accept-code'
+import { readSigned } from '../../src/sessions/access-keys'
 import { readTokenHeader } from '../../src/sessions/access-token'
-import { readSigned } from '../../src/sessions/signature'
-import { codeChallengeOf } from '../../src/social/app-redirect/code-challenge'
+import { codeChallengeOf } from '../../src/social/app-redirect/exchange-code'
 
 /** The published vectors of the standards we stand on, against our own functions; RFC 6238's are in `test/mfa/totp.test.ts`. */
 

@@ -1,8 +1,10 @@
-import type { AuthContext } from '../../context'
+import { createHmac, type KeyObject, randomInt } from 'node:crypto'
+import { type AuthContext, transaction } from '../../context'
 import type { Settings } from '../../core/config/every-setting'
-import { InvalidTokenError } from '../../core/errors'
-import { hashOpaqueToken, isOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
-import type { UserRecord, UserTokenPurpose, UserTokenRecord } from '../../store/auth-store'
+import { EmailLinkForbiddenError, InvalidTokenError } from '../../core/errors'
+import { isUnderAny } from '../../core/keys'
+import { constantTimeEqual, hashOpaqueToken, isOpaqueToken, newOpaqueToken, readTypedCode } from '../../core/opaque-token'
+import type { EmailLoginRecord, UserRecord, UserTokenPurpose, UserTokenRecord } from '../../store/auth-store'
 
 /** A mailed link, with its token in plain text. The plain token is returned once and never stored. */
 export interface LinkToken {
@@ -106,4 +108,92 @@ function urlOf({ settings, prefix }: AuthContext, purpose: LinkPurpose, token: s
 /** Returns false if a link of this purpose has no URL. The purpose then has no template, and `publicUrl` is empty. */
 export function leadsSomewhere(settings: Settings, purpose: LinkPurpose): boolean {
   return settings[purposes[purpose].template] !== null || settings.publicUrl !== ''
+}
+
+/** How many tries a code allows. */
+export const mostTries = 5
+
+/** Returns eight random digits. */
+export function newCode(): string {
+  return String(randomInt(100_000_000)).padStart(8, '0')
+}
+
+/**
+ * Returns the keyed hash of a code. The store keeps only this hash. The hash needs a key, because eight digits are quickly found from a
+ * plain hash.
+ */
+export function hashCode({ keys }: Pick<AuthContext, 'keys'>, id: string, code: string): string {
+  return macOf(keys['email-login-code'][0], id, code)
+}
+
+/**
+ * Returns true if the text is the code of this row. People may type the code in two groups. Call the function only after the try was
+ * counted.
+ */
+export function isCodeOf({ keys }: Pick<AuthContext, 'keys'>, { id, codeHash }: EmailLoginRecord, typed: string): boolean {
+  const code = readTypedCode(typed)
+  if (codeHash === null || !/^\d{8}$/.test(code)) return false
+  return isUnderAny(keys['email-login-code'], (key) => constantTimeEqual(macOf(key, id, code), codeHash))
+}
+
+function macOf(key: KeyObject, id: string, code: string): string {
+  return createHmac('sha256', key)
+    .update(JSON.stringify([id, code]))
+    .digest('hex')
+}
+
+/**
+ * Returns true for an account that waits for its first activation. Returns false for an active or deactivated account. If the users table
+ * has no `activatedAt`, a redeemed activation link or a login shows an earlier activation.
+ */
+export async function isPending({ store }: Pick<AuthContext, 'store'>, user: UserRecord): Promise<boolean> {
+  if (user.isActive) return false
+  // An account with a login was active before, even if imported rows do not say when.
+  if (user.activatedAt !== null || user.lastLoginAt !== null) return false
+  return store.users.fields.has('activatedAt') || !(await store.userTokens.wasConsumed(user.id, 'ACTIVATION'))
+}
+
+/**
+ * Returns the account of an address that a person typed. Returns null without a query if the address has a NUL or a lone surrogate, because
+ * a text column cannot store such an address.
+ */
+export async function findByAddress(ctx: AuthContext, address: string): Promise<UserRecord | null> {
+  const isStorable = address !== '' && !address.includes('\0') && address.isWellFormed()
+  return isStorable ? ctx.store.users.findByEmail(address) : null
+}
+
+/**
+ * Looks up an address that no account has (RFC 2606 reserves the domain). Some routes respond before looking up the real address. These
+ * routes call this function first, so that they can answer 503 if the database is down. The response time reveals nothing, because it does
+ * not depend on whether an account exists.
+ */
+export async function lookForNobody(ctx: AuthContext): Promise<void> {
+  await ctx.store.users.findByEmail('nobody@doorward.invalid')
+}
+
+/**
+ * The value that doorward returns instead of a link if `refusesEmailLink` returned true. doorward made no token, sent no mail and did not
+ * activate the account.
+ */
+export const ACTIVATION_WITHHELD: unique symbol = Symbol.for('doorward.activation-withheld.v1')
+
+/**
+ * Returns true if the host rejects mailed links to this account. Never call the function inside our transactions, because the host's hook
+ * may be slow.
+ */
+export async function refusesEmailLink(
+  { refusesEmailLink }: Partial<Pick<AuthContext, 'refusesEmailLink'>>,
+  user: UserRecord,
+): Promise<boolean> {
+  return (await refusesEmailLink?.(user)) === true
+}
+
+/**
+ * Invalidates all links of the account with this purpose, in a transaction of its own, and then throws. So the error does not roll the
+ * transaction back. The links count as replaced by a newer link, and not as redeemed.
+ * @throws EmailLinkForbiddenError
+ */
+export async function refuseLink(ctx: AuthContext, { userId }: UserTokenRecord, purpose: LinkPurpose): Promise<never> {
+  await transaction(ctx, (ctx) => ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), purpose))
+  throw new EmailLinkForbiddenError()
 }

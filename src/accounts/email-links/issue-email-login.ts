@@ -1,10 +1,9 @@
 import type { AuthContext } from '../../context'
 import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
+import { after } from '../../sessions/find-session'
 import { plainText } from '../../sessions/insert-session'
-import { after } from '../../sessions/instants'
-import type { EmailLoginRecord, EmailLoginStore } from '../../store/auth-store'
-import { hashCode, newCode } from './email-code'
-import { emailLoginUrl } from './email-link'
+import type { EmailLoginRecord, EmailLoginStore, UserRecord } from '../../store/auth-store'
+import { emailLoginUrl, hashCode, newCode } from './email-link'
 
 /** The link and the code of a mail, in plain text. They are returned once and never stored. */
 export interface IssuedEmailLogin {
@@ -68,4 +67,22 @@ export async function makeRoom(
   if (ofStrangers.length < tooMany && !isKnownDevice) return false
   for (const { id } of ofStrangers) await emailLogins.consume(id, ctx.now())
   return true
+}
+
+/**
+ * Returns the store of requests for a login by email. Returns null if login by email is off and there is no mailer for confirmation codes.
+ * In that case the table may be missing.
+ */
+export function emailLoginsOf({ store, settings, mailQueue }: AuthContext): EmailLoginStore | null {
+  const isWritten = settings.emailLogin !== 'off' || mailQueue !== null
+  return (isWritten && store.emailLogins) || null
+}
+
+/**
+ * Invalidates every mailed link and code of an account. UNDO links stay valid, because only an undo uses them up. Call the function inside
+ * a transaction that has locked the user's row.
+ */
+export async function endOneShots(ctx: AuthContext, { id, email }: Pick<UserRecord, 'id' | 'email'>): Promise<void> {
+  await ctx.store.userTokens.consumeAllForUser(id, ctx.now())
+  await emailLoginsOf(ctx)?.consumeAllForEmail(email, ctx.now())
 }

@@ -1,14 +1,22 @@
 import { type AuthContext, transaction } from '../../context'
-import { EmailLoginInvalidError } from '../../core/errors'
+import { EmailLoginInvalidError, InternalError } from '../../core/errors'
 import type { Locale } from '../../http/locale'
-import type { LoginAttempt } from '../../sessions/announce-failed-login'
+import { unusablePassword } from '../../passwords/verify-password'
+import type { LoginAttempt } from '../../sessions/devices/login-limits'
 import type { Login, LoginClient } from '../../sessions/login'
 import { type BegunLogin, startLogin } from '../../sessions/start-login'
-import type { EmailLoginRecord, UserRecord } from '../../store/auth-store'
-import { activating, lockForProof, signupOf } from '../email-verification/activate-by-verification'
-import { retryingWithoutFields } from '../email-verification/retrying-without-fields'
+import type { EmailLoginRecord, NewUser, UserRecord } from '../../store/auth-store'
+import { transactionOf } from '../../store/knex/knex-store'
+import { newUser } from '../../store/user-records'
 import { type SignupOwnership, type VerifiedSignupOwnership, verifySignupOwnership } from '../email-verification/signup-ownership'
-import { isFirstVerification, verifyAddress } from '../email-verification/verify-address'
+import {
+  activating,
+  isFirstVerification,
+  lockForProof,
+  retryingWithoutFields,
+  signupOf,
+  verifyAddress,
+} from '../email-verification/verify-address'
 import type { Clearing, TakenOver } from '../take-over'
 import { requireEmailLogins } from './request-email-login'
 
@@ -71,7 +79,7 @@ export async function logInByEmail(
   })
 }
 
-export function loginOf(returnTo: string | null): Login {
+function loginOf(returnTo: string | null): Login {
   return { amr: ['email'], provider: null, destination: returnTo === null ? null : { returnTo } }
 }
 
@@ -79,7 +87,7 @@ export function loginOf(returnTo: string | null): Login {
  * Marks the login as used, so that only one of many confirmations by link or code succeeds.
  * @throws EmailLoginInvalidError
  */
-export async function consume(ctx: AuthContext, { id }: EmailLoginRecord): Promise<void> {
+async function consume(ctx: AuthContext, { id }: EmailLoginRecord): Promise<void> {
   if (!(await requireEmailLogins(ctx).consume(id, ctx.now()))) throw new EmailLoginInvalidError()
 }
 
@@ -109,4 +117,32 @@ function verifyAndLogIn(
     })
     return { user, begun: await startLogin(ctx, client, user, how), did: isActivation ? 'activated' : 'logged_in', takenOver }
   })
+}
+
+/**
+ * Creates an active account with a verified address, for an address without an account. If the host's `onSignup` throws, no account is
+ * created and the login stays unused. If `onSignup` makes the account inactive, the account stays, but no session begins.
+ * @throws EmailLoginInvalidError if another confirmation was first; DuplicateRecordError if another request created the account meanwhile
+ */
+export function signUpByEmail(
+  ctx: AuthContext,
+  login: EmailLoginRecord,
+  client: LoginClient,
+  { returnTo }: ConfirmingEmailLogin,
+): Promise<ConfirmedEmailLogin> {
+  return transaction(ctx, async (ctx) => {
+    await consume(ctx, login)
+    const inserted = await ctx.store.users.insert(newAccount(ctx, login.email), { by: 'email_login' })
+    await ctx.signup.onSignup?.(inserted, {}, ctx.store, { trx: transactionOf(ctx.store), isRepeat: false })
+    // The account is read again, because the hook may have changed the account.
+    const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
+    if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
+    const begun = user.isActive ? await startLogin(ctx, client, user, loginOf(returnTo)) : null
+    return { user, begun, did: 'signed_up', takenOver: null }
+  })
+}
+
+function newAccount(ctx: AuthContext, email: string): NewUser {
+  const now = ctx.now()
+  return newUser(now, { email, name: null, hashedPassword: unusablePassword(), lastLoginAt: now, emailVerifiedAt: now })
 }

@@ -1,18 +1,19 @@
+import type { Request, Response } from 'express'
 import { type AuthContext, transaction } from '../../context'
 import { AppError } from '../../core/errors'
 import { normalizeEmail } from '../../http/email-address'
 import type { Locale } from '../../http/locale'
-import type { KnownDevice } from '../../sessions/devices/known-device'
+import { epochSeconds, readPrivateToken, signPrivateToken } from '../../sessions/challenge'
+import { clearProofCookie, readProofCookie, setProofCookie } from '../../sessions/cookies'
+import type { KnownDevice } from '../../sessions/devices/device-cookie'
+import { after } from '../../sessions/find-session'
 import type { EmailLoginStore, UserRecord } from '../../store/auth-store'
-import { emailLoginsOf } from '../email-links/email-logins-of'
-import { findByAddress } from '../email-links/find-by-address'
-import { type AskedFrom, type IssuedEmailLogin, issueEmailLogin, makeRoom } from '../email-links/issue-email-login'
-import { refusesEmailLink } from '../email-links/refuses-email-link'
+import { findByAddress, refusesEmailLink } from '../email-links/email-link'
+import { type AskedFrom, emailLoginsOf, type IssuedEmailLogin, issueEmailLogin, makeRoom } from '../email-links/issue-email-login'
 import { mailCode, mailNotice, mayMail } from '../email-links/send-mail'
-import { mayActivate } from '../email-verification/activate-by-verification'
-import { maySignUp } from './may-sign-up'
+import { mayActivate } from '../email-verification/verify-address'
 
-export interface EmailLoginRequest extends AskedFrom {
+interface EmailLoginRequest extends AskedFrom {
   /** The id for the new row. */
   readonly id: string
   /** The address in lower case. */
@@ -94,4 +95,46 @@ export function requireEmailLogins(ctx: AuthContext): EmailLoginStore {
   const emailLogins = emailLoginsOf(ctx)
   if (emailLogins) return emailLogins
   throw new Error('Login by email is off: set emailLogin (AUTH_EMAIL_LOGIN), and give the store its table.')
+}
+
+const cookieName = 'email_login'
+const typ = 'email-login'
+
+/**
+ * Stores the id of the login request in a cookie. A code works only in the browser that requested the mail. The id is random, so the cookie
+ * does not reveal whether the address has an account.
+ */
+export function rememberRequest(ctx: AuthContext, res: Response, requestId: string): void {
+  setProofCookie(ctx, res, cookieName, requestId, ctx.settings.emailLoginTtlSeconds)
+}
+
+/** Returns the id of the login request in this browser's cookie. Returns null if the browser has no valid cookie. */
+export function requestOfBrowser(ctx: AuthContext, req: Request): string | null {
+  return readProofCookie(ctx, req, cookieName)
+}
+
+export function forgetRequest(ctx: AuthContext, res: Response): void {
+  clearProofCookie(ctx, res, cookieName)
+}
+
+/** Returns the `request_token`. Clients without cookies use this token instead of the cookie. */
+export function signRequestToken(ctx: AuthContext, requestId: string): string {
+  const now = ctx.now()
+  const exp = epochSeconds(after(now, ctx.settings.emailLoginTtlSeconds))
+  return signPrivateToken(ctx.keys['email-login'][0], { exp, iat: epochSeconds(now), jti: requestId, typ })
+}
+
+/** Returns the id of the login request in a `request_token`. Returns null if the token is invalid or expired. */
+export function readRequestToken(ctx: AuthContext, token: string): string | null {
+  const claims = readPrivateToken(ctx.keys['email-login'], token, { typ, at: ctx.now() })
+  return claims && String(claims['jti'])
+}
+
+/**
+ * Returns true if a confirmed login by email may create an account for an address without an account. Calls the host's `signup.admit`.
+ * @throws the errors of `admit`
+ */
+export async function maySignUp(ctx: AuthContext, email: string): Promise<boolean> {
+  const { emailLoginSignup, signupEnabled } = ctx.settings
+  return emailLoginSignup && signupEnabled && (await ctx.signup.admit?.({ email, name: null })) !== false
 }

@@ -1,9 +1,36 @@
+import { randomUUID } from 'node:crypto'
+import type { Request, Response } from 'express'
+import Joi from 'joi'
 import type { AuthContext } from '../../context'
-import type { Route } from '../../http/routes'
-import { routesByDelivery } from '../../sessions/routes-by-delivery'
-import { confirmRoute } from './confirm-routes'
+import { clientOf } from '../../core/client-key'
+import { EmailLoginInvalidError, TokenExpiredError, TooManyRequestsError, ValidationError } from '../../core/errors'
+import { type Answer, shape, string, stringOrNull } from '../../http/description'
+import { readTypedAddress, typedAddress } from '../../http/email-address'
+import { bodyWithFixedResponseTime } from '../../http/fixed-response-time'
+import { text } from '../../http/input'
+import { localeOf } from '../../http/locale'
+import { readReturnTo } from '../../http/return-to'
+import { type Route, withBody } from '../../http/routes'
+import { sendJson, setResult } from '../../http/send'
+import { routeRateLimit } from '../../rate-limits/route-rate-limit'
+import { type Delivery, loginAnswer, loginClient, sendLogin } from '../../sessions/delivery'
+import { presentedDevice, previousToken } from '../../sessions/devices/device-cookie'
+import { newLoginAttempt, takeLinkRequest } from '../../sessions/devices/login-limits'
+import { clearEndedCookies } from '../../sessions/ended-cookies'
+import { type RouteSet, routesByDelivery } from '../../sessions/routes-by-delivery'
+import { lookForNobody } from '../email-links/email-link'
+import { passwordField, passwordRefusals, type SignupOwnershipBody, signupOwnershipOf } from '../email-verification/signup-ownership'
+import { hostGuard } from '../host-guard'
+import { confirmEmailLogin, type EmailLoginProof } from './confirm-email-login'
 import { emailLoginPage } from './link-page'
-import { requestRoute } from './request-routes'
+import {
+  forgetRequest,
+  readRequestToken,
+  rememberRequest,
+  requestEmailLogin,
+  requestOfBrowser,
+  signRequestToken,
+} from './request-email-login'
 
 /** Returns the routes for a login by a mailed link or code. */
 export function emailLoginRoutes(ctx: AuthContext): Route[] {
@@ -15,4 +42,114 @@ export function emailLoginRoutes(ctx: AuthContext): Route[] {
     // These routes come after `/email-login/request` and `/email-login/confirm`, because `:token` would match those paths.
     ...(hasPage ? emailLoginPage(ctx) : []),
   ]
+}
+
+interface RequestBody {
+  email: string
+  return_to?: string
+  previous_token?: string
+}
+
+const requested: Answer = {
+  status: 202,
+  description:
+    'The response is equal for every address. Clients without cookies send `request_token` together with the code. Only in development, the response contains the link and the code.',
+  schema: shape('RequestedEmailLogin', { message: string, request_token: string, login_url: stringOrNull, code: stringOrNull }),
+}
+
+const name = 'email_login_request'
+
+function requestRoute(ctx: AuthContext, { base, before }: RouteSet): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/email-login/request`,
+    describes: { summary: 'Request a mail to log in', answers: [requested], refuses: [TooManyRequestsError] },
+    before: [...before, ...hostGuard(ctx, 'email_login', name)],
+    body: Joi.object<RequestBody>({ email: typedAddress, return_to: text(2048).optional(), ...previousToken }),
+    handle: (req, res, body) => answer(ctx, req, res, body),
+  })
+}
+
+/**
+ * Sends the response before the account is looked up. So the response time and the cookie do not reveal whether the address has an account.
+ * Exception: if responses contain links (`showsLinks`), the function first makes the link.
+ */
+async function answer(ctx: AuthContext, req: Request, res: Response, body: RequestBody): Promise<void> {
+  const email = readTypedAddress(body.email)
+  const returnTo = readReturnTo(ctx.settings, body.return_to === undefined ? [] : [body.return_to])
+  const device = await takeLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
+  const locale = localeOf(ctx, req)
+  const id = randomUUID()
+  const origin = { ip: req.ip, userAgent: req.headers['user-agent'] }
+  const request = { id, email, returnTo, locale, device, earlierId: requestOfBrowser(ctx, req), ...origin }
+  await lookForNobody(ctx)
+  const presented = ctx.showsLinks ? await requestEmailLogin(ctx, request) : null
+  if (!ctx.showsLinks) ctx.background.run(name, () => requestEmailLogin(ctx, request))
+  rememberRequest(ctx, res, id)
+  const requestToken = signRequestToken(ctx, id)
+  const [loginUrl, code] = [presented?.url ?? null, presented?.code ?? null]
+  setResult(res, { requestToken, loginUrl, code })
+  sendJson(res, 202, { message: ctx.texts.say(locale, 'message.link_requested'), request_token: requestToken, login_url: loginUrl, code })
+}
+
+interface ConfirmBody extends SignupOwnershipBody {
+  token?: string
+  code?: string
+  request_token?: string
+}
+
+function confirmRoute(ctx: AuthContext, { base, delivery, before }: RouteSet): Route {
+  return bodyWithFixedResponseTime(ctx, {
+    method: 'POST',
+    path: `${base}/email-login/confirm`,
+    describes: {
+      summary: 'Log in with the mailed link or code',
+      needsOneOf: ['token', 'code'],
+      answers: [loginAnswer(ctx, delivery)],
+      refuses: [EmailLoginInvalidError, ...passwordRefusals(ctx), TokenExpiredError, TooManyRequestsError],
+      hostRefuses: ctx.settings.emailLoginSignup && (ctx.signup.onSignup ?? ctx.signup.admit) !== undefined,
+    },
+    loginShaped: true,
+    before: [...before, routeRateLimit(ctx, 'email_login_confirm')],
+    body: Joi.object<ConfirmBody>({
+      token: text(512).optional(),
+      // A string of any length and with any characters counts as a wrong code, not as a malformed request.
+      code: Joi.string().allow('').optional(),
+      request_token: text(4096).optional(),
+      ...passwordField(ctx),
+      signup_token: text(512).optional(),
+      refresh_token: text(4096).optional(),
+    }),
+    handle: (ctx, req, res, body) => confirm(ctx, req, res, body, delivery),
+  })
+}
+
+async function confirm(ctx: AuthContext, req: Request, res: Response, body: ConfirmBody, delivery: Delivery): Promise<void> {
+  const browserRequestId = requestOfBrowser(ctx, req)
+  const proof = proofOf(ctx, body, { browserRequestId, delivery })
+  const result = await confirmEmailLogin(ctx, proof, loginClient(ctx, req), {
+    evidence: await signupOwnershipOf(ctx, req, body),
+    locale: localeOf(ctx, req),
+    browserRequestId,
+    attempt: newLoginAttempt(clientOf(req)),
+  })
+  await clearEndedCookies(ctx, req, res)
+  if (browserRequestId !== null) forgetRequest(ctx, res)
+  sendLogin(ctx, res, result, delivery)
+}
+
+/**
+ * Returns the token or the code of the body. A code needs the id of its request. The id comes from the browser's cookie. Clients without
+ * cookies send the id in the body.
+ */
+function proofOf(
+  ctx: AuthContext,
+  { token, code, request_token: requestToken }: ConfirmBody,
+  { browserRequestId, delivery }: { browserRequestId: string | null; delivery: Delivery },
+): EmailLoginProof {
+  if (token !== undefined && code === undefined) return { token }
+  if (code === undefined || token !== undefined)
+    throw new ValidationError({ details: { errors: [{ path: 'token', rule: code === undefined ? 'object.missing' : 'object.xor' }] } })
+  if (delivery !== 'bearer') return { code, requestId: browserRequestId }
+  return { code, requestId: requestToken === undefined ? null : readRequestToken(ctx, requestToken) }
 }

@@ -2,9 +2,9 @@ import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } 
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../../context'
 import { isUnderAny } from '../../core/keys'
-import { browserName } from '../../http/browser-name'
 import { cookiesAfter } from '../../http/cookies'
-import { readProofCookie, setProofCookie } from '../../sessions/proof-cookies'
+import { browserName } from '../../http/locale'
+import { readProofCookie, setProofCookie } from '../../sessions/cookies'
 import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
 
 const cookieName = 'signup_binding'

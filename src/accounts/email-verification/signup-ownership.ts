@@ -1,20 +1,18 @@
 import type { Request } from 'express'
-import type Joi from 'joi'
+import Joi from 'joi'
 import type { AuthContext } from '../../context'
-import { hasPasswords } from '../../core/config/has-passwords'
+import { hasPasswords } from '../../core/config/every-setting'
 import { InvalidCredentialsError, TokenExpiredError, ValidationError } from '../../core/errors'
-import { localized } from '../../core/texts/localized'
+import { localized } from '../../core/texts/phrase-book'
+import { passwordText, validate } from '../../http/input'
 import { refuseCrossSite } from '../../http/same-site'
-import { passwordText } from '../../http/validate'
-import { hasPassword } from '../../passwords/unusable-password'
+import { hasPassword } from '../../passwords/verify-password'
 import { type AccessTokenClaims, verifyAccessToken } from '../../sessions/access-token'
-import { readCredential } from '../../sessions/credentials'
-import { sessionIdOfDevice } from '../../sessions/device-cookie'
-import { isDeviceOfAccount } from '../../sessions/devices/known-device'
-import { findByRefreshToken, isAlive } from '../../sessions/find-session'
-import { readQuietly } from '../../sessions/read-quietly'
+import { readCredential } from '../../sessions/current-auth'
+import { isDeviceOfAccount, sessionIdOfDevice } from '../../sessions/devices/device-cookie'
+import { findByRefreshToken, isAlive, readQuietly } from '../../sessions/find-session'
+import { withPassword } from '../../sessions/reauthentication/reauthenticate'
 import { findRequestSession } from '../../sessions/reauthentication/request-session'
-import { withPassword } from '../../sessions/reauthentication/with-password'
 import { isSuperseded } from '../../sessions/superseded-token'
 import type { SessionRecord, UserRecord } from '../../store/auth-store'
 import { isSignupToken, readSignupBinding } from './signup-binding'
@@ -282,4 +280,37 @@ function sessionsFor(
 
 function isTokenOf(ctx: AuthContext, user: UserRecord, token: PresentedToken | null | undefined): boolean {
   return token?.claims.sub === user.id && !isSuperseded(ctx, token.claims, user) && token.isProven(user)
+}
+
+interface OldPassword {
+  password?: string
+  forgot?: string
+}
+
+/**
+ * The fields of a page that asks for the account's password. With `forgot`, the person says that the password is forgotten, and the
+ * password is removed.
+ */
+export const oldPassword = Joi.object<OldPassword>({
+  password: passwordText().allow('').optional(),
+  forgot: Joi.string().valid('1').optional(),
+})
+
+/**
+ * Returns the evidence (`SignupOwnership`) of a page's form. If the page asks for the password, the person must enter the password or set
+ * `forgot`, because a click alone must not remove a password.
+ * @param isAsked returns true if the page asks for the password, given the other evidence of the request
+ * @throws PasswordAskedError if the page asks, and the form has no password and no `forgot`. The error has a message for the person
+ */
+export async function signupOwnershipOfForm(
+  ctx: AuthContext,
+  req: Request,
+  fields: unknown,
+  isAsked: (evidence: SignupOwnership) => Promise<boolean>,
+): Promise<SignupOwnership> {
+  const { password = '', forgot } = validate(oldPassword, fields)
+  const evidence = await signupOwnershipOf(ctx, req, { password })
+  if (forgot !== undefined) return { ...evidence, password: undefined }
+  if (password === '' && (await isAsked(evidence))) throw new PasswordAskedError()
+  return evidence
 }

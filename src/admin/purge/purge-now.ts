@@ -2,9 +2,8 @@ import type { AuthContext } from '../../context'
 import type { AuthEventPayloads } from '../../core/events'
 import { auditLogsOf } from '../../observers/audit-log'
 import type { AuthStore } from '../../store/auth-store'
-import { emptyInBatches } from '../../store/empty-in-batches'
 import { purgeStateOf } from '../../store/knex/purge-state'
-import { deleteExpiredRows, type PurgeProgress } from '../../store/purge-expired'
+import { deleteExpiredRows, emptyInBatches, type PurgeProgress } from '../../store/purge-expired'
 
 /**
  * Deletes the expired rows of the store, the ended counters of its database, and the old rows of the audit logs that watch this router.

@@ -1,7 +1,9 @@
-import { posix } from 'node:path'
-import type { Choices } from './choices'
-import type { App } from './look-at-app'
-import { codeOf, type ProviderCode } from './providers'
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { sentenceOf } from '../../core/error-sentence'
+import { CommandRefusal } from '../terminal'
+import { type Choices, codeOf, type ProviderCode } from './choices'
+import type { App, Knexfile } from './read-knexfile'
 import type { FilledColumn, FoundUsersTable } from './users-table'
 
 /** The data that determines the auth module. */
@@ -146,7 +148,7 @@ function fillingTexts(columns: readonly FilledColumn[]): string {
   return `(${columns.some(({ isUnique }) => isUnique) ? '{ email }' : ''}) => ({ ${entries.join(', ')} })`
 }
 
-export function quotedText(text: string): string {
+function quotedText(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`
 }
 
@@ -174,4 +176,106 @@ function settings({ delivery, providers, hasPages }: Choices): Lines {
       ? []
       : ["oauthSuccessRedirect: '/', // where a login by provider ends"]),
   ]
+}
+
+/** Returns the names of the variables that the auth module reads, without values. */
+export function envExample(plan: Plan): string {
+  const lines = [
+    '# Copy this file to .env, fill it in there, and keep .env out of git.',
+    '',
+    '# development on your machine; anything else is production',
+    'NODE_ENV=',
+    '# What `npx --no-install doorward secret` prints; the same in every process and after every restart',
+    'AUTH_JWT_SECRET=',
+    '# The public address of the app: https, or http://localhost:3000 on your machine',
+    'AUTH_PUBLIC_URL=',
+    ...(needsDatabaseUrl(plan) ? ['# The address of the database', 'DATABASE_URL='] : []),
+    '# In production: the mail server (smtps://…), and the sender of the mails',
+    'SMTP_URL=',
+    'MAIL_FROM=',
+    ...plan.choices.providers.flatMap((name) => {
+      const { clientId, clientSecret } = codeOf(name)
+      return [`# From ${name}, with the redirect URI <AUTH_PUBLIC_URL>/auth/oauth/${name}/callback`, `${clientId}=`, `${clientSecret}=`]
+    }),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/**
+ * Returns the path and the text of a migration for the app's own folder. The migration creates doorward's tables.
+ * @param now the time in the name of the file
+ */
+export function migrationFile({ users }: Pick<Plan, 'users'>, knexfile: Knexfile, now: Date): { path: string; text: string } {
+  const ending = /[cm]?[jt]s$/.exec(knexfile.path)?.[0] ?? 'js'
+  const stamp = now.toISOString().replace(/\D/g, '').slice(0, 14)
+  const path = posix.join(knexfile.migrations, `${stamp}_doorward.${ending}`)
+  const call = `createAuthTables(knex${users ? `, { users: { ${keyOf(users)} } }` : ''})`
+  const about = '/** Makes the tables of doorward, or brings them up to date; it may run again. */'
+  const stays = '/** A rollback leaves them: they hold accounts. */'
+  const alone = 'transaction: false } // MariaDB makes no table in one, PostgreSQL no index beside running logins'
+  const isTypeScript = ending.endsWith('ts')
+  const lines =
+    knexfile.isModule || isTypeScript
+      ? [
+          "import { createAuthTables } from 'doorward'",
+          ...(isTypeScript ? ["import type { Knex } from 'knex'"] : []),
+          '',
+          about,
+          `export async function up(${isTypeScript ? 'knex: Knex' : 'knex'})${isTypeScript ? ': Promise<void>' : ''} {`,
+          `  await ${call}`,
+          '}',
+          '',
+          stays,
+          `export async function down()${isTypeScript ? ': Promise<void>' : ''} {}`,
+          '',
+          `export const config = { ${alone}`,
+        ]
+      : [
+          "const { createAuthTables } = require('doorward')",
+          '',
+          about,
+          `exports.up = (knex) => ${call}`,
+          '',
+          stays,
+          'exports.down = async () => {}',
+          '',
+          `exports.config = { ${alone}`,
+        ]
+  return { path, text: `${lines.join('\n')}\n` }
+}
+
+/** Returns the users table and its key, for the foreign keys of doorward's tables. */
+function keyOf({ table, ids, columns: { id } }: FoundUsersTable): string {
+  return [
+    `table: ${quotedText(table)}`,
+    ...(ids === 'uuid' ? [] : [`ids: '${ids}'`]),
+    ...(id ? [`columns: { id: ${quotedText(id)} }`] : []),
+  ].join(', ')
+}
+
+export interface NewFile {
+  /** The path, relative to the folder of the app. */
+  readonly path: string
+  readonly text: string
+}
+
+/**
+ * Writes all files or no file. The function overwrites no file.
+ * @throws CommandRefusal if a file cannot be written
+ */
+export function writeFiles(folder: string, files: readonly NewFile[]): void {
+  const made: string[] = []
+  for (const { path, text } of files) {
+    try {
+      const directory = mkdirSync(join(folder, dirname(path)), { recursive: true }) // the first directory that mkdirSync creates
+      if (directory !== undefined) made.push(directory)
+      const file = openSync(join(folder, path), 'wx')
+      made.push(join(folder, path))
+      writeFileSync(file, text)
+      closeSync(file)
+    } catch (error) {
+      for (const written of made.toReversed()) rmSync(written, { recursive: true, force: true })
+      throw new CommandRefusal('NOT_WRITTEN', `${path} cannot be written, so nothing was: ${sentenceOf(error)}`, { cause: error })
+    }
+  }
 }

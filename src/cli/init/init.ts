@@ -1,20 +1,13 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { type CommandAnswer, CommandRefusal } from '../answer'
-import { authModuleIn, namedInPackage } from '../auth-module'
-import { type EnvFileFlags, readEnvFile } from '../env-file'
-import type { Surroundings } from '../surroundings'
-import { authFile, type Plan } from './auth-file'
+import { authModuleIn, type EnvFileFlags, namedInPackage, readEnvFile } from '../auth-module'
+import { type CommandAnswer, CommandRefusal, type Surroundings } from '../terminal'
+import { authFile, envExample, migrationFile, type NewFile, needsDatabaseUrl, type Plan, usesRequire, writeFiles } from './auth-file'
 import { type Choices, choose, type InitFlags } from './choices'
-import { envExample } from './env-example'
-import { type App, lookAtApp } from './look-at-app'
-import { migrationFile } from './migration-file'
-import { type NextSteps, nextSteps } from './next-steps'
-import type { Knexfile } from './read-knexfile'
+import { type App, type Knexfile, lookAtApp } from './read-knexfile'
 import { type FoundUsersTable, findUsersTable, type NotLooked } from './users-table'
-import { type NewFile, writeFiles } from './write-files'
 
-export interface InitCommandFlags extends InitFlags, EnvFileFlags {
+interface InitCommandFlags extends InitFlags, EnvFileFlags {
   readonly 'hash-column'?: string | undefined
   readonly print?: boolean | undefined
 }
@@ -137,4 +130,80 @@ function indented(text: string): string {
     .split('\n')
     .map((line) => (line === '' ? '' : `  ${line}`))
     .join('\n')
+}
+
+/** The steps after `init`, as lines to copy. */
+interface NextSteps {
+  readonly install: readonly string[]
+  /** The lines to add to the app's code. */
+  readonly lines: readonly string[]
+  /** The commands that create `.env` and the tables, and start the app. */
+  readonly start: readonly string[]
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/**
+ * Returns the next steps.
+ * @param env the environment of the command, with the variables of the folder's `.env`
+ */
+function nextSteps(app: App, plan: Plan, env: Env): NextSteps {
+  return { install: install(app, plan), lines: lines(app), start: start(app, plan, env) }
+}
+
+/**
+ * Returns the commands that install missing packages. The app needs nodemailer only in production. The commands install nodemailer now, so
+ * that production has the package.
+ */
+function install(app: App, { choices }: Plan): string[] {
+  const missing = (names: readonly string[]) => names.filter((name) => !app.installed(name))
+  const packages = missing(['doorward', 'express', 'knex', choices.client, 'nodemailer'])
+  const major = app.installed('express')?.split('.', 1)[0]
+  const types = missing(['typescript', 'tsx', '@types/node', '@types/express'])
+  const typesOf = (name: string) => (name === '@types/express' && major === '4' ? `${name}@4` : name)
+  return [
+    ...(packages.length > 0 ? [`npm install ${packages.join(' ')}`] : []),
+    ...(app.language === 'TypeScript' && types.length > 0 ? [`npm install --save-dev ${types.map(typesOf).join(' ')}`] : []),
+  ]
+}
+
+function lines(app: App): string[] {
+  const from = app.entry === null ? '.' : posix.dirname(app.entry)
+  const relative = posix.relative(from, app.authFile)
+  const path = relative.startsWith('.') ? relative : `./${relative}`
+  const bare = path.replace(/\.[^./]+$/, '')
+  const imported = app.modules === 'CommonJS' ? bare : app.language === 'TypeScript' ? `${bare}.js` : path
+  return [usesRequire({ app }) ? `const { auth } = require('${imported}')` : `import { auth } from '${imported}'`, "app.use('/auth', auth)"]
+}
+
+function start(app: App, plan: Plan, env: Env): string[] {
+  const runner = app.language === 'TypeScript' ? 'npx tsx' : 'node'
+  return [
+    ...variables(app, plan, env),
+    app.knexfile ? migrateByKnex(app.knexfile.path) : 'npx --no-install doorward migrate up',
+    ...(app.entry === null ? [] : [`${runner} --env-file=.env ${app.entry}`]),
+  ]
+}
+
+function migrateByKnex(knexfile: string): string {
+  const command = posix.dirname(knexfile) === '.' ? 'npx knex migrate:latest' : `npx knex migrate:latest --knexfile ${knexfile}`
+  return knexfile.endsWith('ts') ? `NODE_OPTIONS='--import tsx' ${command}` : command
+}
+
+/**
+ * Returns the command that writes the variables for this machine into `.env`. That command creates the secret when it runs, so the output
+ * of `init` contains no secret.
+ */
+function variables(app: App, plan: Plan, env: Env): string[] {
+  const known = { NODE_ENV: 'development', AUTH_PUBLIC_URL: 'http://localhost:3000', AUTH_JWT_SECRET: '%s' }
+  const missing = Object.entries(known).filter(([name]) => !env[name])
+  const hasFile = existsSync(join(app.folder, '.env'))
+  const text = missing.map(([name, value]) => `${name}=${value}\\n`).join('')
+  const secret = env['AUTH_JWT_SECRET'] ? '' : ' "$(npx --no-install doorward secret)"'
+  return [
+    ...(missing.length > 0 ? [`printf '${hasFile ? '\\n' : ''}${text}'${secret} >> .env`] : []),
+    ...(needsDatabaseUrl(plan) && !env['DATABASE_URL']
+      ? ["echo 'DATABASE_URL=' >> .env # and the address of your database behind it"]
+      : []),
+  ]
 }

@@ -6,13 +6,12 @@ import { withOwnMessage } from '../../core/logger'
 import { withTimeout } from '../../core/with-timeout'
 import type { TableFinding } from '../../store/auth-store'
 import type { ColumnFacts, TableFacts } from '../../store/knex/check/table-facts'
-import { databaseName } from '../../store/knex/database-name'
 import { dialectOf } from '../../store/knex/dialect-of'
+import { databaseName } from '../../store/knex/queryable'
 import type { OwnUserFields } from '../../store/knex/users-table'
-import { UsageError } from '../answer'
 import { loadPackage } from '../load-module'
-import type { App } from './look-at-app'
-import type { Knexfile } from './read-knexfile'
+import { UsageError } from '../terminal'
+import type { App, Knexfile } from './read-knexfile'
 
 type Field = keyof OwnUserFields
 

@@ -1,4 +1,5 @@
 import type { JwtAlgorithm } from '../keys'
+import { withOwnMessage } from '../logger'
 
 /** All settings of the router, complete. docs/configuration.md says more about each setting. */
 export interface Settings {
@@ -408,3 +409,35 @@ export type EnvSettings = { readonly [Name in keyof SettingsInput]: EnvText | un
 
 /** Settings in code, settings from the environment, or both in one object. */
 export type RouterSettings = { readonly [Name in keyof SettingsInput]: SettingsInput[Name] | EnvText }
+
+/** Returns true if people have passwords: `localAccountsEnabled` and `passwordLogin` are true. */
+export function hasPasswords({ localAccountsEnabled, passwordLogin }: Pick<Settings, 'localAccountsEnabled' | 'passwordLogin'>): boolean {
+  return localAccountsEnabled && passwordLogin
+}
+
+/**
+ * Rejects a call of `auth.service` that needs a password. Only the service needs this check, because the HTTP routes for passwords do not
+ * exist with `passwordLogin: false`.
+ * @throws Error if `passwordLogin` is false
+ */
+export function requirePasswords({ passwordLogin }: Pick<Settings, 'passwordLogin'>): void {
+  if (!passwordLogin)
+    throw withOwnMessage(
+      new Error('Passwords are off: passwordLogin (AUTH_PASSWORD_LOGIN) is false, so no password is set, changed or asked for.'),
+    )
+}
+
+/**
+ * Completes the settings for `pagesEnabled`: mailed links, the sign-in page and the redirects to the built-in pages. Keeps every URL that
+ * the host set.
+ */
+export function withPages(settings: Settings, prefix: string): Settings {
+  if (!settings.pagesEnabled) return settings
+  return Object.freeze({
+    ...settings,
+    backendLinks: true,
+    loginUrl: settings.loginUrl ?? `${prefix}/login`,
+    oauthSuccessRedirect: settings.oauthSuccessRedirect ?? `${prefix}/account`,
+    oauthErrorRedirect: settings.oauthErrorRedirect ?? `${prefix}/login`,
+  })
+}

@@ -2,7 +2,6 @@ import type Joi from 'joi'
 import { ConfigurationError } from '../errors'
 import { seeTroubleshooting } from '../troubleshooting'
 import type { JwtKey, RouterSettings, Settings, SettingsInput } from './every-setting'
-import { nearestName } from './nearest-name'
 import { settingsConflicts } from './settings-conflicts'
 import { settingNames, settingsSchema } from './settings-schema'
 
@@ -153,4 +152,60 @@ function refusal(name: keyof Settings): string {
   const flags = settingsSchema.extract(name).describe().flags as { description?: string } | undefined // Joi documents an object
   const named = name === 'publicUrl' ? publicUrlNames : `${name} (${environmentVariable(name)})`
   return `Setting ${named} must be ${flags?.description}.`
+}
+
+/**
+ * Rejects a setting among the options, and an option among the settings.
+ * @throws ConfigurationError for a misplaced name
+ */
+export function refuseMisplaced(
+  where: string,
+  options: object,
+  { optionNames, settingNames }: { optionNames: readonly string[]; settingNames: readonly string[] },
+): void {
+  const { settings } = options as { settings?: unknown } // `settings` can have any type
+  const setting = Object.keys(options).find((name) => settingNames.includes(name) && !optionNames.includes(name))
+  if (setting !== undefined)
+    throw new ConfigurationError(`${where}: ${setting} belongs into settings: ${where}({ settings: { ${setting}: … } }). ${see}`)
+  const option = Object.keys(Object(settings)).find((name) => optionNames.includes(name) && !settingNames.includes(name))
+  if (option !== undefined)
+    throw new ConfigurationError(`${where}: ${option} belongs beside settings: ${where}({ ${option}: …, settings: { … } }). ${see}`)
+}
+
+const see = seeTroubleshooting('misplaced-option')
+
+/** Returns the known name that needs the fewest edits to become the given name. The comparison ignores letter case and separators. */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  const wanted = plain(name)
+  let best: { name: string; distance: number } | undefined
+  for (const candidate of known) {
+    const distance = editDistance(wanted, plain(candidate))
+    if (!best || distance < best.distance) best = { name: candidate, distance }
+  }
+  return best?.name
+}
+
+function plain(name: string): string {
+  return name
+    .slice(0, 64)
+    .toLowerCase()
+    .replace(/^auth_/, '')
+    .replace(/[^a-z0-9]/g, '')
+}
+
+/**
+ * Returns the Levenshtein distance of two names, computed row by row. A missing character counts half as much as a wrong character, because
+ * hosts often shorten a name, such as `accessTokenTtl`.
+ */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index / 2)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const substitution = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 0.5))
+    }
+    row = next
+  }
+  return row[to.length] ?? 0
 }

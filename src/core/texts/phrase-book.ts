@@ -1,6 +1,7 @@
-import { fillIn, type TextValues } from './fill-in'
-import { type LocalizedText, originOf } from './localized'
-import { type Languages, type TextKey, texts } from './texts'
+import { englishAnswers, englishMails } from './english-mails'
+import { englishPages } from './english-pages'
+import { portugueseAnswers, portugueseMails } from './portuguese-mails'
+import { portuguesePages } from './portuguese-pages'
 
 /** All texts: the built-in texts and the host's texts. */
 export interface PhraseBook {
@@ -53,3 +54,129 @@ function merged(added: Languages) {
 export function directionOf(language: string): 'ltr' | 'rtl' {
   return /^(?:ar|fa|he|ur)\b/i.test(language) ? 'rtl' : 'ltr'
 }
+
+/** One sentence in both built-in languages. An error of the host can have more languages, with the language tags as keys. */
+export interface LocalizedText {
+  readonly 'en-US': string
+  readonly 'pt-BR': string
+}
+
+interface Origin {
+  readonly key: TextKey
+  readonly values: TextValues
+}
+
+// The symbol is global, as for `AppError`, so that another copy of the package recognizes it.
+const origin = Symbol.for('doorward.text-key.v1')
+
+/** Returns a built-in text with its key. With the key, the host's text can replace the built-in text. */
+export function localized(key: TextKey, values: TextValues = {}): LocalizedText {
+  const text = { 'en-US': fillIn(texts['en-US'][key], values), 'pt-BR': fillIn(texts['pt-BR'][key], values) }
+  return Object.freeze(Object.defineProperty(text, origin, { value: { key, values } satisfies Origin }))
+}
+
+/** Returns the key and the values of a built-in text. Returns null for a text of the host. */
+function originOf(text: LocalizedText): Origin | null {
+  return (text as { [origin]?: Origin })[origin] ?? null // as `localized` set it
+}
+
+/** Values for the `{name}` placeholders of a text. */
+export type TextValues = Readonly<Record<string, string | number>>
+
+/** Fills the values into a text. A placeholder without a value stays. */
+function fillIn(text: string, values: TextValues): string {
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(values, name) ? String(values[name]) : whole))
+}
+
+/** Returns the names of the placeholders of a text. */
+export function placeholdersOf(text: string): string[] {
+  return [...text.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+}
+
+/** Returns what is wrong with the host's texts, as a sentence. Returns null for valid texts. */
+export function languageFault(languages: unknown): string | null {
+  if (!isRecord(languages))
+    return "Option languages must be an object of texts by language tag, for example { fr: { 'login.title': 'Connexion' } }."
+  for (const [tag, words] of Object.entries(languages)) {
+    if (!isLanguageTag(tag))
+      return `Option languages: ${JSON.stringify(tag.slice(0, 64))} is not a language tag; use one such as 'fr' or 'pt-BR'.`
+    if (!isRecord(words)) return `Option languages.${tag} must be an object of texts by key; the keys are those of the exported \`texts\`.`
+    const fault = Object.entries(words).map(([key, text]) => textFault(tag, key, text))
+    const [first] = fault.filter((found) => found !== null)
+    if (first !== undefined) return first
+  }
+  return null
+}
+
+/** Returns true for a language tag that `Intl` accepts, such as `fr` or `pt-BR`. Mails and pages format dates in that language. */
+export function isLanguageTag(tag: string): boolean {
+  if (!/^[a-z]{2,3}(?:-[a-z\d]{2,8})*$/i.test(tag)) return false
+  try {
+    return Intl.getCanonicalLocales(tag).length === 1
+  } catch {
+    return false // RangeError: the parts of the tag are not in the order of RFC 5646
+  }
+}
+
+/**
+ * Returns what is wrong with `defaultLocale`, as a sentence. Returns null for a valid value.
+ * @param languages texts that `languageFault` accepts
+ */
+export function defaultLocaleFault(defaultLocale: string, languages: Languages = {}): string | null {
+  const known = [...new Set([...Object.keys(texts), ...Object.keys(languages)])]
+  if (known.includes(defaultLocale)) return null
+  return `defaultLocale (AUTH_DEFAULT_LOCALE) is ${JSON.stringify(defaultLocale)}, which has no texts; give them in option languages, or use one of ${known.join(', ')}.`
+}
+
+function textFault(tag: string, key: string, text: unknown): string | null {
+  const english = texts['en-US']
+  const name = `Option languages.${tag}[${JSON.stringify(key.slice(0, 64))}]`
+  if (!isTextKey(key)) return `${name} is not a text key; the keys are those of the exported \`texts\`.`
+  if (typeof text !== 'string' || text.trim() === '') return `${name} must be a text that is not empty.`
+  const known = placeholdersOf(english[key])
+  const unknown = placeholdersOf(text).find((placeholder) => !known.includes(placeholder))
+  if (unknown === undefined) return null
+  const allowed = known.length === 0 ? 'it has no placeholders' : `it may hold ${known.map((placeholder) => `{${placeholder}}`).join(', ')}`
+  return `${name} holds {${unknown}}, which is never filled in; ${allowed}.`
+}
+
+/** Returns the keys of the texts that a language lacks. These texts are shown in English. */
+export function missingTexts(tag: string, words: object): string[] {
+  const own = tag in texts ? Object.keys(texts['en-US']) : Object.keys(words)
+  return Object.keys(texts['en-US']).filter((key) => !own.includes(key))
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const english = { ...englishPages, ...englishMails, ...englishAnswers }
+
+/** The name of a text, such as `login.title`, `mail.activation.subject` or `error.email_taken`. */
+export type TextKey = keyof typeof english
+
+/**
+ * Every text of pages, mails and errors, by language and key. The texts contain no HTML. A placeholder such as `{name}` is replaced by a
+ * value.
+ */
+export const texts: Readonly<Record<'en-US' | 'pt-BR', Readonly<Record<TextKey, string>>>> = Object.freeze({
+  'en-US': Object.freeze(english),
+  'pt-BR': Object.freeze({ ...portuguesePages, ...portugueseMails, ...portugueseAnswers }),
+})
+
+/** Returns true if there is a text with this name. */
+export function isTextKey(name: string): name is TextKey {
+  return Object.hasOwn(texts['en-US'], name)
+}
+
+/** Returns the key of the text to use if passwords are off. If there is no separate text for that case, returns `key` itself. */
+export function withoutPassword(key: TextKey): TextKey {
+  const other = `${key}_without_password`
+  return isTextKey(other) ? other : key
+}
+
+/**
+ * The host's texts by language tag, for another language or to replace texts of a built-in language. Missing texts are shown in English or,
+ * for a built-in language, as the built-in text.
+ */
+export type Languages = Readonly<Record<string, Readonly<Partial<Record<TextKey, string>>>>>

@@ -1,18 +1,17 @@
 import type { Request, RequestHandler } from 'express'
+import { isTrustableOrigin } from '../../core/config/web-address'
 import { ConfigurationError, CsrfValidationFailedError } from '../../core/errors'
 import { consoleLogger, safely } from '../../core/logger'
-import { foreignRequest } from '../../core/setup-warnings/login-notices'
-import { createSetupWarnings, type SetupWarnings } from '../../core/setup-warnings/notices'
-import type { CookieSite } from '../../http/doubled-cookies'
-import { onlyValue } from '../../http/header-values'
-import { isSafeMethod } from '../../http/safe-method'
+import { createSetupWarnings, foreignRequest, type SetupWarnings } from '../../core/setup-warnings'
+import type { CookieSite } from '../../http/cookies'
+import { step } from '../../http/routes'
+import { isOwnPageWithoutOrigin, isSafeMethod } from '../../http/same-site'
+import { onlyValue } from '../../http/send'
 import { isObject, refuseUnknownOptions } from '../../options'
-import { refusing } from '../refusing'
-import { isSameText } from '../shared-secret'
-import { excludedPaths } from './excluded-paths'
-import { foreignBy, originsOf } from './foreign-by'
-import { anySite, readCsrfCookie } from './token-cookie'
-import { type SignerOptions, type SignerSite, tokenSigner } from './token-signer'
+import { hasBearer } from '../../sessions/current-auth'
+import { isSameText } from '../internal-token'
+import { type GuardContext, logRefusal, refuse, refusing } from '../refusing'
+import { anySite, readCsrfCookie, type SignerOptions, type SignerSite, type TokenSource, tokenSigner } from './csrf-token'
 
 export interface CsrfGuardOptions extends SignerOptions {
   /**
@@ -43,13 +42,13 @@ export function csrfGuard(options: CsrfGuardOptions = {}): RequestHandler {
   return refusing(csrfCheck('csrfGuard', options, { notices: createSetupWarnings(safely(consoleLogger)) }))
 }
 
-export const csrfOptionNames = ['exclude', 'secret', 'session', 'sessionCookieName', 'accessCookieName', 'trustedOrigins'] as const
+const csrfOptionNames = ['exclude', 'secret', 'session', 'sessionCookieName', 'accessCookieName', 'trustedOrigins'] as const
 
 /** The values of `details.reason`. */
-export type CsrfReason = 'origin' | 'site' | 'no_cookie' | 'no_token' | 'mismatch' | 'signature'
+type CsrfReason = 'origin' | 'site' | 'no_cookie' | 'no_token' | 'mismatch' | 'signature'
 
 /** Returns the check of `csrfGuard` as a plain function. The function throws a CsrfValidationFailedError, and logs where a foreign request came from. */
-export function csrfCheck(
+function csrfCheck(
   where: string,
   options: CsrfGuardOptions,
   {
@@ -79,10 +78,143 @@ export function csrfCheck(
   }
 }
 
-export function headerToken(req: Request): string | null {
+function headerToken(req: Request): string | null {
   return onlyValue(req, 'x-csrf-token')
 }
 
 function refusal(reason: CsrfReason): CsrfValidationFailedError {
   return new CsrfValidationFailedError({ details: { reason } })
+}
+
+/**
+ * Returns a function that checks whether the path of a request is excluded. The function compares whole segments from the app's root. It
+ * ignores letter case, unless the app has `case sensitive routing`. The function reads the path that Express uses for its routes. The
+ * function never excludes a path that a later handler could read differently. Such a path contains `..`, `%2e`, `//`, `\`, or slashes that
+ * are encoded once or twice.
+ * @throws ConfigurationError for an invalid path
+ */
+function excludedPaths(exclude: readonly string[] = []): (req: Request) => boolean {
+  if (!Array.isArray(exclude)) throw new ConfigurationError('csrfGuard: exclude must be a list of paths.')
+  const prefixes = exclude.map(segmentsOfPrefix)
+  if (prefixes.length === 0) return () => false
+
+  return (req) => {
+    if (!req.app) return false // no request of Express, so that no route of it was chosen
+    const path = req.baseUrl + req.path
+    if (!isPlain(path)) return false
+    const sameCase = req.app.enabled('case sensitive routing') ? (text: string) => text : lowerAscii
+    const segments = sameCase(path).split('/')
+    return prefixes.some((prefix) => prefix.every((segment, index) => sameCase(segment) === segments[index]))
+  }
+}
+
+/**
+ * Returns the segments of a prefix in the encoding of a request's path, because Express compares encoded paths: `%6f` and `o` are
+ * different.
+ */
+function segmentsOfPrefix(prefix: unknown): readonly string[] {
+  const isPath = typeof prefix === 'string' && /^\/[^/]/.test(prefix) && !/[?#*%:(){}]/.test(prefix) && prefix.isWellFormed()
+  if (!isPath || !isPlain(encodeURI(prefix)))
+    throw new ConfigurationError(
+      'csrfGuard: exclude needs full paths such as /webhooks. A path has no pattern, no /./ or /../ and no percent-encoding.',
+    )
+  return encodeURI(prefix).replace(/\/$/, '').split('/')
+}
+
+/** Returns true if every server reads the path in the same way. */
+function isPlain(path: string): boolean {
+  if (!/^(\/[^/]+)*\/?$/.test(path) || /[\\\0]|%(00|25|2f|5c)/i.test(path)) return false
+  return path.split('/').every((segment) => !isDots(segment))
+}
+
+/** Returns true for `.`, `..` and their encodings. The function ignores `;…` at the end, because some servers cut `;…` off first. */
+function isDots(segment: string): boolean {
+  return /^(\.|%2e){1,2}(;|%3b|$)/i.test(segment)
+}
+
+function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+}
+
+/**
+ * Returns which header shows that a page of another site sent the request: `origin`, or `site` for `Sec-Fetch-Site`. Returns null if the
+ * page is allowed. Allowed are the trusted origins and the origin of the request's Host header, also if the page hides its origin. This is safe, because no page can choose
+ * the Host header.
+ *
+ * A client that sends neither `Origin` nor `Sec-Fetch-Site` passes. It is not a browser that attaches cookies, but for example curl or a
+ * native app.
+ */
+function foreignBy(req: Request, trustedOrigins: readonly string[]): 'origin' | 'site' | null {
+  const { origin } = req.headers
+  if (isOwnPageWithoutOrigin(req) || (origin !== undefined && trustedOrigins.includes(origin))) return null
+  if (origin !== undefined && !isHost(req.headers.host, origin)) return 'origin'
+  // The code also checks `Sec-Fetch-Site`, because the browser compares the schemes for this header. Behind a proxy, the server does not
+  // know the scheme.
+  const site = req.headers['sec-fetch-site']
+  return site === undefined || site === 'same-origin' || site === 'none' ? null : 'site'
+}
+
+/** Compares a host and an origin. The function ignores letter case and a default port. */
+function isHost(host: string | undefined, origin: string): boolean {
+  if (host === undefined || !URL.canParse(origin)) return false
+  const url = new URL(origin)
+  const here = `${url.protocol}//${host}`
+  return url.origin === origin && URL.canParse(here) && new URL(here).origin === origin
+}
+
+/**
+ * Checks the option trustedOrigins.
+ * @throws ConfigurationError if an entry is not an origin
+ */
+function originsOf(trustedOrigins: readonly string[] = []): readonly string[] {
+  if (Array.isArray(trustedOrigins) && trustedOrigins.every((origin: unknown) => typeof origin === 'string' && isTrustableOrigin(origin)))
+    return [...trustedOrigins]
+  throw new ConfigurationError(
+    'csrfGuard: trustedOrigins must be a list of origins as browsers send them, such as https://app.example.com, without wildcards (http on the loopback only), or of an app, such as capacitor://localhost or chrome-extension://<id>.',
+  )
+}
+
+/**
+ * Makes the CSRF guard of a router. The guard knows the public origin, the trusted origins and the names of the cookies. The guard logs a
+ * rejected origin. Without `secret`, the guard checks the tokens of `whoami` and `auth.csrfToken()`.
+ *
+ * A request with a Bearer header passes, because no browser adds that header by itself. The guard behind rejects a bad token.
+ */
+export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestHandler {
+  const { settings, logger, notices } = ctx
+  if (isObject(options)) refuseUnknownOptions('guards.csrf', options, csrfOptionNames)
+  const { publicUrl, trustedOrigins, sessionCookieName, accessCookieName } = settings
+  const known = [...(publicUrl === '' ? [] : [publicUrl]), ...trustedOrigins, ...(options.trustedOrigins ?? [])]
+  const check = csrfCheck(
+    'guards.csrf',
+    { sessionCookieName, accessCookieName, ...options, trustedOrigins: known },
+    { notices, tokenOf: sentToken, site: ctx },
+  )
+  return step(
+    (req) => (hasBearer(req) ? undefined : check(req)),
+    (error, req, res, next) => {
+      logRefusal(logger, error)
+      refuse(req, res, next, error, ctx)
+    },
+  )
+}
+
+/** Makes the tokens of a router, with the names and attributes of its cookies, under a key of `jwtSecret`. */
+export function siteTokens(ctx: Pick<GuardContext, 'settings' | 'prefix' | 'keys' | 'now'>): TokenSource {
+  const { sessionCookieName, accessCookieName, cookieSecure: secure, cookieSamesite: sameSite } = ctx.settings
+  return { signer: tokenSigner('auth.csrfToken', { sessionCookieName, accessCookieName, secure }, ctx), secure, sameSite, site: ctx }
+}
+
+/**
+ * Returns the token of the header. If there is no header, returns the token of the hidden form field. A page without script uses the field.
+ */
+function sentToken(req: Request): string | null {
+  return headerToken(req) ?? formToken(req)
+}
+
+/** Reads the token only from a form, because a script that sends JSON can set the header. */
+function formToken(req: Request): string | null {
+  if (!/^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(req.headers['content-type'] ?? '')) return null
+  const { _csrf: token } = Object(req.body) as { _csrf?: unknown } // a parser of the host can set any value
+  return typeof token === 'string' ? token : null
 }

@@ -1,16 +1,15 @@
+import { createHash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { ConfigurationError, ConflictError, ValidationError } from '../../core/errors'
-import { consoleLogger, safely } from '../../core/logger'
-import { createSetupWarnings, type SetupWarning } from '../../core/setup-warnings/notices'
-import { isSafeMethod } from '../../http/safe-method'
+import { consoleLogger, describeError, safely } from '../../core/logger'
+import { createSetupWarnings, type SetupWarning } from '../../core/setup-warnings'
+import { isSafeMethod } from '../../http/same-site'
+import { headerValues } from '../../http/send'
 import { hasMethods, isObject, refuseUnknownOptions } from '../../options'
+import { findSubject } from '../../sessions/current-auth'
 import { refuse } from '../refusing'
 import { type CapturedAnswer, captureAnswer, replay } from './captured-answer'
-import { holdClaim } from './claim'
-import { memoryResponses } from './memory-responses'
-import { cacheKeyOf, callerOf, fingerprintOf, readIdempotencyKey } from './repeatable-request'
-import { asked, type ResponseCache } from './response-cache'
-import { entryOf, readEntry } from './stored-entry'
+import { asked, entryOf, memoryResponses, type ResponseCache, readEntry } from './response-cache'
 
 export interface IdempotencyOptions {
   /** How long a response is stored, in seconds. Default 86400. */
@@ -112,4 +111,107 @@ function complete(options: IdempotencyOptions): { ttlSeconds: number; cache: Res
     (caller !== undefined && typeof caller !== 'function' && 'caller must be a function of a request that returns text')
   if (wrong) throw new ConfigurationError(`idempotency: ${wrong}.`)
   return { ttlSeconds, cache, caller }
+}
+
+/**
+ * How long a claim stays after the client disconnected, in milliseconds. The handler can still be running, and a second attempt must not
+ * run in parallel.
+ */
+const graceMs = 60_000
+
+const logger = safely(consoleLogger)
+
+interface Claim {
+  /** Ends the claim and stores the response. With null, the request may run again. */
+  settle(kept: { value: string; ttlSeconds: number } | null): void
+}
+
+/**
+ * Manages the claim of a running request. The claim ends once, at the first of these events:
+ * - The response is complete.
+ * - One minute has passed after the client disconnected, and there is no response.
+ * - The claim expires.
+ */
+function holdClaim(
+  res: Response,
+  { cache, cacheKey, claimSeconds }: { cache: ResponseCache; cacheKey: string; claimSeconds: number },
+): Claim {
+  const endsAt = performance.now() + claimSeconds * 1000
+  let isSettled = false
+  let timer: NodeJS.Timeout | undefined
+
+  function settle(kept: { value: string; ttlSeconds: number } | null): void {
+    if (isSettled) return
+    isSettled = true
+    clearTimeout(timer)
+    if (performance.now() < endsAt) void write(kept) // after that time, another request can have the claim
+  }
+
+  async function write(kept: { value: string; ttlSeconds: number } | null): Promise<void> {
+    try {
+      await (kept ? cache.set(cacheKey, kept.value, kept.ttlSeconds) : cache.delete(cacheKey))
+    } catch (error) {
+      logger.error({ error: describeError(error) }, 'doorward: idempotency() could not write to the cache of responses')
+    }
+  }
+
+  function letGo(): void {
+    if (!isSettled) timer = setTimeout(() => settle(null), graceMs).unref()
+  }
+
+  if (res.destroyed) letGo()
+  else res.once('close', letGo)
+  return { settle }
+}
+
+/**
+ * Returns the idempotency key of a request; null if the request has no key.
+ * @throws ValidationError if the header was sent twice, or is not 1 to 255 visible ASCII characters
+ */
+function readIdempotencyKey(req: Request): string | null {
+  const [key, ...others] = headerValues(req, 'idempotency-key')
+  if (key === undefined) return null
+  if (others.length === 0 && /^[\x21-\x7e]{1,255}$/.test(key)) return key
+  const rule = others.length > 0 ? 'only_once' : 'visible_ascii_of_1_to_255'
+  throw new ValidationError({ details: { errors: [{ path: 'Idempotency-Key', rule }] } })
+}
+
+/** Returns the cache key. The key is different for every caller and every request. */
+function cacheKeyOf(req: Request, key: string, caller: readonly unknown[]): string {
+  const host = req.headers.host?.toLowerCase().replace(/:\d+$/, '') // one process can serve several tenants by host name
+  return digestOf([req.method, host, req.baseUrl + req.url, key, caller])
+}
+
+/**
+ * Returns the caller. The name from the host comes first, then the user that a guard verified, then the Authorization header. Returns null
+ * if the caller is unknown. Cookies and IP addresses do not identify a caller, because cookies change with every login and people share IP
+ * addresses.
+ */
+function callerOf(req: Request, caller: ((req: Request) => string) | undefined): readonly unknown[] | null {
+  const name: unknown = caller?.(req)
+  if (typeof name === 'string' && name !== '') return ['named', name]
+  const subject = findSubject(req)
+  if (subject !== null) return ['user', subject]
+  const credentials = headerValues(req, 'authorization').filter((value) => value !== '')
+  return credentials.length > 0 ? ['credentials', credentials] : null
+}
+
+/**
+ * Returns a digest of the parsed body. If no parser has read the body yet, the digest contains only headers.
+ * @throws ValidationError if the body is nested too deep to be serialized
+ */
+function fingerprintOf(req: Request): string {
+  // The digest does not contain the boundary of a form, because each attempt has a new boundary.
+  const type = req.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  const length = req.readableDidRead ? null : req.headers['content-length']
+  const body: unknown = req.body
+  try {
+    return digestOf([type, length, Buffer.isBuffer(body) ? body.toString('base64') : body])
+  } catch {
+    throw new ValidationError({ details: { errors: [{ path: '', rule: 'malformed' }] } })
+  }
+}
+
+function digestOf(parts: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(parts), 'utf8').digest('base64url')
 }

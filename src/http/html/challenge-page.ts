@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { localeOf } from '../locale'
-import type { PageContext } from './page-context'
+import type { PageContext } from './reader'
 import { sendPage } from './send-page'
 
 export interface ChallengePage {

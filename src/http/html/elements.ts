@@ -1,10 +1,9 @@
-import type { FormState } from './form-state'
 import { type Html, html } from './html'
 import type { Reader } from './reader'
 
 export type Part = Html | null
 
-export interface FieldInput {
+interface FieldInput {
   readonly name: string
   /** Default: the name. Set an id if two forms of a page have a field with the same name. */
   readonly id?: string
@@ -83,7 +82,7 @@ export function hidden(name: string, value: string | null): Part {
   return value === null ? null : html`<input type="hidden" name="${name}" value="${value}">`
 }
 
-export interface FormInput {
+interface FormInput {
   /** The URL to which the form posts. Undefined: the URL of the page. */
   readonly action?: string
   readonly fields: readonly Part[]
@@ -155,3 +154,14 @@ export function or(reader: Reader): Html {
   return html`<p class="or">${reader.text('login.or')}</p>
 `
 }
+
+/** The values and the errors of a form. The values never contain a secret, so a person types a password again. */
+export interface FormState {
+  readonly values: Readonly<Record<string, string>>
+  /** One message for each field. */
+  readonly faults: Readonly<Record<string, string>>
+  /** A message about the whole form. */
+  readonly problem: string | null
+}
+
+export const emptyForm: FormState = Object.freeze({ values: {}, faults: {}, problem: null })

@@ -1,9 +1,7 @@
 import type { LinkPageName, PageInput } from '../../core/templates'
-import { type TextKey, texts } from '../../core/texts/texts'
-import { card, field, form, hidden, linkButton, type Part, problem as problemPart } from './elements'
-import { emptyForm, type FormState } from './form-state'
+import { type TextKey, texts } from '../../core/texts/phrase-book'
+import { card, emptyForm, type FormState, field, form, hidden, linkButton, type Part, problem as problemPart } from './elements'
 import { type Html, html } from './html'
-import { forgotButton, oldPasswordInput } from './old-password'
 import type { Reader } from './reader'
 
 /**
@@ -78,4 +76,25 @@ function codeField(reader: Reader, state: FormState): Html {
 
 function loginLink(reader: Reader, loginUrl: string | null, look: 'first' | 'second' = 'first'): Part {
   return loginUrl === null ? null : linkButton(loginUrl, reader.text('link.log_in'), look)
+}
+
+/** Returns the field for the account's password. If the account has the password of the sign-up, a hint says so. */
+export function oldPasswordInput(reader: Reader, state: FormState, isOfSignup: boolean): Html {
+  return field(reader, state, {
+    name: 'password',
+    label: reader.text('link.password'),
+    type: 'password',
+    autocomplete: 'current-password',
+    isFirst: true,
+    ...(isOfSignup && { hint: reader.text('link.chosen_at_signup') }),
+  })
+}
+
+/**
+ * Returns the button that removes the password. The button is the second button of the form, because the Enter key presses the first
+ * button.
+ */
+export function forgotButton(reader: Reader): Html {
+  return html`<button type="submit" name="forgot" value="1" class="second" formnovalidate>${reader.text('link.forgot')}</button>
+`
 }

@@ -1,12 +1,12 @@
 import type { Request } from 'express'
-import { hasPasswords } from '../../core/config/has-passwords'
-import type { TextValues } from '../../core/texts/fill-in'
-import type { LocalizedText } from '../../core/texts/localized'
-import { type TextKey, withoutPassword } from '../../core/texts/texts'
-import { askedLocale, localeOf } from '../locale'
-import { queryParameter } from '../query-parameter'
+import { hasPasswords, type Settings } from '../../core/config/every-setting'
+import type { Logger } from '../../core/logger'
+import type { Templates } from '../../core/templates'
+import { type LocalizedText, type PhraseBook, type TextKey, type TextValues, withoutPassword } from '../../core/texts/phrase-book'
+import type { Theme } from '../../core/theme/theme'
+import { askedLocale, localeOf, queryParameter } from '../locale'
 import { isReturnTo, longestReturnTo } from '../return-to'
-import type { PageContext } from './page-context'
+import type { SiteContext } from '../same-site'
 
 /** The language of the person who reads the page, with the texts and links in that language. */
 export interface Reader {
@@ -56,4 +56,14 @@ function keptParameters(ctx: PageContext, req: Request): [string, string][] {
 function queryOf(values: Readonly<Record<string, string | null>>): string {
   const given = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null)
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
+}
+
+/** What a page needs to be shown. */
+export interface PageContext extends SiteContext {
+  readonly settings: Settings
+  readonly prefix: string
+  readonly templates: Templates
+  readonly texts: PhraseBook
+  readonly theme: Theme
+  readonly logger: Logger
 }

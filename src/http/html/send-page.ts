@@ -1,13 +1,135 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
-import type { LinkPageName, PageInput } from '../../core/templates'
+import { describeError } from '../../core/logger'
+import { type AreaPageInput, areaPageNames, type LayoutInput, type LinkPageName, type PageInput, type PageName } from '../../core/templates'
+import type { PageSources } from '../../core/theme/theme'
 import { sendHtml } from '../send'
+import { assets, document, type NamedUser } from './document'
+import type { Part } from './elements'
+import { Html, html } from './html'
 import { linkPageBody } from './link-page-body'
-import type { PageContext } from './page-context'
-import { readerOf } from './reader'
-import { referrerPolicyOf, renderHostTemplate, showPage } from './show-page'
+import { type PageContext, type Reader, readerOf } from './reader'
 
-export interface PageExtras {
+export interface Page {
+  readonly page: PageName
+  readonly title: string
+  readonly body: Html
+  /** The list beside the body. Undefined for a page without navigation. */
+  readonly navigation?: Part
+  /** The person at the top of the page. */
+  readonly user?: NamedUser | null
+  /** The status of the response. Default 200. */
+  readonly status?: number
+  /** True if a form had errors. */
+  readonly isRefused?: boolean
+  /** Whether the page has links to its other languages. Default true. */
+  readonly hasLanguages?: boolean
+  /** Other origins to which a form of this page may redirect. */
+  readonly formTargets?: readonly string[]
+}
+
+/**
+ * Responds with a page. If the host has templates for the layout and the body, the page uses these templates. Otherwise the page has the
+ * built-in design.
+ */
+export function showPage(ctx: PageContext, res: Response, reader: Reader, page: Page): void {
+  const { title, navigation = null, user = null, status = 200, isRefused = false, hasLanguages = true } = page
+  const nonce = randomBytes(16).toString('base64')
+  const head = headOf(ctx, nonce)
+  const parts = { page: page.page, title, lang: reader.lang, body: page.body.markup, user, nonce }
+  const body = ownBody(ctx, parts) ?? page.body
+  const laidOut = ownLayout(ctx, { ...parts, head: head.markup, body: `${navigation ?? ''}${body}` })
+  const languages = hasLanguages ? ctx.texts.languages.map((lang) => [lang, ctx.texts.say(lang, 'language.name')] as const) : []
+  setPageHeaders(ctx, res, page, nonce)
+  res.statusCode = status
+  res.end(laidOut ?? document(reader, ctx.theme, { title, head, body, navigation, user, isRefused, languages }))
+}
+
+/**
+ * Returns the style sheet and the script for the `<head>`. With `pagesEnabled: false`, only link pages exist. Link pages load no files, so
+ * the style is inline.
+ */
+function headOf(ctx: PageContext, nonce: string): Html {
+  if (ctx.settings.pagesEnabled) return assets(ctx.theme)
+  return html`<style nonce="${nonce}">${new Html(ctx.theme.style.text)}</style>
+`
+}
+
+function ownBody(ctx: PageContext, parts: Omit<AreaPageInput, 'page'> & { page: PageName }): Html | null {
+  const name = areaPageNames.find((known) => known === parts.page)
+  const template = name && ctx.templates.pages?.[name]
+  if (!name || !template) return null
+  const body = renderHostTemplate(ctx, name, () => template({ ...parts, page: name }))
+  return body === null ? null : new Html(body)
+}
+
+function ownLayout(ctx: PageContext, parts: LayoutInput): string | null {
+  const { layout } = ctx.templates
+  return layout ? renderHostTemplate(ctx, parts.page, () => layout(parts)) : null
+}
+
+/** Runs a template of the host. If the template fails, the caller shows the built-in page. */
+function renderHostTemplate(ctx: PageContext, page: PageName, write: () => unknown): string | null {
+  try {
+    const text = write()
+    if (typeof text === 'string') return text
+    throw new TypeError('A page template must return a string.')
+  } catch (error) {
+    ctx.logger.error({ page, error: describeError(error) }, 'doorward: a page template failed; the built-in page is shown')
+    return null
+  }
+}
+
+/**
+ * Returns the referrer policy of a page. With `pagesEnabled`, the policy cannot be `no-referrer`, because a browser would then hide the
+ * origin of a form (`Origin: null`).
+ */
+function referrerPolicyOf({ settings }: PageContext): string {
+  return settings.pagesEnabled ? 'same-origin' : 'no-referrer'
+}
+
+/** Sets the headers with `setHeader`, so that they replace the headers of the host's middleware. */
+function setPageHeaders(ctx: PageContext, res: Response, { formTargets = [] }: Page, nonce: string): void {
+  const { settings, templates, theme } = ctx
+  res.setHeader('Content-Type', 'text/html; charset=utf-8')
+  res.setHeader('Referrer-Policy', referrerPolicyOf(ctx))
+  const isOwn = templates.layout !== undefined || templates.pages !== undefined
+  const nonces = isOwn || !settings.pagesEnabled ? [`'nonce-${nonce}'`] : []
+  const sources = settings.pagesEnabled ? loading(theme.sources, nonces) : loadingNothing(theme.logoUrl !== null, nonces)
+  const targets = [...(settings.pagesEnabled ? everyTarget(ctx) : []), ...formTargets]
+  const directives = [
+    "default-src 'none'",
+    ...sources,
+    ["form-action 'self'", ...new Set(targets)].join(' '),
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ]
+  res.setHeader('Content-Security-Policy', directives.join('; '))
+}
+
+function loading({ styleSrc = [], scriptSrc = [], imgSrc = [], fontSrc = [], connectSrc = [] }: PageSources, nonces: readonly string[]) {
+  return [
+    ["style-src 'self'", ...nonces, ...styleSrc],
+    ["script-src 'self'", ...nonces, ...scriptSrc],
+    ["img-src 'self' data:", ...imgSrc],
+    ["connect-src 'self'", ...connectSrc],
+    ...(fontSrc.length > 0 ? [['font-src', ...fontSrc]] : []),
+  ].map((words) => words.join(' '))
+}
+
+function loadingNothing(hasLogo: boolean, nonces: readonly string[]): string[] {
+  return [['style-src', ...nonces].join(' '), ...(hasLogo ? ["img-src 'self' data:"] : [])]
+}
+
+/**
+ * Returns the targets that every form may redirect to. The policy must list them, because browsers apply `form-action` also to redirects.
+ */
+function everyTarget({ settings: { oauthSuccessRedirect, loginUrl, trustedOrigins } }: PageContext): string[] {
+  const redirects = [oauthSuccessRedirect, loginUrl].filter((url): url is string => url !== null && URL.canParse(url))
+  return [...trustedOrigins, ...redirects.map((url) => new URL(url).origin)]
+}
+
+interface PageExtras {
   /** The reason why the form is shown again. */
   problem?: string | null
   challenge?: PageInput['challenge']

@@ -1,5 +1,5 @@
+import type { FormState } from '../../http/html/elements'
 import { card, form, hidden, type Part, problem, time } from '../../http/html/elements'
-import type { FormState } from '../../http/html/form-state'
 import { type Html, html } from '../../http/html/html'
 import type { Reader } from '../../http/html/reader'
 

@@ -1,11 +1,11 @@
 import type { AuthMethod } from '../../core/amr'
-import type { TextKey } from '../../core/texts/texts'
-import { readBrowser } from '../../http/browser-name'
+import type { TextKey } from '../../core/texts/phrase-book'
 import type { Reader } from '../../http/html/reader'
+import { readBrowser } from '../../http/locale'
 import type { PublicSession } from '../../sessions/find-session'
-import { listSessions } from '../../sessions/list-sessions'
+import { listSessions } from '../../sessions/list-routes'
 import type { AccountPage } from '../account-page'
-import { providerName } from '../provider-name'
+import { providerName } from '../provider-marks'
 import { devicesPage, type ListedDevice } from './devices-page'
 
 /** Lists the sessions of the person, and logs out other devices. */

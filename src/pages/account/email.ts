@@ -1,8 +1,10 @@
 import type { AuthContext } from '../../context'
+import { card, type FormState, field, form, hidden, type Part, problem } from '../../http/html/elements'
+import { type Html, html } from '../../http/html/html'
+import type { Reader } from '../../http/html/reader'
 import type { UserRecord } from '../../store/auth-store'
 import type { AccountPage } from '../account-page'
 import { requireFields } from '../form-fault'
-import { emailPage } from './email-page'
 
 /** Mails a link that verifies the address, or a link to change to a new address. */
 export const email: AccountPage = {
@@ -30,4 +32,48 @@ export const email: AccountPage = {
 /** Returns whether the address is verified; null if the app's table has no column for the verification. */
 export function isVerified({ store }: AuthContext, { emailVerifiedAt }: UserRecord): boolean | null {
   return store.users.fields.has('emailVerifiedAt') ? emailVerifiedAt !== null : null
+}
+
+interface EmailView {
+  readonly email: string
+  /** Null if the app does not know whether addresses are verified. */
+  readonly isVerified: boolean | null
+  readonly canChange: boolean
+  readonly formOf: Part
+}
+
+/** Shows the address, whether it is verified, and the form for a new address. */
+function emailPage(reader: Reader, state: FormState, { email, isVerified, canChange, formOf }: EmailView): Html {
+  const isAboutVerifying = state.values['action'] === 'verify'
+  return html`${card(
+    html`<h1>${reader.text('email.title')}</h1>
+<p class="lead">${reader.text('email.current')} <strong>${email}</strong> ${verifiedTag(reader, isVerified)}</p>
+`,
+    isAboutVerifying ? problem(state) : null,
+    isVerified === false ? verification(reader, formOf) : null,
+  )}${canChange ? change(reader, isAboutVerifying ? { ...state, problem: null } : state, formOf) : null}`
+}
+
+/** Returns the tag that says whether the address is verified. */
+export function verifiedTag(reader: Reader, isVerified: boolean | null): Part {
+  if (isVerified === null) return null
+  return html`<span class="tag${isVerified ? '' : ' open'}">${reader.text(isVerified ? 'email.verified' : 'email.not_verified')}</span>`
+}
+
+function verification(reader: Reader, formOf: Part): Html {
+  return html`<p>${reader.text('email.unverified')}</p>
+${form({ fields: [formOf, hidden('action', 'verify')], button: reader.text('email.verify_button'), look: 'second' })}`
+}
+
+function change(reader: Reader, state: FormState, formOf: Part): Html {
+  return card(
+    html`<h2>${reader.text('email.change_title')}</h2>
+<p class="hint">${reader.text('email.change_lead')}</p>
+`,
+    problem(state),
+    form({
+      fields: [formOf, field(reader, state, { name: 'new_email', label: reader.text('email.new'), type: 'email', autocomplete: 'email' })],
+      button: reader.text('email.change_button'),
+    }),
+  )
 }

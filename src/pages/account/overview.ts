@@ -1,17 +1,17 @@
 import type { AuthContext } from '../../context'
-import type { TextKey } from '../../core/texts/texts'
+import type { TextKey } from '../../core/texts/phrase-book'
+import { card } from '../../http/html/elements'
 import { type Html, html } from '../../http/html/html'
+import type { Reader } from '../../http/html/reader'
 import { listPasskeys } from '../../passkeys/manage'
-import { hasPassword } from '../../passwords/unusable-password'
-import { listSessions } from '../../sessions/list-sessions'
+import { hasPassword } from '../../passwords/verify-password'
+import { listSessions } from '../../sessions/list-routes'
 import { listIdentities } from '../../social/identities'
 import type { AccountPage } from '../account-page'
 import type { AccountVisit } from '../account-visit'
 import { connections } from './connections'
 import { devices } from './devices'
-import { email, isVerified } from './email'
-import { verifiedTag } from './email-page'
-import { type OverviewRow, overviewPage } from './overview-page'
+import { email, isVerified, verifiedTag } from './email'
 import { password } from './password'
 import { profile } from './profile'
 import { security } from './security'
@@ -104,4 +104,31 @@ async function rowOf(visit: AccountVisit, { page, label, state, actions: [some, 
   const { reader } = visit
   const { value, isEmpty = false } = await state(visit)
   return { label: reader.text(label), value, href: reader.href(page.path), action: reader.text(isEmpty ? none : some) }
+}
+
+/** One part of the account, with a link to change it. */
+interface OverviewRow {
+  readonly label: string
+  readonly value: string | Html
+  readonly href: string
+  /** The text of the link. Screen readers read the label after the text. */
+  readonly action: string
+}
+
+/** Lists the parts of the account. */
+function overviewPage(reader: Reader, email: string, rows: readonly OverviewRow[]): Html {
+  return card(
+    html`<h1>${reader.text('account.title')}</h1>
+<p class="lead">${reader.text('account.signed_in_as')} <strong>${email}</strong></p>
+`,
+    rows.length === 0
+      ? null
+      : html`<ul class="rows">${rows.map(row)}</ul>
+`,
+  )
+}
+
+function row({ label, value, href, action }: OverviewRow): Html {
+  return html`<li class="row"><div><p class="hint">${label}</p><p>${value}</p></div><a href="${href}" aria-label="${action}: ${label}">${action}</a></li>
+`
 }

@@ -1,15 +1,16 @@
 import type { AuthContext } from '../../context'
-import type { TextKey } from '../../core/texts/texts'
-import type { FormState } from '../../http/html/form-state'
-import { queryParameter } from '../../http/query-parameter'
+import type { TextKey } from '../../core/texts/phrase-book'
+import { card, type FormState, field, form, hidden, linkButton, type Part, problem, time } from '../../http/html/elements'
+import { type Html, html } from '../../http/html/html'
+import type { Reader } from '../../http/html/reader'
+import { queryParameter } from '../../http/locale'
 import { listPasskeys } from '../../passkeys/manage'
-import type { PublicPasskey } from '../../passkeys/public-passkey'
+import type { PublicPasskey } from '../../passkeys/register'
 import type { AccountPage } from '../account-page'
 import type { AccountVisit } from '../account-visit'
 import { FormFault, requireFields } from '../form-fault'
 import { Elsewhere } from '../page-lines'
-import { passkeyOfForm } from '../presented-passkey'
-import { addPasskeyPage, removePasskeyPage, renamePasskeyPage } from './passkeys-card'
+import { needsScript, passkeyOfForm } from '../passkey-form'
 
 const path = '/account/security'
 const sentences: Readonly<Record<string, TextKey>> = {
@@ -83,4 +84,112 @@ async function meantPasskey({ ctx, req, reader, person }: AccountVisit, { values
   const meant = (await listPasskeys(ctx, person.id)).find((passkey) => passkey.id === id)
   if (!meant) throw new Elsewhere({ to: reader.href(path) })
   return meant
+}
+
+export interface ListedPasskey {
+  readonly id: string
+  readonly name: string | null
+  readonly createdAt: Date
+  readonly lastUsedAt: Date | null
+}
+
+function passkeyName(reader: Reader, { name }: Pick<ListedPasskey, 'name'>): string {
+  return name ?? reader.text('passkey.unnamed')
+}
+
+/** Lists the person's passkeys, the oldest first. If this card is the first card, `title` is the page's title. */
+export function passkeysCard(reader: Reader, passkeys: readonly ListedPasskey[], title: Part): Html {
+  return card(
+    title,
+    html`<h2>${reader.text('passkey.title')}</h2>
+<p class="hint">${reader.text('passkey.lead')}</p>
+`,
+    passkeys.length === 0 ? null : html`<ul class="rows">${passkeys.map((passkey) => row(reader, passkey))}</ul>`,
+    linkButton(reader.href('/account/security/passkeys/add'), reader.text('passkey.add'), passkeys.length === 0 ? 'first' : 'second'),
+  )
+}
+
+function row(reader: Reader, passkey: ListedPasskey): Html {
+  const { id, createdAt, lastUsedAt } = passkey
+  const name = passkeyName(reader, passkey)
+  const used =
+    lastUsedAt === null ? reader.text('passkey.never_used') : html`${reader.text('passkey.last_used')} ${time(reader, lastUsedAt)}`
+  return html`<li class="row"><div><p><strong>${name}</strong></p>
+<p class="hint">${reader.text('passkey.since')} ${time(reader, createdAt)}<br>${used}</p></div>
+<p class="links"><a href="${reader.href('/account/security/passkeys/rename', { id })}">${reader.text('passkey.rename', { name })}</a>
+<a href="${reader.href('/account/security/passkeys/remove', { id })}">${reader.text('passkey.remove', { name })}</a></p></li>
+`
+}
+
+/**
+ * Returns the page that adds a passkey. The script requests the options when the person presses the button. So the options belong to the
+ * session that is fresh at that time.
+ */
+function addPasskeyPage(reader: Reader, state: FormState, { options, formOf }: { options: string; formOf: Part }): Html {
+  return card(
+    html`<h1>${reader.text('passkey.add')}</h1>
+<p class="lead">${reader.text('passkey.add_lead')}</p>
+`,
+    problem(state),
+    form({
+      attributes: html` data-passkey="create" data-options-url="${options}" hidden`,
+      fields: [
+        formOf,
+        hidden('credential', ''),
+        hidden('challenge_token', ''),
+        field(reader, state, {
+          name: 'name',
+          label: reader.text('passkey.name'),
+          hint: reader.text('passkey.name_hint'),
+          autocomplete: 'off',
+          isOptional: true,
+        }),
+      ],
+      button: reader.text('passkey.add_button'),
+    }),
+    html`<p class="note" data-unsupported hidden>${reader.text('passkey.unsupported')}</p>`,
+    needsScript(reader),
+    back(reader),
+  )
+}
+
+function renamePasskeyPage(reader: Reader, state: FormState, { passkey, formOf }: { passkey: ListedPasskey; formOf: Part }): Html {
+  return card(
+    html`<h1>${reader.text('passkey.rename', { name: passkeyName(reader, passkey) })}</h1>
+`,
+    problem(state),
+    form({
+      fields: [
+        formOf,
+        hidden('id', passkey.id),
+        field(reader, state, {
+          name: 'name',
+          label: reader.text('passkey.name'),
+          autocomplete: 'off',
+          value: passkey.name ?? '',
+          isFirst: true,
+        }),
+      ],
+      button: reader.text('profile.button'),
+    }),
+    back(reader),
+  )
+}
+
+/** Asks for confirmation before a passkey is removed. */
+function removePasskeyPage(reader: Reader, state: FormState, { passkey, formOf }: { passkey: ListedPasskey; formOf: Part }): Html {
+  const name = passkeyName(reader, passkey)
+  return card(
+    html`<h1>${reader.text('passkey.remove_title', { name })}</h1>
+<p class="lead">${reader.text('passkey.remove_lead')}</p>
+`,
+    problem(state),
+    form({ fields: [formOf, hidden('id', passkey.id)], button: reader.text('passkey.remove', { name }), look: 'danger' }),
+    back(reader),
+  )
+}
+
+function back(reader: Reader): Html {
+  return html`<p class="below"><a href="${reader.href('/account/security')}">${reader.text('security.back')}</a></p>
+`
 }

@@ -1,5 +1,7 @@
+import { card, type FormState, field, form, type Part, problem } from '../../http/html/elements'
+import { type Html, html } from '../../http/html/html'
+import type { Reader } from '../../http/html/reader'
 import type { AccountPage } from '../account-page'
-import { profilePage } from './profile-page'
 
 /** Changes the person's name. */
 export const profile: AccountPage = {
@@ -13,4 +15,26 @@ export const profile: AccountPage = {
     await ask.updateProfile({ name: name === '' ? null : name })
     return { notice: 'profile_saved' }
   },
+}
+
+function profilePage(reader: Reader, state: FormState, { name, formOf }: { name: string | null; formOf: Part }): Html {
+  return card(
+    html`<h1>${reader.text('profile.title')}</h1>
+`,
+    problem(state),
+    form({
+      fields: [
+        formOf,
+        field(reader, state, {
+          name: 'name',
+          label: reader.text('account.name'),
+          autocomplete: 'name',
+          value: name ?? '',
+          isOptional: true,
+          isFirst: true,
+        }),
+      ],
+      button: reader.text('profile.button'),
+    }),
+  )
 }

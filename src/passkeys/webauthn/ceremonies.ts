@@ -1,10 +1,16 @@
 import type { Settings } from '../../core/config/every-setting'
 import { isAtOrBelow } from '../../core/config/web-address'
-import { decodeCbor } from './cbor'
-import { algorithms, isWholeSignature, newEs256Key, readCoseKey } from './cose-key'
-import { loadWebAuthnPackage, type WebAuthnPackage } from './package'
-import { type PresentedAssertion, readAttestation, storedId } from './read-credential'
-import { CeremonyRefused, ceremonyReasonOf, readOrigin } from './refused'
+import { ConfigurationError } from '../../core/errors'
+import {
+  algorithms,
+  decodeCbor,
+  isWholeSignature,
+  newEs256Key,
+  type PresentedAssertion,
+  readAttestation,
+  readCoseKey,
+  storedId,
+} from './read-credential'
 
 /** A credential in options. */
 export interface CredentialDescriptor {
@@ -78,7 +84,7 @@ export interface RegisteredCredential {
 }
 
 /** The stored data of a credential. */
-export interface KnownCredential {
+interface KnownCredential {
   readonly publicKey: string
   readonly isBackupEligible: boolean
 }
@@ -249,4 +255,96 @@ function isUnattested(attestationObject: string): boolean {
   if (!(decoded instanceof Map) || decoded.size !== 3) return false
   const [format, statement] = [decoded.get('fmt'), decoded.get('attStmt')]
   return statement instanceof Map && (format === 'none' || (format === 'packed' && !statement.has('x5c')))
+}
+
+/** The functions of the package that we call. */
+type WebAuthnPackage = Pick<typeof import('@simplewebauthn/server'), 'verifyAuthenticationResponse' | 'verifyRegistrationResponse'>
+
+/**
+ * Loads the package.
+ * @throws ConfigurationError if the package is missing or does not load; the message says how to install it
+ */
+function loadWebAuthnPackage(): WebAuthnPackage {
+  try {
+    return require('@simplewebauthn/server') as WebAuthnPackage // according to the package's types
+  } catch (cause) {
+    throw new ConfigurationError(
+      'passkeysEnabled (AUTH_PASSKEYS_ENABLED) needs the package @simplewebauthn/server, which is missing or does not load; run `npm install @simplewebauthn/server`.',
+      { cause },
+    )
+  }
+}
+
+/** Why a passkey was refused. The message is our own sentence, for the log and never for the client. */
+export class CeremonyRefused extends Error {
+  override readonly name = 'Refused'
+}
+
+/** The messages of @simplewebauthn/server, and what we say instead. */
+const reasons: readonly (readonly [RegExp, string])[] = [
+  [
+    /RP ID/i,
+    'the passkey is of another domain. Check webauthnRpId (AUTH_WEBAUTHN_RP_ID): passkeys work only for the domain that made them',
+  ],
+  [/challenge/i, 'the challenge is not the one of these options'],
+  [/user (?:could not be verified|verification)/i, 'the authenticator did not verify its user (fingerprint, face or PIN)'],
+  [/user (?:not|was not|presence)/i, 'nobody touched the authenticator'],
+  [/response type/i, 'the response is of another ceremony (create or get)'],
+  [/alg/i, 'the key is not of ES256, EdDSA or RS256'],
+]
+
+/** Returns our sentence for an error of the package. @param origin the origin that the browser named; null: unreadable */
+function ceremonyReasonOf(error: unknown, origin: string | null): string {
+  const text = error instanceof Error ? error.message : ''
+  if (/origin/i.test(text))
+    return `the page has the origin ${origin ?? 'of no website'}. If the page is yours, add the origin to webauthnOrigins (AUTH_WEBAUTHN_ORIGINS)`
+  return reasons.find(([pattern]) => pattern.test(text))?.[1] ?? 'the response cannot be read'
+}
+
+/** Returns the origin in a response, if it looks like one. A browser wrote it, but an attacker can write anything. */
+function readOrigin(credential: unknown): string | null {
+  try {
+    const { response } = credential as { response: { clientDataJSON: string } } // the catch takes every other form
+    const { origin } = JSON.parse(Buffer.from(response.clientDataJSON, 'base64url').toString('utf8')) as Record<string, unknown>
+    return typeof origin === 'string' && /^[a-z-]{2,20}:[\w./:[\]-]{1,200}$/.test(origin) ? origin : null
+  } catch {
+    return null
+  }
+}
+
+/**
+ * The names of authenticator makers by AAGUID. The names are only shown in a list. No check uses them, because an AAGUID is not signed
+ * without attestation. The ids come from the public lists of the FIDO Alliance and of the passkey developers (November 2026).
+ */
+const names: ReadonlyMap<string, string> = new Map([
+  ['08987058-cadc-4b81-b6e1-30de50dcbe96', 'Windows Hello'],
+  ['0ea242b4-43c4-4a1b-8b17-dd6d0b6baec6', 'Keeper'],
+  ['50726f74-6f6e-5061-7373-50726f746f6e', 'Proton Pass'],
+  ['531126d6-e717-415c-9320-3d9aa6981239', 'Dashlane'],
+  ['53414d53-554e-4700-0000-000000000000', 'Samsung Pass'],
+  ['6028b017-b1d4-4c02-b4b3-afcdafc96bb2', 'Windows Hello'],
+  ['771b48fd-d3d4-4f74-9232-fc157ab0507a', 'Edge on Mac'],
+  ['9ddd1817-af5a-4672-a2b9-3e3dd95000a9', 'Windows Hello'],
+  ['a10c6dd9-465e-4226-8198-c7c44b91c555', 'Kaspersky Password Manager'],
+  ['a11a5faa-9f32-4b8c-8c5d-2f7d13e8c942', 'AliasVault'],
+  ['adce0002-35bc-c60a-648b-0b25f1f05503', 'Chrome on Mac'],
+  ['b35a26b2-8f6e-4697-ab1d-d44db4da28c6', 'Zoho Vault'],
+  ['b5397666-4885-aa6b-cebf-e52262a439a2', 'Chromium'],
+  ['b78a0a55-6ef8-d246-a042-ba0f6d55050c', 'LastPass'],
+  ['b84e4048-15dc-4dd0-8640-f4f60813c8af', 'NordPass'],
+  ['bada5566-a7aa-401f-bd96-45619a55120d', '1Password'],
+  ['d3452668-01fd-4c12-926c-83a4204853aa', 'Microsoft Password Manager'],
+  ['d548826e-79b4-db40-a3d8-11116f7e8349', 'Bitwarden'],
+  ['dd4ec289-e01d-41c9-bb89-70fa845d4bf2', 'iCloud Keychain'],
+  ['ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4', 'Google Password Manager'],
+  ['eaecdef2-1c31-5634-8639-f1cbd9c00a08', 'KeePassDX'],
+  ['f3809540-7f14-49c1-a8b3-8f813b225541', 'Enpass'],
+  ['fa37f553-f9b6-4adb-ac53-8bbb57ebdf0d', 'Norton Password Manager'],
+  ['fbfc3007-154e-4ecc-8c0b-6e020557d7bd', 'Apple Passwords'],
+  ['fdb141b2-5d84-443e-8a35-4698c205a502', 'KeePassXC'],
+])
+
+/** Returns the name of the maker. Returns null if the AAGUID is not in the list. */
+export function authenticatorName(aaguid: string): string | null {
+  return names.get(aaguid) ?? null
 }

@@ -1,8 +1,8 @@
 import { leadsSomewhere } from '../../accounts/email-links/email-link'
-import { missingTexts } from '../../core/texts/language-faults'
+import { missingTexts } from '../../core/texts/phrase-book'
 import { seeTroubleshooting } from '../../core/troubleshooting'
 import { isPassportProvider } from '../../providers/passport-provider'
-import { redirectUriOf } from '../../social/redirect-uri'
+import { redirectUriOf } from '../../social/client-share'
 import type { Boot } from './boot-checks'
 
 /** Logs setups that are allowed but risky. Each warning has one small function. */

@@ -3,9 +3,9 @@ import type { AuthContext } from '../../context'
 import type { Settings } from '../../core/config/every-setting'
 import { type Credential, type JsonSchema, string } from '../../http/description'
 import type { Route } from '../../http/routes'
+import { sendJsonText } from '../../http/send'
 import { setsTokenCookies } from '../../sessions/delivery'
-import { operationOf } from './operation'
-import { NamedSchemas } from './schemas'
+import { NamedSchemas, operationOf } from './operation'
 
 /** Routes of one topic, with a title for people. */
 export interface Chapter {
@@ -20,7 +20,7 @@ type DocumentContext = Pick<AuthContext, 'settings' | 'prefix'>
  * Returns the OpenAPI 3.1 document of the mounted routes, without pages. Paths, bodies and errors come from the route table, so that the
  * document describes only what the router does.
  */
-export function openApiDocument(ctx: DocumentContext, chapters: readonly Chapter[]): object {
+function openApiDocument(ctx: DocumentContext, chapters: readonly Chapter[]): object {
   const named = new NamedSchemas()
   named.all.set('Error', errorSchema)
   const schemes = schemesOf(ctx.settings)
@@ -99,4 +99,32 @@ function schemesOf({
     refresh_cookie: { refreshCookie: cookie(refreshCookieName) },
     session_cookie: sessionCookie,
   }
+}
+
+/** Adds a chapter for the OpenAPI document itself. Adds nothing if `openapiEnabled` is off. */
+export function withOpenApi(ctx: Pick<AuthContext, 'settings' | 'prefix'>, chapters: readonly Chapter[]): readonly Chapter[] {
+  if (!ctx.settings.openapiEnabled) return chapters
+  let text: string | null = null // made at the first request
+  const all: readonly Chapter[] = [
+    ...chapters,
+    {
+      name: 'Description',
+      about: 'This document.',
+      routes: [
+        {
+          method: 'GET',
+          path: '/openapi.json',
+          describes: {
+            summary: 'Get the OpenAPI 3.1 document of the mounted routes',
+            answers: [{ status: 200, description: 'The document.', schema: { type: 'object' } }],
+          },
+          handle: (_req, res) => {
+            text ??= JSON.stringify(openApiDocument(ctx, all))
+            sendJsonText(res, 200, text)
+          },
+        },
+      ],
+    },
+  ]
+  return all
 }

@@ -1,10 +1,10 @@
 import type { AuthContext } from '../../context'
 import { LoginThrottledError, TooManyRequestsError } from '../../core/errors'
-import { type CountedAttempt, countAttempt } from '../../rate-limits/take-attempt'
-import { takeAttempts } from '../../rate-limits/take-of-each'
-import { findKnownDevice, type KnownDevice, type PresentedDevice } from './known-device'
+import { eventDigest } from '../../core/events'
+import { attempt, type CountedAttempt, countAttempt, counterKey, takeAttempts, takeUnits } from '../../rate-limits/rate-limiter'
+import { findKnownDevice, type KnownDevice, type PresentedDevice } from './device-cookie'
 
-export interface LoginAttemptOf {
+interface LoginAttemptOf {
   /** The address in lower case. */
   readonly email: string
   /** Null for a call without HTTP. */
@@ -13,7 +13,7 @@ export interface LoginAttemptOf {
 }
 
 /** A counted attempt. The password is verified later. Call exactly one of these methods, once. */
-export interface TakenLogin {
+interface TakenLogin {
   /** True: the attempt counts against the limit of a known device. */
   readonly isKnownDevice: boolean
   succeed(): Promise<void>
@@ -70,4 +70,64 @@ async function takeOwn(ctx: AuthContext, email: string, { id }: KnownDevice): Pr
 
 async function together(ends: readonly Promise<void>[]): Promise<void> {
   await Promise.all(ends)
+}
+
+interface LinkRequest {
+  /** The name of the rate limit. */
+  readonly name: string
+  /** The address in lower case. */
+  readonly email: string
+  readonly client: string | null
+  readonly presented: PresentedDevice
+}
+
+/**
+ * Counts a request for a link. A known device has a separate limit of five requests. For other clients, and beyond that limit, the function
+ * counts against the limits of the client and the address.
+ * @returns the known device, which also has a separate limit of mails; null for an unknown client
+ * @throws TooManyRequestsError
+ */
+export async function takeLinkRequest(ctx: AuthContext, { name, email, client, presented }: LinkRequest): Promise<KnownDevice | null> {
+  const device = await findKnownDevice(ctx, email, presented)
+  if (device && (await hasRequestLeft(ctx, name, email, device))) return device
+  await takeUnits(ctx, ctx.rateLimits.links, { name, email, client })
+  return null
+}
+
+/**
+ * Counts a request against the limit of the known device. Returns false if that limit is reached. The function then emits no event, because
+ * the caller also counts the request against the other limits.
+ */
+async function hasRequestLeft(ctx: AuthContext, name: string, email: string, { id }: KnownDevice): Promise<boolean> {
+  try {
+    await attempt(ctx.counters, ctx.rateLimits.device.links, counterKey(`${name}:device`, `${id} ${email}`), TooManyRequestsError)
+    return true
+  } catch (error) {
+    if (error instanceof TooManyRequestsError) return false
+    throw error
+  }
+}
+
+/** What is known of a failed login. The login sets the fields while it runs, because it can fail at any step. */
+export interface LoginAttempt {
+  /** The account, once the login has found it. */
+  userId: string | null
+  /** The email address that the person typed, or that the provider returned. */
+  email: string | null
+  /** The key of the client: `clientOf(req)`. Null: the login was called without HTTP, or the address cannot be read. */
+  readonly client: string | null
+}
+
+export function newLoginAttempt(client: string | null, email: string | null = null): LoginAttempt {
+  return { userId: null, email, client }
+}
+
+/** Emits `login.failed`. `reason` is the code of the error. */
+export function announceFailedLogin(
+  ctx: AuthContext,
+  { userId, email, client }: LoginAttempt,
+  refusal: { reason: string; provider?: string },
+): void {
+  const addressDigest = email === null ? null : eventDigest(ctx.keys, 'address', email)
+  ctx.events.emit('login.failed', { ...refusal, userId, addressDigest, clientKey: client })
 }

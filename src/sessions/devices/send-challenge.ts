@@ -4,7 +4,7 @@ import { type ChallengePage, sendChallengePage } from '../../http/html/challenge
 import { readerOf } from '../../http/html/reader'
 import { sendRedirect } from '../../http/send'
 import { destinationOfChallenge } from '../challenge'
-import { keepChallenge } from '../challenge-cookie'
+import { keepChallenge } from '../cookies'
 import { isApp } from '../destination'
 
 /**

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { isCodeOf, mostTries } from '../../accounts/email-links/email-code'
+import type { Request } from 'express'
+import { isCodeOf, mostTries, refusesEmailLink } from '../../accounts/email-links/email-link'
 import { type AskedFrom, type IssuedEmailLogin, issueEmailLogin } from '../../accounts/email-links/issue-email-login'
-import { refusesEmailLink } from '../../accounts/email-links/refuses-email-link'
 import { mailCode, mayMail } from '../../accounts/email-links/send-mail'
 import { type AuthContext, transaction } from '../../context'
 import { EmailLinkForbiddenError, EmailLoginInvalidError, EmailNotVerifiedError, MfaRequiredError } from '../../core/errors'
 import type { Locale } from '../../http/locale'
 import type { EmailLoginRecord, EmailLoginStore, SessionRecord, UserRecord } from '../../store/auth-store'
-import type { KnownDevice } from '../devices/known-device'
-import { holdSession } from './fresh-session'
+import { findKnownDevice, type KnownDevice, presentedDevice } from '../devices/device-cookie'
+import { holdSession, requestSessionOf } from './fresh-session'
+import { requireVerifiedAddress } from './irreversible-change'
 import { mailsCodes, needsFactor } from './methods'
-import { requireVerifiedAddress } from './require-proven-address'
 
 /** The session that a code confirms, and its user. */
 interface Asking {
@@ -105,4 +105,17 @@ async function openCodes(
 function codesOf({ store }: AuthContext): EmailLoginStore {
   if (store.emailLogins) return store.emailLogins
   throw new Error('The store has no `emailLogins`.')
+}
+
+/**
+ * Returns the known device that typed a code. Its wrong codes have a separate limit, so other clients cannot lock the owner out. An access
+ * token alone shows no known device. Call the function after `aliveSession`.
+ */
+export async function codeDevice(
+  ctx: AuthContext,
+  req: Request,
+  { code, previous_token }: { code?: string | undefined; previous_token?: string | undefined },
+): Promise<KnownDevice | null> {
+  if (code === undefined) return null
+  return findKnownDevice(ctx, requestSessionOf(req).user.email, presentedDevice(ctx, req, { previous_token }))
 }

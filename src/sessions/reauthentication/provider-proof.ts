@@ -1,10 +1,9 @@
 import { type AuthContext, transaction } from '../../context'
 import { MfaFactorTooNewError, MfaRequiredError, OAuthStateMismatchError } from '../../core/errors'
 import type { UserRecord } from '../../store/auth-store'
-import { isAccountDigest } from '../account-digest'
+import { isAccountDigest } from '../challenge'
 import { issueTicket, type TicketOwner, takeTicket } from '../tickets'
-import { identityUsableAt } from './credential-age'
-import { needsFactor } from './methods'
+import { identityUsableAt, needsFactor } from './methods'
 
 /** The identity that logged in again at its provider. */
 export interface VerifiedIdentity {

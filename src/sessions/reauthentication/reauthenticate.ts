@@ -1,6 +1,6 @@
 import { type AuthContext, transaction } from '../../context'
 import type { AuthMethod } from '../../core/amr'
-import { hasPasswords } from '../../core/config/has-passwords'
+import { hasPasswords } from '../../core/config/every-setting'
 import {
   AccountInactiveError,
   InvalidCredentialsError,
@@ -13,27 +13,25 @@ import {
 } from '../../core/errors'
 import type { Locale } from '../../http/locale'
 import { acceptPasskey, type PresentedPasskey, refusingReplay, type VerifiedPasskey, verifyPasskey } from '../../passkeys/verify-passkey'
-import { unusablePassword } from '../../passwords/unusable-password'
+import { unusablePassword, verifyPassword } from '../../passwords/verify-password'
+import { type TakenUnit, takeUnit } from '../../rate-limits/rate-limiter'
 import { acceptTotpCode } from '../../second-factor/accept-code'
-import { guardedAttempt } from '../../second-factor/guarded-attempt'
+import { guardedAttempt } from '../../second-factor/code-limits'
 import type { SessionRecord, UserRecord } from '../../store/auth-store'
-import { claimsToGoOn } from '../ask-for-claims'
-import type { KnownDevice } from '../devices/known-device'
+import { claimsToGoOn, type HostClaims } from '../ask-for-claims'
+import type { KnownDevice } from '../devices/device-cookie'
 import { isAlive } from '../find-session'
-import type { HostClaims } from '../host-claims'
 import type { OpenedServerSession } from '../login'
 import { addMethods, keepServerSession, keepStateless, keepTokens, type ReissuedTokens } from '../reissue-tokens'
 import type { TicketOwner } from '../tickets'
 import { type ConfirmationCode, requestConfirmationCode, tryConfirmationCode } from './confirmation-code'
-import { refuseYoungFactor, refuseYoungPasskey } from './credential-age'
-import { findActiveUser } from './find-active-user'
 import { holdSession, requireNewToken } from './fresh-session'
-import { needsFactor, takesPassword } from './methods'
+import { needsFactor, refuseYoungFactor, refuseYoungPasskey, takesPassword } from './methods'
 import { takeConfirmationTicket } from './provider-proof'
-import { withPassword } from './with-password'
+import { findActiveUser } from './request-session'
 
 /** The credentials with which a person confirms a session. At least one credential is required. */
-export interface PresentedCredentials {
+interface PresentedCredentials {
   password?: string | undefined
   /** A code of the authenticator app. A recovery code is not accepted. */
   code?: string | undefined
@@ -49,7 +47,7 @@ export interface PresentedCredentials {
 }
 
 /** The person who confirms, and the person's session. */
-export interface Reauthenticating {
+interface Reauthenticating {
   readonly user: UserRecord
   /** Null if the store keeps no sessions. */
   readonly session: SessionRecord | null
@@ -216,4 +214,45 @@ async function findOwnSession(ctx: AuthContext, userId: string, id: string | und
   const found = id === undefined ? null : await ctx.store.sessions?.find({ id })
   if (found?.session.userId !== userId || !isAlive(found.session, ctx.now())) throw new InvalidTokenError()
   return found.session
+}
+
+/**
+ * Runs the work if the password is right. Within 900 s, a session may send five wrong passwords. All sessions of an account together may
+ * send 25 wrong passwords. So an attacker with one stolen session cannot use up the owner's attempts. Attempts are counted before the
+ * password is checked, so that at most five of many parallel attempts are checked. A success takes its own attempts back.
+ * @param session the session of the request; null or left out for a caller without a session, and the account may then send five wrong
+ *   passwords
+ * @throws InvalidCredentialsError, TooManyRequestsError, and the errors of the work
+ */
+export async function withPassword<T>(
+  ctx: AuthContext,
+  user: UserRecord,
+  password: string,
+  work: () => Promise<T>,
+  session?: SessionRecord | null,
+): Promise<T> {
+  const taken = await takeUnits(ctx, user, session)
+  const giveBack = () => Promise.all(taken.map((unit) => unit.giveBack()))
+  try {
+    const { matches } = await verifyPassword(ctx, user.hashedPassword, password, { isKnownDevice: true })
+    if (!matches) throw new InvalidCredentialsError()
+    const result = await work()
+    await giveBack()
+    return result
+  } catch (error) {
+    if (!(error instanceof InvalidCredentialsError)) await giveBack()
+    throw error
+  }
+}
+
+async function takeUnits(ctx: AuthContext, user: UserRecord, session?: SessionRecord | null): Promise<TakenUnit[]> {
+  const { password, passwordOfAccount } = ctx.rateLimits
+  const own = await takeUnit(ctx, password, session ? ['password:session', session.id] : ['password:account', user.id])
+  if (!session) return [own]
+  try {
+    return [own, await takeUnit(ctx, passwordOfAccount, ['password:sessions', user.id])]
+  } catch (error) {
+    await own.giveBack()
+    throw error
+  }
 }

@@ -1,27 +1,24 @@
 import type { Request } from 'express'
 import type { AuthContext } from '../../context'
 import type { Settings } from '../../core/config/every-setting'
+import { AccountInactiveError, UnauthorizedError } from '../../core/errors'
 import type { KeyList } from '../../core/keys'
-import { readCookie } from '../../http/cookies'
-import type { CookieSite } from '../../http/doubled-cookies'
+import { type CookieSite, readCookie } from '../../http/cookies'
 import { readRefreshTokenHeader } from '../../http/refresh-token-header'
-import type { SessionRecord, SessionStore, SessionWithUser } from '../../store/auth-store'
+import type { SessionRecord, SessionStore, SessionWithUser, UserRecord } from '../../store/auth-store'
 import { type AccessTokenClaims, verifyAccessToken } from '../access-token'
-import { readCredential } from '../credentials'
-import { findRequestAuth } from '../current-auth'
+import { findRequestAuth, readCredential } from '../current-auth'
 import { setsTokenCookies } from '../delivery'
-import { type DeviceReadContext, findSessionOfDevice, type SessionOfDevice } from '../device-cookie'
-import { findByRefreshToken, findBySessionCookie, isAlive } from '../find-session'
-import { readQuietly } from '../read-quietly'
-import { sessionRowOf } from '../session-row'
+import { type DeviceReadContext, findSessionOfDevice, type SessionOfDevice } from '../devices/device-cookie'
+import { findByRefreshToken, findBySessionCookie, isAlive, readQuietly, sessionRowOf } from '../find-session'
 
-export interface DeliverySite extends CookieSite {
+interface DeliverySite extends CookieSite {
   readonly settings: CookieSite['settings'] &
     Pick<Settings, 'tokenDelivery' | 'refreshCookieName' | 'sessionCookieName' | 'cookieDomain' | 'cookieSecure'>
 }
 
 /** The data that the search for a request's session needs. */
-export interface RequestSessionContext extends DeliverySite, Pick<DeviceReadContext, 'now'> {
+interface RequestSessionContext extends DeliverySite, Pick<DeviceReadContext, 'now'> {
   readonly sessions: SessionStore
   /** Null for guards without the secret. Such guards cannot read the device cookie. */
   readonly keys: DeviceReadContext['keys'] | null
@@ -111,4 +108,15 @@ function presentedRefreshToken(site: DeliverySite, req: Request, body: unknown):
   const given = typeof named === 'string' ? named : readRefreshTokenHeader(req)
   if (given !== null) return given
   return setsTokenCookies(settings.tokenDelivery) ? readCookie(site, req, settings.refreshCookieName) : null
+}
+
+/**
+ * Returns the user of a session if the account is active.
+ * @throws UnauthorizedError (the account was deleted), AccountInactiveError
+ */
+export async function findActiveUser(ctx: AuthContext, userId: string): Promise<UserRecord> {
+  const user = await ctx.store.users.find(userId)
+  if (!user) throw new UnauthorizedError()
+  if (!user.isActive) throw new AccountInactiveError()
+  return user
 }

@@ -1,14 +1,52 @@
+import { createHash } from 'node:crypto'
+import Joi from 'joi'
 import { type AuthContext, transaction } from '../../context'
+import { clientOf } from '../../core/client-key'
 import { AppError, OAuthCodeInvalidError } from '../../core/errors'
 import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
-import { isAccountDigest } from '../../sessions/account-digest'
-import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../../sessions/announce-failed-login'
+import { text } from '../../http/input'
+import { type Route, withBody } from '../../http/routes'
+import { routeRateLimit } from '../../rate-limits/route-rate-limit'
+import { consumeChallenge, isAccountDigest, readChallenge } from '../../sessions/challenge'
+import { loginAnswer, loginClientWith, sendLogin } from '../../sessions/delivery'
+import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../../sessions/devices/login-limits'
+import { after } from '../../sessions/find-session'
 import type { LoginClient, LoginResult } from '../../sessions/login'
 import { type BegunLogin, finishLogin, startLogin } from '../../sessions/start-login'
-import type { UserTokenRecord } from '../../store/auth-store'
-import { codeChallengeOf, isCodeVerifier } from './code-challenge'
+import { DuplicateRecordError, type UserTokenRecord } from '../../store/auth-store'
 import { type Grant, readGrant } from './issue-code'
-import { endWhatItGave, leaveReceipt } from './receipt'
+
+interface ExchangeBody {
+  code: string
+  code_verifier: string
+}
+
+/**
+ * Returns the route where an app exchanges its code for tokens. The tokens are only in the body. The route reads and sets no cookie, so
+ * requests from other sites do no harm.
+ */
+export function exchangeRoutes(ctx: AuthContext): Route[] {
+  if (ctx.settings.appRedirects.length === 0) return []
+  return [
+    withBody({
+      method: 'POST',
+      path: '/oauth/exchange',
+      describes: {
+        summary: 'Finish the login of an app: exchange the code for tokens',
+        answers: [loginAnswer(ctx, 'bearer')],
+        refuses: [OAuthCodeInvalidError],
+      },
+      loginShaped: true,
+      before: [routeRateLimit(ctx, 'oauth_exchange')],
+      body: Joi.object<ExchangeBody>({ code: text(512), code_verifier: text(512) }),
+      handle: async (req, res, { code, code_verifier: codeVerifier }) => {
+        const client = loginClientWith(ctx, req, 'tokens')
+        const result = await exchangeCode(ctx, { code, codeVerifier }, client, newLoginAttempt(clientOf(req)))
+        sendLogin(ctx, res, result, 'bearer')
+      },
+    }),
+  ]
+}
 
 export interface OAuthCodeExchange {
   /** The code in the URL that opened the app. */
@@ -75,4 +113,77 @@ async function exchangeOnce(
 
 function isOfGrant({ codeChallenge }: Grant, codeVerifier: string): boolean {
   return isCodeVerifier(codeVerifier) && codeChallengeOf(codeVerifier) === codeChallenge
+}
+
+/** How long doorward recognizes a second use of a code, in seconds. */
+const receiptSeconds = 86_400
+
+/** The result of an exchange: a session, or a challenge. */
+interface Receipt {
+  readonly sessionId?: string | null
+  readonly challenge?: { readonly idHash: string; readonly endsAt: number }
+}
+
+/**
+ * Stores the result of an exchange, in the transaction of the exchange. The row counts as used. Only a client that has the code can find
+ * the row.
+ */
+async function leaveReceipt(ctx: AuthContext, code: string, begun: BegunLogin): Promise<void> {
+  const now = ctx.now()
+  await ctx.store.userTokens.insert({
+    userId: begun.result.userId,
+    tokenHash: receiptHash(code),
+    purpose: 'OAUTH_CODE',
+    payload: JSON.stringify(receiptOf(ctx, begun)),
+    expiresAt: after(now, receiptSeconds),
+    usedAt: now,
+    createdAt: now,
+  })
+}
+
+/**
+ * Revokes the session or the challenge that a code was exchanged for. A second use shows that another client may have the code. A store
+ * without sessions has no session to revoke.
+ */
+async function endWhatItGave(ctx: AuthContext, code: string): Promise<void> {
+  const row = await ctx.store.userTokens.find(receiptHash(code))
+  if (!row?.payload) return
+  const { sessionId, challenge } = JSON.parse(row.payload) as Receipt // as `leaveReceipt` wrote it
+  const { userId } = row
+  if (challenge) await endChallenge(ctx, { userId, idHash: challenge.idHash, expiresAt: new Date(challenge.endsAt) })
+  if (!sessionId || !(await ctx.store.sessions?.revoke({ id: sessionId }, ctx.now()))) return
+  ctx.events.emit('session.revoked', { userId, count: 1, reason: 'code_reused' })
+}
+
+async function endChallenge(ctx: AuthContext, challenge: Parameters<typeof consumeChallenge>[1]): Promise<void> {
+  try {
+    await consumeChallenge(ctx, challenge)
+  } catch (error) {
+    if (!(error instanceof DuplicateRecordError)) throw error // the person already finished the login, with the second factor
+  }
+}
+
+function receiptOf(ctx: AuthContext, { result, access }: BegunLogin): Receipt {
+  if (result.kind === 'session') return { sessionId: access?.sessionId ?? null }
+  const { idHash, expiresAt } = readChallenge(ctx, result.mfaToken)
+  return { challenge: { idHash, endsAt: expiresAt.getTime() } }
+}
+
+function receiptHash(code: string): string {
+  return hashOpaqueToken(`receipt of ${code}`)
+}
+
+/** Returns the S256 challenge of a verifier (RFC 7636 section 4.2). */
+export function codeChallengeOf(codeVerifier: string): string {
+  return createHash('sha256').update(codeVerifier).digest('base64url')
+}
+
+/** Returns true for a valid verifier (RFC 7636 section 4.1). */
+function isCodeVerifier(text: string): boolean {
+  return /^[\w.~-]{43,128}$/.test(text)
+}
+
+/** Returns true for a SHA-256 in base64url. */
+export function isCodeChallenge(text: string): boolean {
+  return /^[\w-]{43}$/.test(text)
 }

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import type { PurgeRun } from '../auth-store'
 import { type Connection, poolConnection } from './connection'
+import { whereLater } from './delete-expired'
 import { dialectOf } from './dialect-of'
-import { whereLater } from './next-ended'
 import type { Queryable, Row } from './queryable'
 
 /** The knex instance that the host made. Layers above the store only pass the instance on. */

@@ -1,7 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import type { Expired } from '../auth-store'
 import type { Connection } from './connection'
-import { nextEnded, rowKeyOf } from './next-ended'
+import type { Dialect } from './dialect'
+import type { Row } from './queryable'
 import type { Table } from './table'
 
 type Narrow = (query: Knex.QueryBuilder) => Knex.QueryBuilder
@@ -22,4 +24,58 @@ export async function deleteExpired<R extends { id: string }>(
   const keys = (await nextEnded(connection, verb, table, end, expired, { where })).map((row) => rowKeyOf(table, row))
   if (keys.length === 0) return 0
   return connection.statement<number>(verb, (db) => where(db(table.name).whereIn(table.column('id'), keys)).delete())
+}
+
+/** The alias of the exact end. Has only lower-case letters, because a host's name mapper changes other names. */
+const END = 'exactend'
+
+/** Where a batch ended. Contains the end with every digit that the column stores. */
+interface Position {
+  readonly at: Knex.Value
+  readonly id: Knex.Value
+}
+
+/**
+ * Reads the next rows of a run, in the order of (`end`, id). A batch begins after the last row of the batch before it. Without this
+ * position, each batch would pass again over the rows that stay, and over deleted rows that an open snapshot keeps in the index.
+ */
+export async function nextEnded<R extends { id: string }>(
+  connection: Connection,
+  verb: string,
+  table: Table<R>,
+  end: keyof R & ('expiresAt' | 'createdAt'),
+  { most, run = {} }: Pick<Expired, 'most' | 'run'>,
+  { where, fields = ['id'] }: { where: (query: Knex.QueryBuilder) => Knex.QueryBuilder; fields?: readonly (keyof R)[] },
+): Promise<Row[]> {
+  const [ended, id] = [table.column(end), table.column('id')]
+  const position = run.position as Position | undefined // only this function writes it
+  const rows = await connection.statement<Row[]>(verb, (db) => {
+    const query = where(db(table.name))
+    if (position) whereLater(query, connection.dialect, [ended, position.at], [id, position.id])
+    return query
+      .orderBy([ended, id])
+      .limit(most)
+      .select([...table.select(fields), table.selectExactly(end, END)])
+  })
+  const last = rows.at(-1)
+  run.isOver = rows.length < most
+  if (last) run.position = { at: last[END], id: rowKeyOf(table, last) }
+  await nextTurn() // SQLite answers in the same turn of the event loop, so requests would wait for the whole batch
+  return rows
+}
+
+/** Returns the key of a row as WHERE needs it. */
+export function rowKeyOf<R extends { id: string }>(table: Table<R>, row: Row): Knex.Value {
+  return table.value('id', table.read(row, 'id')) as Knex.Value // a key is never null
+}
+
+/** Adds the condition that a row comes after a position, in the order of two columns. */
+export function whereLater(
+  query: Knex.QueryBuilder,
+  { comparesRows }: Dialect,
+  [first, one]: readonly [string, Knex.Value],
+  [second, other]: readonly [string, Knex.Value],
+): void {
+  if (comparesRows) query.whereRaw('(??, ??) > (?, ?)', [first, second, one, other])
+  else query.where((later) => later.where(first, '>', one).orWhere((twin) => twin.where(first, one).where(second, '>', other)))
 }

@@ -1,8 +1,10 @@
 import type { Knex } from 'knex'
 import type { UserRecord } from '../auth-store'
+import type { Connection } from './connection'
 import type { Dialect } from './dialect'
 import type { Queryable, Row } from './queryable'
-import type { Table } from './table'
+import type { Table, Values } from './table'
+import type { UsersTable } from './users-table'
 
 /**
  * Reads the user that matches `wanted`, and locks the row until the transaction ends. SQLite has no row locks: there an UPDATE that changes
@@ -31,4 +33,42 @@ export async function holdUsers(
  */
 export function touchedColumn(users: Table<UserRecord>): string {
   return users.bareColumn(users.fields.has('lastLoginAt') ? 'lastLoginAt' : 'isActive')
+}
+
+/**
+ * Locks the active administrators and returns their rows. First finds the administrators without a lock, because a locking read of the
+ * whole table would wait for every login. Then locks the found rows in the order of their keys, and checks the conditions again.
+ */
+export async function holdAdmins(db: Queryable, dialect: Dialect, users: UsersTable): Promise<Row[]> {
+  const { role } = users
+  const wanted = (query: Knex.QueryBuilder): Knex.QueryBuilder =>
+    role ? role.where(query.where(users.where({ isActive: true })), true) : query.where(users.where({ isActive: true, isAdmin: true }))
+  if (!dialect.rowLocks) {
+    const column = touchedColumn(users)
+    return wanted(db(users.name))
+      .update({ [column]: db.ref(column) })
+      .returning([...users.selection])
+  }
+  const key = users.column('id')
+  const found: Row[] = await wanted(db(users.name)).select([...users.select(['id'])])
+  const keys = found.map((row) => users.value('id', users.read(row, 'id')) as Knex.Value) // a key is never null
+  return wanted(db(users.name))
+    .where((any) => void any.whereIn(key, keys as string[])) // the keys may have any type that knex can bind
+    .select([...users.selection])
+    .orderBy(key)
+    .forUpdate()
+}
+
+/** Updates the row that matches `where`. Returns true if such a row exists, even if the update changed no value. */
+export async function updateFound<R extends { id: string }>(
+  connection: Connection,
+  verb: string,
+  table: Table<R>,
+  where: Values,
+  row: Values,
+): Promise<boolean> {
+  const count = await connection.statement<number>(verb, (db) => db(table.name).where(where).update(row))
+  if (count > 0 || connection.dialect.countsMatchedRows) return count > 0
+  const found = await connection.statement<unknown[]>(verb, (db) => db(table.name).where(where).select(table.column('id')).limit(1))
+  return found.length > 0
 }

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import type { IdentityStore, IdentityWithUser, UserRecord } from '../auth-store'
-import { compiledFor, compiledSelect, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { touchedColumn } from './hold-user'
 import { insertRecord } from './insert-record'
 import type { Queryable, Row } from './queryable'
+import { compiledFor, compiledSelect, slotsOf } from './statements'
 
 export function identitiesStore(connection: Connection, tables: Tables): IdentityStore {
   const { users, identities } = tables

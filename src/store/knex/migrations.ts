@@ -5,9 +5,8 @@ import type { CheckedTables } from './check/check-store-tables'
 import { poolConnection } from './connection'
 import { checkedTablesOf } from './knex-store'
 import { conditionOf, createAuthTables, statements, usersOf } from './schema'
-import { VERSIONS } from './schema-versions'
-import type { Version } from './version'
-import { missingOf, pendingVersions } from './version-state'
+import type { Version } from './schema-versions'
+import { missingOf, pendingVersions, VERSIONS } from './schema-versions'
 
 /** A version of the schema. doorward reads the state from the tables themselves, because a host can make the tables in several ways. */
 export interface MigrationState {

@@ -1,15 +1,13 @@
 import type { Knex } from 'knex'
 import type { PasskeyStore, PasskeyUse, PasskeyWithUser, UserRecord } from '../auth-store'
-import { compiledSelect } from './compiled-for'
 import type { Connection } from './connection'
-import { databaseName } from './database-name'
 import type { Tables } from './default-tables'
-import { holdUser } from './hold-user'
+import { holdUser, updateFound } from './hold-user'
 import { insertRecord } from './insert-record'
 import type { Queryable, Row, Statement } from './queryable'
+import { databaseName } from './queryable'
+import { compiledSelect, updateReturning } from './statements'
 import type { Values } from './table'
-import { updateFound } from './update-found'
-import { updateReturning } from './update-returning'
 
 export function passkeysStore(connection: Connection, tables: Tables): PasskeyStore {
   const { users, passkeys, userTokens } = tables

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import type { Rotated, Rotation, SessionRecord } from '../auth-store'
-import { compiledFor, compiledSelect, compiledUpdate, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import type { Queryable, Row } from './queryable'
+import { compiledFor, compiledSelect, compiledUpdate, slotsOf } from './statements'
 
 const answered = ['id', 'userId', 'amr', 'authenticatedAt', 'isPersistent', 'expiresAt'] as const satisfies readonly (keyof SessionRecord)[]
 

@@ -1,4 +1,6 @@
-import type { Version } from './version'
+import type { HostTables } from './default-tables'
+import type { ColumnTypes, Dialect } from './dialect'
+import { databaseName, type Queryable } from './queryable'
 
 const ofUser = (users: string): string => `foreign key (user_id) references ${users} on delete cascade`
 
@@ -214,3 +216,105 @@ export const VERSIONS: readonly Version[] = [
     ],
   },
 ]
+
+/** A version of the schema. A released version never changes: a later version alters the tables of an earlier version. */
+export interface Version {
+  readonly name: string
+  readonly tables: readonly TableSchema[]
+  /** Indexes that are made after the tables, also on tables of earlier versions. These tables may already have rows. */
+  readonly indexes?: readonly AddedIndex[]
+}
+
+export interface AddedIndex extends IndexSchema {
+  /** The condition of a partial index. */
+  readonly where?: string
+  /** True: a table of the host works without the index, so the check of the tables does not ask for it. */
+  readonly isOptional?: true
+  readonly table: string
+  /** As in `TableSchema`. */
+  readonly record: keyof HostTables | null
+}
+
+interface IndexSchema {
+  readonly name: string
+  readonly columns: string
+  /** The databases that need the index. Absent: all. */
+  readonly on?: readonly Dialect['name'][]
+}
+
+export interface TableSchema {
+  readonly name: string
+  /** The option of `createKnexStore` that maps the table. Null: no option maps the table, so the table is always ours. */
+  readonly record: keyof HostTables | null
+  columns(types: ColumnTypes, usersKey: string): readonly string[]
+  /** Returns the constraints, which follow the columns on separate lines, because MySQL ignores `references` next to a column. */
+  constraints(users: string): readonly string[]
+  readonly indexes: readonly IndexSchema[]
+}
+
+/** The key of the users table, which may be the host's table. */
+export interface UsersKey {
+  /** Quoted for SQL. */
+  readonly table: string
+  readonly key: string
+  readonly type: string
+}
+
+/** A database, and which of its tables belong to the host. */
+export interface SchemaPlace {
+  readonly knex: Queryable
+  readonly dialect: Dialect
+  readonly hostTables: HostTables
+}
+
+/** Returns the versions of which the database lacks anything. Reads only the catalogue. */
+export async function pendingVersions(place: SchemaPlace): Promise<Version[]> {
+  const pending: Version[] = []
+  for (const version of VERSIONS) if (!isNothing(await missingOf(place, version))) pending.push(version)
+  return pending
+}
+
+/** What a database lacks of a version. */
+interface Missing {
+  readonly tables: readonly TableSchema[]
+  /** Without the indexes that are made together with a missing table. */
+  readonly indexes: readonly AddedIndex[]
+}
+
+export function isNothing({ tables, indexes }: Missing): boolean {
+  return tables.length + indexes.length === 0
+}
+
+export async function missingOf({ knex, dialect, hostTables }: SchemaPlace, version: Version): Promise<Missing> {
+  const tables: TableSchema[] = []
+  const wanted: AddedIndex[] = []
+  for (const table of ownTables(version, hostTables)) {
+    if (!(await dialect.hasTable(knex, databaseName(knex, table.name)))) tables.push(table)
+    else wanted.push(...indexesOf(table, dialect).map((index) => ({ ...index, table: table.name, record: table.record })))
+  }
+  const indexes: AddedIndex[] = []
+  for (const index of [...wanted, ...addedIndexes(version, hostTables, dialect)])
+    if (!(await dialect.hasIndex(knex, index.table, index.name))) indexes.push(index)
+  return { tables, indexes }
+}
+
+/** Returns the indexes that this database makes together with the table. */
+export function indexesOf({ indexes }: TableSchema, dialect: Dialect): readonly IndexSchema[] {
+  return indexes.filter((index) => isOn(index, dialect))
+}
+
+function isOn({ on }: IndexSchema, { name }: Dialect): boolean {
+  return on?.includes(name) ?? true
+}
+
+export function ownTables({ tables }: Version, hostTables: HostTables): readonly TableSchema[] {
+  return tables.filter((table) => isOurs(table, hostTables))
+}
+
+export function addedIndexes({ indexes = [] }: Version, hostTables: HostTables, dialect: Dialect): readonly AddedIndex[] {
+  return indexes.filter((index) => isOurs(index, hostTables) && isOn(index, dialect))
+}
+
+function isOurs({ record }: { readonly record: keyof HostTables | null }, hostTables: HostTables): boolean {
+  return record === null || hostTables[record] === undefined
+}

@@ -3,14 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../core/errors'
 import { type Connection, poolConnection, transactionConnection } from './connection'
-import { databaseName } from './database-name'
 import { bindTables, type HostTables } from './default-tables'
 import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import type { Queryable } from './queryable'
-import { VERSIONS } from './schema-versions'
-import type { AddedIndex, TableSchema, UsersKey, Version } from './version'
-import { addedIndexes, indexesOf, isNothing, missingOf, ownTables } from './version-state'
+import { databaseName } from './queryable'
+import type { AddedIndex, TableSchema, UsersKey, Version } from './schema-versions'
+import { addedIndexes, indexesOf, isNothing, missingOf, ownTables, VERSIONS } from './schema-versions'
 
 /**
  * Makes the missing default tables and indexes. If nothing is missing, the database role needs no right to create. You can call the

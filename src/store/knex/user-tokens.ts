@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import type { UserTokenPurpose, UserTokenStore } from '../auth-store'
-import { neverEnds } from '../never-ends'
+import { neverEnds } from '../user-records'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
 import { insertRecord } from './insert-record'
 import type { Row } from './queryable'
 
-import { updateReturning } from './update-returning'
+import { updateReturning } from './statements'
 
 const abandonedAfterMs = 7 * 86_400_000
 

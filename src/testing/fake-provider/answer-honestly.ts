@@ -1,8 +1,6 @@
-import { answer } from './answer'
 import { appleTeam } from './client-options'
 import type { FakeEndpoint, FakeHandler, FakeProfile, FakeProvider, FakeRequest } from './fake-provider'
-import { appleKeys, challengeOf, claimsSignedBy, signingKeys } from './sign-jwt'
-import { accessTokenClaims, type FakeGrant, type Ledger, tokensFor } from './tokens'
+import { accessTokenClaims, appleKeys, challengeOf, claimsSignedBy, type FakeGrant, type Ledger, signingKeys, tokensFor } from './tokens'
 
 /** Returns the response of a provider that works correctly. */
 export function answerHonestly(request: FakeRequest, provider: FakeProvider, ledger: Ledger): FakeHandler {
@@ -121,4 +119,13 @@ function application({ url, headers, body }: FakeRequest, provider: FakeProvider
   if (!isOwn) return answer(404, { message: 'Not Found' })
   const user = { ...provider.githubProfile, ...grant.profile }
   return answer(200, { id: 1, token: '', app: { client_id: clientId }, user })
+}
+
+/** Returns a handler with a fixed response. The handler sends an object as JSON, and a string unchanged. */
+export function answer(status: number, content: unknown, headers: Record<string, string> = {}): FakeHandler {
+  return (_request, response) => {
+    const isText = typeof content === 'string' || Buffer.isBuffer(content)
+    response.writeHead(status, { 'content-type': isText ? 'text/html' : 'application/json', ...headers })
+    response.end(isText ? content : JSON.stringify(content))
+  }
 }

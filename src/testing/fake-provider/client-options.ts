@@ -1,5 +1,5 @@
 import type { AppleOptions, BuiltInOptions, FakeProvider, OidcOptions } from './fake-provider'
-import { appleKeys } from './sign-jwt'
+import { appleKeys } from './tokens'
 
 export function oidcOptions<Overrides extends object>(provider: FakeProvider, overrides?: Overrides): OidcOptions & Overrides {
   const { clientId, clientSecret, authorizeUrl, tokenUrl, userinfoUrl, jwksUri, issuer } = provider

@@ -4,11 +4,9 @@ import { withTimeout } from '../../../core/with-timeout'
 import { accountChecks } from './accounts'
 import { type Check, type DoctorFinding, type DoctorReport, lateAfter, type Patient, type Result } from './check'
 import { databaseChecks } from './database'
-import { mailChecks } from './mail'
-import { processChecks } from './processes'
 import { providerChecks } from './providers'
 import { secretChecks } from './secrets'
-import { webChecks } from './web'
+import { mailChecks, processChecks, webChecks } from './web'
 
 /** All checks, in the order of the report. */
 export const checks: readonly Check[] = [

@@ -1,7 +1,7 @@
 import { sentenceOf } from '../../../core/error-sentence'
 import { isPassportProvider } from '../../../providers/passport-provider'
 import type { ProviderClient } from '../../../providers/provider-client'
-import { redirectUriOf } from '../../../social/redirect-uri'
+import { redirectUriOf } from '../../../social/client-share'
 import { answerOf, type Check, error, type Fault, type Patient, type Result, warning } from './check'
 
 export const providerChecks: readonly Check[] = [

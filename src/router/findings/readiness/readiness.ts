@@ -1,12 +1,10 @@
 import type { Readiness } from '../../../context'
-import { ConfigurationError } from '../../../core/errors'
+import { ConfigurationError, ServiceUnavailableError } from '../../../core/errors'
 import { describeError, type Logger } from '../../../core/logger'
+import { localized } from '../../../core/texts/phrase-book'
 import { seeTroubleshooting } from '../../../core/troubleshooting'
 import { withTimeout } from '../../../core/with-timeout'
 import type { TableFinding } from '../../../store/auth-store'
-import { findingsLog } from './findings-log'
-import { SignInUnavailableError } from './sign-in-unavailable-error'
-import { type Stopwatch, stopwatch } from './stopwatch'
 
 interface Options {
   readonly check: () => Promise<TableFinding[]>
@@ -117,4 +115,84 @@ async function isDone(work: Promise<void>, mostMs: number): Promise<boolean> {
 function listed(errors: readonly TableFinding[]): string {
   const lines = errors.map(({ key, message, sql }) => `- ${key}: ${message}${sql === null ? '' : `\n  ${sql};`}`)
   return `The tables cannot serve (${errors.length === 1 ? '1 error' : `${errors.length} errors`}):\n${lines.join('\n')}`
+}
+
+/** Logs each finding once. Also logs, at most once a minute, that requests are rejected. */
+interface FindingsLog {
+  tell(findings: readonly TableFinding[]): void
+  tellRefusal(errors: readonly TableFinding[]): void
+}
+
+const minute = 60_000
+
+function findingsLog(logger: Logger, now: () => Date): FindingsLog {
+  const told = new Set<string>()
+  let sinceTold = stopwatch(now)
+  let wasBroken = false
+  return {
+    tell(findings) {
+      for (const finding of findings) {
+        if (told.has(finding.key)) continue
+        told.add(finding.key)
+        const { key, level, table, column, message, sql } = finding
+        if (level === 'error') sinceTold = stopwatch(now)
+        logger[level === 'error' ? 'error' : 'warn']({ key, table, column, sql }, `doorward: ${message}`)
+      }
+      const isBroken = findings.some(({ level }) => level === 'error')
+      if (wasBroken && !isBroken)
+        logger.info({ checked: [...told] }, 'doorward: the tables have no errors any more, so doorward accepts requests.')
+      wasBroken = isBroken
+    },
+    tellRefusal(errors) {
+      if (sinceTold.milliseconds() < minute) return
+      sinceTold = stopwatch(now)
+      const findings = errors.map(({ key, table, column, sql }) => ({ key, table, column, sql }))
+      const keys = errors.map(({ key }) => key).join(', ')
+      logger.error(
+        { findings },
+        `doorward: requests that need the store get 503, because the tables have errors: ${keys}. ${seeTroubleshooting('sign-in-is-not-available')}`,
+      )
+    },
+  }
+}
+
+/** The tables have an error that only the host can fix. An immediate retry does not help. */
+class SignInUnavailableError extends ServiceUnavailableError {
+  static override readonly detail = localized('error.sign_in_unavailable')
+
+  override readonly retryAfterSeconds = 60
+  override readonly isLogged = true
+}
+
+interface Stopwatch {
+  milliseconds(): number
+}
+
+/**
+ * Measures the time since the call. Reads two clocks, the host's clock and the process's clock, and returns the longer time. The host's
+ * clock alone is not enough, because it can stop or go back.
+ */
+function stopwatch(now: () => Date): Stopwatch {
+  const [started, startedAt] = [performance.now(), now().getTime()]
+  return { milliseconds: () => Math.max(performance.now() - started, now().getTime() - startedAt) }
+}
+
+/**
+ * The property of `globalThis` that the command sets while it loads the app for `migrate`. Routers made meanwhile do not check their tables,
+ * because the tables may not exist yet. The symbol is global, because the command may come from another copy of the package.
+ */
+export const UNCHECKED = Symbol.for('doorward.unchecked')
+
+/**
+ * Returns the findings that the host does not ignore, the errors first. A key in `ignore` may also begin with the table's real name, such
+ * as `people.email:unique`.
+ */
+export function withoutIgnored(findings: readonly TableFinding[], ignore: readonly string[]): TableFinding[] {
+  const ignored = new Set(ignore)
+  const kept = findings.filter((finding) => !ignored.has(finding.key) && !ignored.has(keyByTable(finding)))
+  return [...kept.filter(({ level }) => level === 'error'), ...kept.filter(({ level }) => level !== 'error')]
+}
+
+function keyByTable({ key, table }: TableFinding): string {
+  return key.replace(/^\w+/, table)
 }

@@ -1,22 +1,25 @@
 import type { Knex } from 'knex'
+import { seeTroubleshooting } from '../../../core/troubleshooting'
 import type { TableFinding } from '../../auth-store'
-import { databaseName } from '../database-name'
-import type { HostTables, Tables } from '../default-tables'
+import { bindTables, type HostTables, type Tables } from '../default-tables'
 import type { Dialect } from '../dialect'
-import { hostColumnsOf, missingHostColumns } from './host-columns'
-import { looseColumns } from './loose-columns'
-import { missingColumns } from './missing-columns'
-import { missingForeignKeys, missingIndexes, missingUniqueRules } from './missing-rules'
-import { boundedColumns, narrowColumns } from './narrow-columns'
-import { pendingFirst } from './pending-first'
-import { probeUsers } from './probes'
-import { readBack } from './read-back'
+import { dialectOf } from '../dialect-of'
+import { troubleOf } from '../driver-errors'
+import { databaseName } from '../queryable'
+import {
+  hostColumnsOf,
+  missingColumns,
+  missingForeignKeys,
+  missingHostColumns,
+  missingIndexes,
+  missingUniqueRules,
+} from './missing-columns'
+import { pendingFirst, probeUsers } from './probes'
 import { readTable } from './read-table'
-import { type AnyTable, type Subject, subjectOf } from './subject'
-import { missingTable, unreadable, unusableDatabase, viewInstead } from './table-findings'
+import { type AnyTable, finding, type Subject, subjectOf } from './subject'
 import type { TableNeeds } from './table-needs'
-import { unfilledColumns } from './unfilled-columns'
-import { wrongTypes } from './wrong-types'
+import { readBack, unfilledColumns } from './unfilled-columns'
+import { boundedColumns, looseColumns, narrowColumns, wrongTypes } from './wrong-types'
 
 export interface CheckedTables {
   readonly knex: Knex
@@ -95,4 +98,58 @@ function findingsOf({ knex, hostTables }: CheckedTables, subject: Subject, users
         ...looseColumns(subject, needs),
       ]
   }
+}
+
+/** Reports a missing table of the host. Missing default tables are pending migrations. */
+function missingTable(subject: Subject): TableFinding {
+  const { record, table } = subject
+  const message = `There is no table ${table}, or this role may not see it. Name your table in \`${record}.table\` of createKnexStore(), with its schema if it is in one (\`app.people\`). ${seeTroubleshooting('a-table-is-missing')}`
+  return finding(subject, null, { level: 'error', message })
+}
+
+const unseen = 'A fault of this table shows only when a request fails.'
+
+/** Reports a view. A view has no unique rules, and only the host knows the tables behind the view. */
+function viewInstead(subject: Subject): TableFinding {
+  const message = `${subject.table} is not a table, but for example a view, so doorward did not check its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
+  return finding(subject, null, { what: 'view', level: 'warning', message, fails: unseen })
+}
+
+function unreadable(subject: Subject): TableFinding {
+  const message = `The catalogue of the database says nothing about ${subject.table}, so doorward did not check its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
+  return finding(subject, null, { what: 'unreadable', level: 'warning', message, fails: unseen })
+}
+
+const troubles = {
+  'no database': 'The database does not exist. Create it, or correct its name in the connection of your knex instance',
+  'refused login': 'The database refuses the user or the password of your knex instance. Correct its connection',
+  unreachable: 'The database cannot be reached. Start it, or correct the connection of your knex instance',
+}
+
+/** Returns why no table can be used, with the driver's code. Returns null if the error is about something else. */
+export function databaseTrouble(error: unknown): string | null {
+  const { kind, code } = troubleOf(error)
+  return kind in troubles ? `${troubles[kind as keyof typeof troubles]} (${code}).` : null
+}
+
+/** Makes a finding about the whole database. Its message contains the driver's code, never an address or a name. */
+function unusableDatabase(error: unknown): TableFinding {
+  const message = databaseTrouble(error) ?? `${troubles.unreachable} (${troubleOf(error).code}).`
+  return {
+    key: 'database',
+    level: 'error',
+    table: '',
+    column: null,
+    message: `${message} doorward will try again. ${seeTroubleshooting('the-database-cannot-be-used')}`,
+    sql: null,
+  }
+}
+
+/**
+ * Returns the tables to check.
+ * @throws ConfigurationError for a client that this store was not tested with, and for options that are unknown or wrong
+ */
+export function tablesToCheck(knex: Knex, hostTables: HostTables): CheckedTables {
+  const dialect = dialectOf(knex)
+  return { knex, dialect, tables: bindTables(knex, dialect, hostTables), hostTables }
 }

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import type { Dialect } from '../dialect'
 import { troubleOf } from '../driver-errors'
-import { quotedPath } from './quote'
 import { noFacts, type TableFacts } from './table-facts'
 
 /**
@@ -29,4 +28,16 @@ async function orUnreadable(read: () => Promise<TableFacts>): Promise<TableFacts
     if (kind === 'other') return noFacts('unreadable')
     throw error
   }
+}
+
+/** Quotes each part of a path such as `app.people`. */
+export function quotedPath(path: string, quote: '"' | '`'): string {
+  return path
+    .split('.')
+    .map((part) => quotedName(part, quote))
+    .join('.')
+}
+
+export function quotedName(name: string, quote: '"' | '`'): string {
+  return `${quote}${name.replaceAll(quote, quote + quote)}${quote}`
 }

@@ -1,11 +1,10 @@
 import type { TableFinding } from '../../auth-store'
 import type { ColumnKind } from '../column-values'
-import { databaseName } from '../database-name'
 import type { HostTables } from '../default-tables'
-import type { Dialect } from '../dialect'
-import type { Queryable } from '../queryable'
+import type { ColumnTypes, Dialect } from '../dialect'
+import { databaseName, type Queryable } from '../queryable'
+import { type TableSchema, VERSIONS } from '../schema-versions'
 import type { MappedColumn } from '../table'
-import { type ExpectedColumn, type ExpectedTable, expectedTable } from './expected-table'
 import type { ColumnFacts, TableFacts } from './table-facts'
 
 /** A table under check: its expected state, and the facts from the database. The names are the names in the database. */
@@ -91,4 +90,50 @@ export function finding(
     ...(level === 'warning' && fails !== undefined && { fails }),
     sql,
   }
+}
+
+/** A default table of `createAuthTables`, with the default column names. */
+interface ExpectedTable {
+  readonly columns: ReadonlyMap<string, ExpectedColumn>
+  /** The columns of each unique rule. Includes the primary key. */
+  readonly unique: readonly (readonly string[])[]
+  readonly indexes: readonly (readonly string[])[]
+  readonly refersToUsers: boolean
+}
+
+interface ExpectedColumn {
+  readonly type: string
+  readonly isNotNull: boolean
+}
+
+/** Reads the expected table from the CREATE TABLE statements, so that the check and the statements never differ. */
+function expectedTable(record: keyof HostTables, types: ColumnTypes): ExpectedTable {
+  const schema = schemaOf(record)
+  const lines = schema.columns(types, types.id).map(readLine)
+  const constraints = schema.constraints('users')
+  const added = VERSIONS.flatMap(({ indexes = [] }) => indexes).filter(({ table, isOptional }) => table === schema.name && !isOptional)
+  return {
+    columns: new Map(lines.map(({ name, type, isNotNull }) => [name, { type, isNotNull }])),
+    unique: [
+      ...lines.filter(({ isUnique }) => isUnique).map(({ name }) => [name]),
+      ...constraints.flatMap((constraint) => /^unique \((.*)\)$/.exec(constraint)?.slice(1).map(namesIn) ?? []),
+    ],
+    indexes: [...schema.indexes, ...added].map(({ columns }) => namesIn(columns)),
+    refersToUsers: constraints.some((constraint) => constraint.startsWith('foreign key')),
+  }
+}
+
+function schemaOf(record: keyof HostTables): TableSchema {
+  const schema = VERSIONS.flatMap(({ tables }) => tables).find((table) => table.record === record)
+  if (!schema) throw new Error(`No version of the schema makes a table for ${record}`)
+  return schema
+}
+
+function readLine(line: string): ExpectedColumn & { name: string; isUnique: boolean } {
+  const [, name = '', type = '', rest = ''] = /^(\S+) (.+?)((?: not null| primary key| unique)*)$/.exec(line) ?? []
+  return { name, type, isNotNull: rest.includes('not null'), isUnique: /primary key|unique/.test(rest) }
+}
+
+function namesIn(list: string): string[] {
+  return list.split(', ')
 }

@@ -1,0 +1,250 @@
+import type { Request } from 'express'
+import Joi from 'joi'
+import { type AuthContext, transaction } from '../context'
+import { clientOf, queueNetwork } from '../core/client-key'
+import {
+  AppError,
+  EmailLinkForbiddenError,
+  InvalidCredentialsError,
+  InvalidTokenError,
+  LoginThrottledError,
+  TokenExpiredError,
+  TooManyRequestsError,
+  ValidationError,
+} from '../core/errors'
+import { describeError, type Logger } from '../core/logger'
+import { seeTroubleshooting } from '../core/troubleshooting'
+import { readTypedAddress, typedAddress } from '../http/email-address'
+import { bodyWithFixedResponseTime } from '../http/fixed-response-time'
+import { passwordText, text } from '../http/input'
+import { localeOf } from '../http/locale'
+import { type Route, withBody } from '../http/routes'
+import { sameSite } from '../http/same-site'
+import type { HashOptions } from '../passwords/password-types'
+import { hashPassword, verifyPassword } from '../passwords/verify-password'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { loginAnswer, loginClient, loginClientWith, sendLogin, sendSessionLogin, sessionLoginAnswer } from '../sessions/delivery'
+import { type PresentedDevice, presentedDevice, previousToken, tokenPresented } from '../sessions/devices/device-cookie'
+import { announceFailedLogin, type LoginAttempt, newLoginAttempt, takeLogin } from '../sessions/devices/login-limits'
+import { clearEndedCookies } from '../sessions/ended-cookies'
+import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
+import type { RouteSet } from '../sessions/routes-by-delivery'
+import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
+import { findByAddress } from './email-links/email-link'
+import { signupOwnershipOf } from './email-verification/signup-ownership'
+import { hostGuard } from './host-guard'
+import { resetPassword } from './reset-password'
+
+interface LoginBody {
+  email: string
+  password: string
+  previous_token?: string
+  remember: boolean
+}
+
+interface ResetBody {
+  token: string
+  new_password: string
+  /** The old password. If nobody has verified the address before, the old password shows that the person created the account. */
+  password?: string
+  refresh_token?: string
+}
+
+const credentials = Joi.object<LoginBody>({
+  email: typedAddress,
+  password: passwordText(),
+  ...previousToken,
+  // True: the cookies last as long as the session. False: the browser deletes the cookies when it closes.
+  remember: Joi.boolean().optional().default(true),
+})
+
+/** Routes for a login with email and password, and for the confirmation of a password reset. */
+export function loginRoutes(ctx: AuthContext, { base, delivery, before }: RouteSet): Route[] {
+  return [
+    bodyWithFixedResponseTime(ctx, {
+      method: 'POST',
+      path: `${base}/login`,
+      describes: {
+        summary: 'Log in with email and password',
+        answers: [loginAnswer(ctx, delivery)],
+        refuses: [InvalidCredentialsError, LoginThrottledError],
+      },
+      loginShaped: true,
+      before: [...before, ...hostGuard(ctx, 'login', 'login')],
+      body: credentials,
+      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, loginClient(ctx, req)), delivery),
+    }),
+    withBody({
+      method: 'POST',
+      path: `${base}/password-reset/confirm`,
+      describes: {
+        summary: 'Set a new password with the mailed link, and log in',
+        answers: [loginAnswer(ctx, delivery)],
+        refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+      },
+      loginShaped: true,
+      before: [...before, routeRateLimit(ctx, 'password_reset_confirm')],
+      body: Joi.object<ResetBody>({
+        token: text(512),
+        new_password: passwordText().allow(''),
+        password: passwordText().allow('').optional(),
+        refresh_token: text(4096).optional(),
+      }),
+      handle: async (req, res, { token, new_password: newPassword, ...body }) => {
+        const locale = localeOf(ctx, req)
+        const input = { token, newPassword, locale, evidence: await signupOwnershipOf(ctx, req, body) }
+        const result = await resetPassword(ctx, input, loginClient(ctx, req))
+        await clearEndedCookies(ctx, req, res)
+        sendLogin(ctx, res, result, delivery)
+      },
+    }),
+  ]
+}
+
+/**
+ * Returns the route for a login with email and password that opens a server-side session. The route exists only if the store has sessions.
+ * The login and its rate limits are the same as in the other login routes.
+ */
+export function sessionLoginRoute(ctx: AuthContext): Route[] {
+  if (!ctx.store.sessions) return []
+  return [
+    bodyWithFixedResponseTime(ctx, {
+      method: 'POST',
+      path: '/session/login',
+      describes: {
+        summary: 'Log in with email and password, and get a session cookie',
+        answers: [sessionLoginAnswer(ctx)],
+        refuses: [InvalidCredentialsError, LoginThrottledError],
+      },
+      loginShaped: true,
+      before: [sameSite(ctx), ...hostGuard(ctx, 'login', 'login')],
+      body: credentials,
+      handle: async (ctx, req, res, body) =>
+        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, loginClientWith(ctx, req, 'session'))),
+    }),
+  ]
+}
+
+function logInBy(
+  ctx: AuthContext,
+  req: Request,
+  { email, password, remember, ...body }: LoginBody,
+  client: LoginClient,
+): Promise<AnyLoginResult> {
+  const input = { email, password, client: clientOf(req), isPersistent: remember }
+  return logIn(ctx, input, client, presentedDevice(ctx, req, body))
+}
+
+export interface LoginInput {
+  email: string
+  password: string
+  /**
+   * The IP address of the client, for the client's rate limit. For IPv6, only the first 64 bits count. If undefined, only the rate limit of
+   * the email address applies.
+   */
+  client?: string | null | undefined
+  /**
+   * A refresh token that the client had. If the token belongs to this account and was not revoked, attempts with the token have a separate
+   * rate limit.
+   */
+  previousToken?: string | undefined
+  /** If false, the browser deletes the session cookies when it closes. Default true. */
+  isPersistent?: boolean | undefined
+}
+
+/**
+ * Logs in with email and password. Returns a session, or a challenge: the login then waits for its second factor. A wrong password, an
+ * unknown address and an inactive account cause the same error after the same work. The function counts the attempt against the rate limit
+ * before it verifies the password. All kinds of sessions share this rate limit.
+ * @param presented what the request shows about its device; if undefined, only `previousToken` identifies the device
+ * @throws InvalidCredentialsError, LoginThrottledError; ServiceUnavailableError if too many password checks wait; the errors of `finishLogin`
+ */
+export async function logIn(
+  ctx: AuthContext,
+  input: LoginInput,
+  loginClient: LoginClient,
+  presented?: PresentedDevice,
+): Promise<AnyLoginResult> {
+  const email = readTypedAddress(input.email)
+  const attempt = newLoginAttempt(input.client ?? null, email)
+  const taken = await takeLogin(ctx, { email, client: input.client ?? null, presented: presented ?? tokenPresented(input) })
+  try {
+    const { client } = input
+    const turn = { isKnownDevice: taken.isKnownDevice, network: queueNetwork(client) }
+    const result = await checkPasswordAndLogIn(ctx, { ...input, email }, { attempt, turn }, loginClient)
+    await taken.succeed()
+    return result
+  } catch (error) {
+    await (error instanceof InvalidCredentialsError ? taken.fail() : taken.giveBack())
+    if (error instanceof AppError) announceFailedLogin(ctx, attempt, { reason: error.code })
+    throw error
+  }
+}
+
+/**
+ * Verifies the password and logs in. Another login may store a better hash of the same password between the read and the write. In that
+ * case, the function tries once more.
+ */
+async function checkPasswordAndLogIn(
+  ctx: AuthContext,
+  { email, password, isPersistent = true }: LoginInput,
+  { attempt, turn }: { attempt: LoginAttempt; turn: HashOptions },
+  client: LoginClient,
+): Promise<AnyLoginResult> {
+  for (let round = 1; round <= 2; round++) {
+    const user = await findByAddress(ctx, email)
+    attempt.userId = user?.id ?? null
+    const { matches, needsRehash } = await verifyPassword(ctx, user?.hashedPassword ?? null, password, turn)
+    if (!user?.isActive || !matches) break
+    const rehashed = needsRehash ? await rehash(ctx, password, turn) : null
+    const login: Login = { amr: ['pwd'], provider: null, isPersistent }
+    const start = (changes: { hashedPassword?: string }) =>
+      transaction(ctx, async (ctx) => {
+        const active = await ctx.store.users.recordLogin(user, ctx.now(), changes)
+        return active && startLogin(ctx, client, active, login)
+      })
+    const begun = rehashed === null ? await start({}) : await keepingOldHash(ctx, start, rehashed)
+    if (begun) return finishLogin(ctx, begun)
+  }
+  throw new InvalidCredentialsError()
+}
+
+/** Logs in and stores the new hash. If the column is too short for the new hash, the old hash stays. */
+async function keepingOldHash(
+  ctx: AuthContext,
+  start: (changes: { hashedPassword?: string }) => Promise<BegunLogin | null>,
+  hashedPassword: string,
+): Promise<BegunLogin | null> {
+  try {
+    return await start({ hashedPassword })
+  } catch (error) {
+    // These errors do not come from the new hash: the store was busy, or rejected the login for another reason.
+    if (error instanceof AppError && !(error instanceof ValidationError)) throw error
+    const begun = await start({})
+    warnOfLostRehash(ctx, error)
+    return begun
+  }
+}
+
+const warned = new WeakSet<Logger>()
+
+/** Logs the warning once for each router, because the cause is the same for all accounts. The store's error message names the column. */
+function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
+  if (warned.has(logger)) return
+  warned.add(logger)
+  const reason = error instanceof Error && error.name === 'DriverError' ? error.message : 'The database refused the new hash'
+  logger.warn(
+    { error: describeError(error) },
+    `doorward: a new password hash could not be stored, so the old hash stays, and logins still work. ${reason}. ${seeTroubleshooting('a-new-hash-could-not-be-stored')}`,
+  )
+}
+
+/** Hashes the password again. Returns null if hashing fails, because the login must not fail for this reason. */
+async function rehash(ctx: AuthContext, password: string, turn: HashOptions): Promise<string | null> {
+  try {
+    return await hashPassword(ctx, password, turn)
+  } catch (error) {
+    ctx.logger.warn({ error: describeError(error) }, 'doorward: a password could not be hashed again; the old hash stays')
+    return null
+  }
+}

@@ -1,0 +1,277 @@
+import { userBody, userSchema } from '../accounts/account-routes'
+import { endOneShots } from '../accounts/email-links/issue-email-login'
+import { mailNotice } from '../accounts/email-links/send-mail'
+import { removePasskeys } from '../accounts/take-over'
+import { type AuthContext, transaction } from '../context'
+import { ConflictError, ForbiddenError, NotFoundError, ValidationError } from '../core/errors'
+import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
+import { instantOrNull, type JsonSchema } from '../http/description'
+import { takeChange } from '../rate-limits/rate-limiter'
+import { forgetWrongCodes } from '../second-factor/code-limits'
+import { endOtherSessions } from '../sessions/log-out'
+import { holdSession } from '../sessions/reauthentication/fresh-session'
+import type { SessionRecord, UserChanges, UserRecord, UserStore } from '../store/auth-store'
+import { type PublicUser, toPublicUser } from '../store/user-records'
+
+export interface UserUpdate {
+  /** At most 120 characters. An empty name is stored as null. */
+  name?: string | null | undefined
+  isAdmin?: boolean | undefined
+}
+
+/**
+ * Changes the name or the administrator rights of an account. Only the account's owner can change the other fields. An administrator can
+ * change administrator rights at most ten times a day. The notices about these changes have no rate limit. Only the limit of the changes
+ * limits the number of notices.
+ * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError, ValidationError, TooManyRequestsError
+ */
+export async function updateUser(
+  ctx: AuthContext,
+  userId: string,
+  { name, isAdmin }: UserUpdate,
+  acting?: ActingAdmin,
+): Promise<AdminUser> {
+  if (isAdmin !== undefined && typeof isAdmin !== 'boolean') throw new TypeError('isAdmin must be true or false.')
+  if (typeof name === 'string' && name.length > 120)
+    throw new ValidationError({ details: { errors: [{ path: 'name', rule: 'string.max' }] } })
+  const changes = { ...(name !== undefined && { name: name || null }), ...(isAdmin !== undefined && { isAdmin }) }
+  const taken = isAdmin === undefined || !acting ? null : await takeChange(ctx, { id: acting.by })
+  try {
+    const { updated, change } = await transaction(ctx, (ctx) => update(ctx, userId, changes, acting))
+    if (change) announceAdmin(ctx, change, acting?.by ?? null)
+    else await taken?.giveBack()
+    return toAdminUser(updated)
+  } catch (error) {
+    await taken?.giveBack()
+    throw error
+  }
+}
+
+async function update(
+  ctx: AuthContext,
+  userId: string,
+  changes: Pick<UserChanges, 'name' | 'isAdmin'>,
+  acting?: ActingAdmin,
+): Promise<{ updated: UserRecord; change: AdminChange | null }> {
+  const { isAdmin } = changes
+  const user = await lockTarget(ctx, userId, acting, { takesPower: isAdmin === false })
+  // An administrator cannot make an inactive account an administrator. The host itself can.
+  if (isAdmin === true && acting && !user.isActive) throw new ConflictError()
+  if (Object.keys(changes).length === 0) return { updated: user, change: null }
+  await ctx.store.users.update(userId, { ...changes, updatedAt: ctx.now() })
+  const updated = (await ctx.store.users.lock(userId)) ?? user // the row is read again, because the table may have no column for a change
+  if (updated.isAdmin === user.isAdmin) return { updated, change: null }
+  return { updated, change: { user: updated, isAdmin: updated.isAdmin, admins: await ctx.store.users.lockAdmins() } }
+}
+
+/**
+ * Activates a pending or deactivated account. Does not verify the address: `emailVerifiedAt` stays unchanged. Revoked sessions and links
+ * stay revoked. If a host only cleared `is_active` in the table, the account still has valid sessions and links. The function revokes these
+ * too.
+ * @throws NotFoundError, ForbiddenError
+ */
+export async function activateUser(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
+  const wasClosed = await transaction(ctx, async (ctx) => {
+    const now = ctx.now()
+    const user = await lockTarget(ctx, userId, acting)
+    if (user.isActive) return false
+    await ctx.store.users.update(userId, { isActive: true, activatedAt: now, updatedAt: now })
+    await ctx.store.userTokens.consumeAllForUser(userId, now)
+    await recordTrace(ctx, user)
+    await endOtherSessions(ctx, userId)
+    return true
+  })
+  if (wasClosed) ctx.events.emit('activation', { userId })
+}
+
+/**
+ * Deactivates an account. Revokes its sessions, its pending second-factor steps and its mailed links.
+ * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
+ */
+export async function deactivate(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
+  await transaction(ctx, async (ctx) => {
+    const now = ctx.now()
+    const user = await lockTarget(ctx, userId, acting, { takesPower: true })
+    await ctx.store.users.update(userId, { isActive: false, activatedAt: user.activatedAt ?? now, updatedAt: now })
+    await endOneShots(ctx, user)
+    await recordTrace(ctx, user)
+    await endOtherSessions(ctx, userId)
+  })
+  ctx.events.emit('account.deactivated', { userId })
+}
+
+export interface MfaReset {
+  /**
+   * True: also removes the account's passkeys. Use this option if the owner lost the passkeys, or if an attacker added passkeys. Default
+   * false.
+   */
+  passkeys?: boolean | undefined
+}
+
+/**
+ * Removes the second factor and its recovery codes from an account whose owner lost the factor. Works even if `mfaEnabled` is off. Revokes
+ * every session. Unfinished second-factor logins and provider links become invalid (`accountDigest`). Sends the owner a notice. If nothing
+ * was removed, the function revokes nothing, and only deletes an unfinished enrolment.
+ * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
+ */
+export async function resetMfa(
+  ctx: AuthContext,
+  userId: string,
+  acting?: ActingAdmin,
+  { passkeys: takesPasskeys = false }: MfaReset = {},
+): Promise<void> {
+  const { user, hadFactor, removed } = await transaction(ctx, async (ctx) => {
+    const user = await lockTarget(ctx, userId, acting, { takesPower: true })
+    const hadFactor = user.totpEnabledAt !== null
+    if (hadFactor || user.totpSecret !== null)
+      await ctx.store.users.update(userId, { totpSecret: null, totpEnabledAt: null, totpLastStep: null, updatedAt: ctx.now() })
+    await ctx.store.recoveryCodes?.deleteForUser(userId)
+    const removed = takesPasskeys ? await removePasskeys(ctx, userId) : []
+    if (hadFactor || removed.length > 0) await endOtherSessions(ctx, userId)
+    return { user, hadFactor, removed }
+  })
+  await forgetWrongCodes(ctx, userId)
+  if (hadFactor) ctx.events.emit('mfa.disabled', { userId })
+  for (const passkeyId of removed) ctx.events.emit('passkey.removed', { userId, passkeyId })
+  const removedPasskeys = removed.length > 0
+  if (hadFactor) mailNotice(ctx, user, 'mfa_disabled', undefined, { removedPasskeys })
+  else if (removedPasskeys) mailNotice(ctx, user, 'passkey_removed')
+}
+
+/**
+ * Revokes every session of an account: token sessions and server-side sessions. Returns the number of live sessions that were revoked, and
+ * 0 for an unknown account.
+ * @throws NotFoundError, ForbiddenError; the function throws them only if an administrator acts
+ */
+export async function revokeSessions(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<number> {
+  const count = await transaction(ctx, async (ctx) => {
+    if (!acting) await ctx.store.users.lock(userId)
+    else await lockTarget(ctx, userId, acting)
+    const living = await ctx.store.sessions?.listForUser(userId, ctx.now())
+    await endOtherSessions(ctx, userId)
+    return living?.length ?? 0
+  })
+  ctx.events.emit('session.revoked', { userId, count })
+  return count
+}
+
+/** The administrator who acts. Left out if the host itself acts. The host itself needs no administrator rights. */
+export interface ActingAdmin {
+  /** The id of the administrator. */
+  by: string
+  /** The session of the administrator. If the session has ended, the action fails. */
+  session?: SessionRecord | null | undefined
+}
+
+/**
+ * Rejects an administrator without an id, because such a call must not count as the host's own call.
+ * @throws TypeError
+ */
+export function requireNamed(acting: ActingAdmin | undefined): ActingAdmin | undefined {
+  if (acting === undefined || typeof acting.by === 'string') return acting
+  throw new TypeError('`by` must be the id of the administrator who acts. If your own code acts, omit the argument.')
+}
+
+/**
+ * Locks the account's row. Call the function first in a transaction. If an administrator acts, the function first locks the rows of all
+ * active administrators. If two administrators act against each other at once, the second administrator sees the change of the first. The
+ * lock works across processes.
+ *
+ * @throws ConflictError with `takesPower`, if the account is the acting administrator or the last active administrator; ForbiddenError if
+ *   `by` is not an active administrator; NotFoundError
+ */
+async function lockTarget(
+  ctx: AuthContext,
+  userId: string,
+  acting: ActingAdmin | undefined,
+  { takesPower = false }: { takesPower?: boolean } = {},
+): Promise<UserRecord> {
+  if (acting) await lockAdmins(ctx, userId, acting, takesPower)
+  const user = await ctx.store.users.lock(userId)
+  if (!user) throw new NotFoundError()
+  return user
+}
+
+async function lockAdmins(ctx: AuthContext, userId: string, { by, session }: ActingAdmin, takesPower: boolean): Promise<void> {
+  const ids = (await ctx.store.users.lockAdmins()).map(({ id }) => id)
+  const isLast = ids.length === 1 && ids[0] === userId
+  if (takesPower && (userId === by || isLast)) throw new ConflictError()
+  if (!ids.includes(by)) throw new ForbiddenError()
+  await holdSession(ctx, session)
+}
+
+/** Returns the account. Returns null if no account has this id. */
+export async function findUser(ctx: AuthContext, userId: string): Promise<AdminUser | null> {
+  const user = await ctx.store.users.find(userId)
+  return user && toAdminUser(user)
+}
+
+/** A grant or removal of administrator rights, with the people to notify. */
+interface AdminChange {
+  readonly user: UserRecord
+  readonly isAdmin: boolean
+  /** The active administrators after the change. */
+  readonly admins: readonly UserRecord[]
+}
+
+/** The maximum number of administrators who get a notice, in addition to the changed account. The acting administrator counts too. */
+const mostTold = 50
+
+/** Emits the event. Notifies the account, the acting administrator and the other administrators. Call the function after the commit. */
+export function announceAdmin(ctx: AuthContext, { user, isAdmin, admins }: AdminChange, actorId: string | null): void {
+  const who = { userId: user.id, actorId }
+  if (isAdmin) ctx.events.emit('admin.granted', who)
+  else ctx.events.emit('admin.revoked', who)
+  const others = admins.filter(({ id }) => id !== user.id).sort((one) => (one.id === actorId ? -1 : 0))
+  for (const recipient of [user, ...others.slice(0, mostTold)])
+    mailNotice(ctx, recipient, isAdmin ? 'admin_granted' : 'admin_revoked', undefined, { items: [user.email] })
+}
+
+/**
+ * Inserts a used activation link, if the table has no column for the activation date. The link shows that the account was active once.
+ * Without this link, an account that was deactivated before its first login would count as pending. Such an account could then activate
+ * itself again.
+ * @throws Error if the store did not record the link as used; the transaction is then rolled back
+ */
+async function recordTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
+  if (ctx.store.users.fields.has('activatedAt')) return
+  const now = ctx.now()
+  const tokenHash = hashOpaqueToken(newOpaqueToken())
+  const expiresAt = new Date(now.getTime() + ctx.settings.activationTtlSeconds * 1000)
+  await ctx.store.userTokens.insert({
+    userId: user.id,
+    tokenHash,
+    purpose: 'ACTIVATION',
+    payload: null,
+    expiresAt,
+    usedAt: null,
+    createdAt: now,
+  })
+  // Inserts the link unused and then uses it, because `consume` also determines how long the store keeps the used row.
+  const trace = await ctx.store.userTokens.consume(tokenHash, 'ACTIVATION', now)
+  if (!trace)
+    throw new Error('The store could not use a token that it had just inserted, so nothing shows that the account was active once.')
+}
+
+/** An account as an administrator sees it: the fields that the owner sees, and two dates. The object never contains a hash or a secret. */
+export interface AdminUser extends PublicUser {
+  readonly emailVerifiedAt: Date | null
+  readonly activatedAt: Date | null
+}
+
+export function toAdminUser(user: UserRecord): AdminUser {
+  const { emailVerifiedAt, activatedAt } = user
+  return Object.freeze({ ...toPublicUser(user), emailVerifiedAt, activatedAt })
+}
+
+export function adminUserSchema(users: UserStore): JsonSchema {
+  return userSchema(users, 'AdminUser', { email_verified_at: instantOrNull, activated_at: instantOrNull })
+}
+
+export function adminUserBody(users: UserStore, user: AdminUser): object {
+  return {
+    ...userBody(users, user),
+    email_verified_at: user.emailVerifiedAt?.toISOString() ?? null,
+    activated_at: user.activatedAt?.toISOString() ?? null,
+  }
+}

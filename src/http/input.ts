@@ -1,0 +1,145 @@
+import type { Request, RequestHandler, Response } from 'express'
+import express from 'express'
+import Joi from 'joi'
+import { PayloadTooLargeError, UnsupportedMediaTypeError, ValidationError } from '../core/errors'
+import { toAppError } from './error-envelope'
+
+interface ValidateOptions {
+  /**
+   * Applies to fields with no `presence` in their schema. The library uses `required` for its own fields, and `optional` (Joi's default)
+   * for a host's schema.
+   */
+  presence?: 'required' | 'optional'
+}
+
+/**
+ * Validates a value. The error contains only the path and the rule, because Joi's message and context contain the submitted value, such as
+ * a password.
+ */
+export function validate<T>(schema: Joi.ObjectSchema<T>, value: unknown, { presence = 'required' }: ValidateOptions = {}): T {
+  const result = schema.validate(value, {
+    convert: false,
+    abortEarly: true,
+    stripUnknown: true,
+    presence,
+    errors: { render: false },
+  })
+  if (!result.error) return result.value
+  const first = result.error.details[0]
+  throw new ValidationError({ details: { errors: [{ path: first?.path.join('.') ?? '', rule: first?.type ?? 'invalid' }] } })
+}
+
+/**
+ * Allows text and does not trim it. Rejects NUL, because PostgreSQL rejects NUL. Rejects lone surrogates, because all lone surrogates have
+ * the same bytes in UTF-8.
+ */
+export function text(maxLength: number): Joi.StringSchema {
+  return Joi.string().max(maxLength).custom(wellFormed)
+}
+
+function wellFormed(value: string, helpers: Joi.CustomHelpers): string | Joi.ErrorReport {
+  return value.includes('\0') || !value.isWellFormed() ? helpers.error('string.malformed') : value
+}
+
+/**
+ * Allows a password exactly as the client sent the password, not trimmed, not cut, and with NUL. The rule rejects lone surrogates, because
+ * all lone surrogates have the same bytes in UTF-8. Different passwords would therefore count as equal.
+ */
+export function passwordText(): Joi.StringSchema {
+  return Joi.string().custom((value: string, helpers) => (value.isWellFormed() ? value : helpers.error('string.malformed')))
+}
+
+const limitBytes = 16 * 1024
+
+// The time limit for receiving a body, in milliseconds. A body of a few KiB normally arrives within this time. A client that announces a
+// body and does not send it gets a client error.
+const deadlineMs = 10_000
+
+const parseJson = express.json({ limit: limitBytes, inflate: false, strict: true, type: () => true })
+
+/**
+ * Returns the request's JSON object, or `{}` if the request has no body. If the host has already parsed the body, the body must be a plain
+ * object.
+ */
+export async function readJsonBody(req: Request, res: Response): Promise<unknown> {
+  const contentType = req.headers['content-type']
+  if (contentType === undefined && !hasBody(req)) return {}
+  if (contentType === undefined || !/^application\/json[\t ]*(?:;|$)/i.test(contentType)) throw new UnsupportedMediaTypeError()
+  if (Number(req.headers['content-length']) > limitBytes) throw new PayloadTooLargeError()
+  return readBody(req, res, parseJson)
+}
+
+// Without `extended`, every field is a string or a list of strings.
+const parseForm = express.urlencoded({ limit: limitBytes, inflate: false, extended: false, type: () => true })
+
+/** Returns true if the body is an HTML form that a page sent without a script. */
+export function isForm({ headers }: Request): boolean {
+  return /^application\/x-www-form-urlencoded[\t ]*(?:;|$)/i.test(headers['content-type'] ?? '')
+}
+
+/** Returns the fields of a form, or `{}` if the form has no fields. */
+export async function readForm(req: Request, res: Response): Promise<unknown> {
+  if (!isForm(req)) throw new UnsupportedMediaTypeError()
+  if (Number(req.headers['content-length']) > limitBytes) throw new PayloadTooLargeError()
+  return readBody(req, res, parseForm)
+}
+
+function readBody(req: Request, res: Response, parse: RequestHandler): Promise<unknown> | unknown {
+  if (!hasBody(req)) return {}
+  return req.readableDidRead ? alreadyParsed(req) : parseBody(req, res, parse)
+}
+
+function hasBody(req: Request): boolean {
+  return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length']) > 0
+}
+
+function parseBody(req: Request, res: Response, parse: RequestHandler): Promise<unknown> {
+  if (req.readable === false) throw incomplete() // the client has closed the connection; Express 4 would treat that as an error of the server
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      res.setHeader('Connection', 'close')
+      reject(incomplete())
+    }, deadlineMs)
+    timer.unref()
+    parse(req, res, (error?: unknown) => {
+      clearTimeout(timer)
+      if (error) reject(toAppError(error))
+      else resolve(req.body)
+    })
+  })
+}
+
+function incomplete(): ValidationError {
+  return new ValidationError({ details: { errors: [{ path: '', rule: 'incomplete' }] } })
+}
+
+/**
+ * Returns a body that the host has parsed. The library's size limit still applies. The function rejects a body in another form, such as a
+ * text or a Buffer.
+ */
+function alreadyParsed(req: Request): unknown {
+  const body: unknown = req.body
+  if (!isPlainObject(body)) throw new ValidationError({ details: { errors: [{ path: '', rule: 'object.base' }] } })
+  if (!isMeasured(req) && sizeOf(body) > limitBytes) throw new PayloadTooLargeError()
+  return body
+}
+
+/** Returns true if `Content-Length` is the length of the JSON. The caller has already compared that length with the limit. */
+function isMeasured({ headers }: Request): boolean {
+  return headers['content-length'] !== undefined && headers['content-encoding'] === undefined
+}
+
+/** Returns the size as JSON. If a body is nested too deep to serialize, the function returns a size above the limit. */
+function sizeOf(body: object): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(body))
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}

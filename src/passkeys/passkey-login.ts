@@ -1,0 +1,168 @@
+import type { Request } from 'express'
+import Joi from 'joi'
+import { hostGuard } from '../accounts/host-guard'
+import { type AuthContext, transaction } from '../context'
+import { clientOf } from '../core/client-key'
+import { AppError, LoginThrottledError, PasskeyRejectedError, TooManyRequestsError } from '../core/errors'
+import { bodyWithFixedResponseTime } from '../http/fixed-response-time'
+import { type Route, withBody } from '../http/routes'
+import { sameSite } from '../http/same-site'
+import { sendJson, setResult } from '../http/send'
+import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { passkeyFields } from '../second-factor/irreversible-code'
+import { loginAnswer, loginClient, loginClientWith, sendLogin, sendSessionLogin, sessionLoginAnswer } from '../sessions/delivery'
+import { announceFailedLogin, newLoginAttempt, takeLoginOfClient } from '../sessions/devices/login-limits'
+import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
+import { usableAt } from '../sessions/reauthentication/methods'
+import type { RouteSet } from '../sessions/routes-by-delivery'
+import { finishLogin, startLogin } from '../sessions/start-login'
+import { issuePasskeyChallenge, loginOptionsSchema, optionsBody, type PasskeyOptions } from './passkey-challenge'
+import { passkeyToolsOf, refusingReplay, type VerifiedPasskey, verifyPasskey } from './verify-passkey'
+import type { PasskeyRequestOptions } from './webauthn/ceremonies'
+
+interface LoginBody {
+  credential: object
+  challenge_token: string
+  remember: boolean
+}
+
+const credentials = Joi.object<LoginBody>({ ...passkeyFields, remember: Joi.boolean().optional().default(true) })
+const describesLogin = { summary: 'Log in with a passkey', refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError] }
+
+/** Returns the routes for a login with a passkey. Such a login needs no address. */
+export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }: RouteSet): Route[] {
+  return [
+    // The options are equal for every `tokenDelivery`, so one route is enough.
+    ...(base === '' ? [optionsRoute(ctx)] : []),
+    bodyWithFixedResponseTime(ctx, {
+      method: 'POST',
+      path: `${base}/passkeys/login`,
+      describes: { ...describesLogin, answers: [loginAnswer(ctx, delivery)] },
+      loginShaped: true,
+      before: [...before, ...limits(ctx)],
+      body: credentials,
+      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, loginClient(ctx, req)), delivery),
+    }),
+  ]
+}
+
+/** Returns the route that logs in with a passkey and opens a server-side session. Returns no route if the store keeps no sessions. */
+export function sessionPasskeyLoginRoute(ctx: AuthContext): Route[] {
+  if (!ctx.store.sessions) return []
+  return [
+    bodyWithFixedResponseTime(ctx, {
+      method: 'POST',
+      path: '/session/passkeys/login',
+      describes: { ...describesLogin, answers: [sessionLoginAnswer(ctx)] },
+      loginShaped: true,
+      before: [sameSite(ctx), ...limits(ctx)],
+      body: credentials,
+      handle: async (ctx, req, res, body) =>
+        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, loginClientWith(ctx, req, 'session'))),
+    }),
+  ]
+}
+
+function optionsRoute(ctx: AuthContext): Route {
+  return withBody({
+    method: 'POST',
+    path: '/passkeys/login/options',
+    describes: {
+      summary: 'Get the options to log in with a passkey',
+      answers: [
+        {
+          status: 200,
+          description: 'The options for `navigator.credentials.get()`, valid for 15 minutes.',
+          schema: loginOptionsSchema,
+        },
+      ],
+    },
+    before: [routeRateLimit(ctx, 'passkey_login_options')],
+    body: Joi.object<object>({}),
+    handle: (_req, res) => {
+      const begun = passkeyLoginOptions(ctx)
+      setResult(res, begun)
+      sendJson(res, 200, optionsBody(begun))
+    },
+  })
+}
+
+/** Returns the middlewares that limit the route. `hostGuard` already includes the rate limit of the route. */
+function limits(ctx: AuthContext) {
+  return ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeRateLimit(ctx, 'passkey_login')]
+}
+
+function logInBy(
+  ctx: AuthContext,
+  req: Request,
+  { credential, challenge_token: challenge, remember }: LoginBody,
+  client: LoginClient,
+): Promise<AnyLoginResult> {
+  return logInWithPasskey(ctx, { credential, challenge, client: clientOf(req), isPersistent: remember }, client)
+}
+
+const secondsInPage = 12 * 3600
+
+/**
+ * Returns the options with which a browser can log in with any passkey of this site. The options reveal nothing about an account. Nothing
+ * is stored.
+ * @param options.isInPage true for the sign-in page, which may wait for hours on a sleeping machine. The page renews the options in time, but
+ *   not while the machine sleeps
+ */
+export function passkeyLoginOptions(ctx: AuthContext, { isInPage } = { isInPage: false }): PasskeyOptions<PasskeyRequestOptions> {
+  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'login', null, {}, isInPage ? secondsInPage : undefined)
+  return { options: passkeyToolsOf(ctx).webauthn.requestOptions({ challenge, seconds }), challenge: token }
+}
+
+export interface PasskeyLogin {
+  /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
+  credential: unknown
+  /** The `challenge` of the options. */
+  challenge: string
+  /** The client's key for its rate limit: an IPv4 address, or the first 64 bits of an IPv6 address. Left out: no client is counted. */
+  client?: string | null | undefined
+  /** False: the session's cookies end when the browser closes. Default true. */
+  isPersistent?: boolean | undefined
+}
+
+/**
+ * Logs in with a passkey. The authenticator verified its user, so the passkey counts as two factors, and the login needs no second step.
+ * @throws PasskeyRejectedError, LoginThrottledError, the errors of `finishLogin`
+ */
+export async function logInWithPasskey(
+  ctx: AuthContext,
+  { credential, challenge, client = undefined, isPersistent = true }: PasskeyLogin,
+  loginClient: LoginClient,
+): Promise<AnyLoginResult> {
+  const attempt = newLoginAttempt(client ?? null)
+  const taken = await takeLoginOfClient(ctx, client ?? null)
+  try {
+    const proven = await verifyPasskey(ctx, 'login', null, { credential, challenge })
+    attempt.userId = proven.user.id
+    const result = await finish(ctx, proven, isPersistent, loginClient)
+    await taken.succeed()
+    return result
+  } catch (error) {
+    await (error instanceof PasskeyRejectedError ? taken.fail() : taken.giveBack())
+    if (error instanceof AppError) announceFailedLogin(ctx, attempt, { reason: error.code })
+    throw error
+  }
+}
+
+async function finish(
+  ctx: AuthContext,
+  { passkey, use, used }: VerifiedPasskey,
+  isPersistent: boolean,
+  client: LoginClient,
+): Promise<AnyLoginResult> {
+  const isYoung = usableAt(ctx, passkey.createdAt) !== null // a new passkey can log in, but the session is not fresh
+  const login: Login = { amr: ['passkey'], provider: null, isYoung, isPersistent }
+  const begun = await refusingReplay(() =>
+    transaction(ctx, async (ctx) => {
+      const user = await passkeyToolsOf(ctx).passkeys.recordLogin(use, used)
+      if (!user) throw new PasskeyRejectedError()
+      return startLogin(ctx, client, user, login)
+    }),
+  )
+  return finishLogin(ctx, begun)
+}

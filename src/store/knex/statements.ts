@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto'
+import type { Knex } from 'knex'
+import { quietly } from '../../core/logger'
+import { Slot } from './column-values'
+import type { Tables } from './default-tables'
+import type { Dialect } from './dialect'
+import type { Queryable, Row, Statement } from './queryable'
+import type { Selected, Table } from './table'
+
+/**
+ * Returns a function that compiles a query once for each set of tables, because Knex compiles a query more slowly than the database runs
+ * it. Each call of that function supplies the values of the query's slots.
+ */
+export function compiledFor<Input>(
+  build: (db: Queryable, tables: Tables) => Knex.QueryBuilder | Knex.Raw,
+): (db: Queryable, tables: Tables, input: Input) => Statement {
+  const compiled = new WeakMap<Tables, (input: Input) => Statement>()
+  return (db, tables, input) => {
+    const statement = compiled.get(tables) ?? compileOnce<Input>(build(db, tables))
+    compiled.set(tables, statement)
+    return statement(input)
+  }
+}
+
+/**
+ * Returns a function that runs a SELECT and returns the rows. The SELECT is compiled once. If a value of the input is null, there are no
+ * rows.
+ */
+export function compiledSelect<Input extends object>(
+  fields: readonly (keyof Input)[],
+  build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,
+): (db: Queryable, dialect: Dialect, tables: Tables, input: Input) => Promise<Row[]> {
+  const statement = compiledFor<Input>((db, tables) => build(db, tables, slotsOf(fields)))
+  return async (db, dialect, tables, input) => {
+    if (fields.some((field) => input[field] === null)) return []
+    return answersTexts(db, dialect) ? dialect.run(db, statement(db, tables, input)) : build(db, tables, input)
+  }
+}
+
+/** Returns a function that runs an UPDATE on MySQL and returns the number of rows. The UPDATE is compiled once. */
+export function compiledUpdate<Input extends object>(
+  fields: readonly (keyof Input)[],
+  build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,
+): (db: Queryable, dialect: Dialect, tables: Tables, input: Input) => Promise<number> {
+  const statement = compiledFor<Input>((db, tables) => build(db, tables, slotsOf(fields)))
+  return async (db, dialect, tables, input) => {
+    if (!answersTexts(db, dialect)) return build(db, tables, input)
+    const { sql, bindings } = statement(db, tables, input)
+    const [{ affectedRows }] = await db.raw(sql, bindings)
+    return affectedRows
+  }
+}
+
+/**
+ * Returns true if the store can read the driver's answer to SQL text. The driver of MySQL answers SQL text with more than a list of rows. A
+ * host's `postProcessResponse` could misread such an answer.
+ */
+function answersTexts({ client }: Queryable, { name }: Dialect): boolean {
+  return name !== 'mysql' || !client.config.postProcessResponse
+}
+
+/** Returns a slot for each field, for one statement. Tables accept a slot wherever they accept a value. */
+export function slotsOf<Input extends object>(fields: readonly (keyof Input)[]): Input {
+  const slots = fields.map((field) => [field, new Slot<Input>((input) => input[field])])
+  return Object.fromEntries(slots) as Input // tables accept a slot as the value of its field
+}
+
+function compileOnce<Input>(query: Knex.QueryBuilder | Knex.Raw): (input: Input) => Statement {
+  const { sql, bindings } = query.toSQL() // the code keeps only these two, because the object holds a connection
+  const name = `doorward_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`
+  const values: readonly unknown[] = bindings
+  return (input) => ({ name, sql, bindings: values.map((value) => (value instanceof Slot ? value.read(input) : value) as Knex.Value) }) // each value is already converted for its column
+}
+
+/** The prepared statements for the client of a host's knex. */
+interface Preparing {
+  /** True if this client must not use named prepared statements: the host turned them off, or a pooler lost a statement. */
+  isOff: boolean
+  readonly names: Set<string>
+}
+
+const preparing = new WeakMap<object, Preparing>()
+
+/**
+ * The maximum number of prepared statements. A connection keeps them until it closes. A store has about ten prepared statements, but a host
+ * with a store for each tenant may have very many.
+ */
+const mostNames = 200
+
+/** Turns prepared statements off. A host needs this if its connection pooler runs each statement on another connection. */
+export function neverPrepare(knex: Knex): void {
+  preparingOf(knex).isOff = true
+}
+
+/**
+ * Sends a statement under its name, so that PostgreSQL parses and plans the statement once per connection. Parsing and planning take as
+ * long as running the statement. In a transaction the statement has no name, because an error that the name causes would end the host's
+ * transaction.
+ */
+export async function runPrepared(db: Queryable, { name, sql, bindings }: Statement): Promise<Row[]> {
+  const plainly = async () => rowsOf(await db.raw(sql, bindings))
+  if (!name || db.isTransaction || !mayPrepare(db, name)) return plainly()
+  try {
+    return rowsOf(await db.raw(sql, bindings).options({ name }))
+  } catch (error) {
+    const reason = reasons.get(codeOf(error))
+    if (!reason) throw error
+    const rows = await plainly()
+    stopPreparing(db, reason) // the statement succeeded without its name, so the name caused the error
+    return rows
+  }
+}
+
+function preparingOf({ client }: Queryable): Preparing {
+  const known = preparing.get(client) ?? { isOff: false, names: new Set() }
+  preparing.set(client, known)
+  return known
+}
+
+function mayPrepare(db: Queryable, name: string): boolean {
+  const { isOff, names } = preparingOf(db)
+  if (isOff) return false
+  if (names.size < mostNames) names.add(name)
+  return names.has(name)
+}
+
+/** Returns the rows of an answer. A host's `postProcessResponse` may already have extracted them. */
+export function rowsOf(answer: Row[] | { rows: Row[] }): Row[] {
+  return Array.isArray(answer) ? answer : answer.rows
+}
+
+/** Logs the reason once, even if several requests failed at the same time. */
+function stopPreparing(db: Queryable, reason: string): void {
+  const known = preparingOf(db)
+  if (known.isOff) return
+  known.isOff = true
+  quietly(() => db.client.logger.warn(`doorward: ${reason} From now on this process prepares no statements; see docs/store.md.`))
+}
+
+const lost =
+  'a prepared statement was lost between doorward and PostgreSQL. If a pooler in transaction mode is between them, set `preparedStatements: false` in createKnexStore().'
+
+/** The error codes of a statement that PostgreSQL did not run because of its name (PostgreSQL manual, appendix A). */
+const reasons: ReadonlyMap<unknown, string> = new Map([
+  ['26000', lost], // the connection does not know the name
+  ['42P05', lost], // the connection has another statement of this name
+  ['0A000', 'a column of a prepared statement has changed its type.'],
+])
+
+function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : null
+}
+
+/**
+ * Changes the rows that match `condition` and returns their new values. After the change the rows should no longer match `condition`. Then
+ * exactly one of several simultaneous callers gets a row. Sends one statement. If the database has no RETURNING, sends two statements, so
+ * call it in `Connection.guarded`.
+ */
+export async function updateReturning<R extends { id: string }>(
+  db: Queryable,
+  dialect: Dialect,
+  table: Table<R>,
+  condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder,
+  changes: Partial<R>,
+  fields: readonly Selected[] = table.selection,
+): Promise<Row[]> {
+  if (!dialect.returning) return lockThenUpdate(db, table, condition, changes, fields)
+  return condition(db(table.name))
+    .update(table.toRow(changes))
+    .returning([...fields])
+}
+
+/**
+ * Changes rows in a database without RETURNING. A locking read waits for the row's lock and sees the new values (InnoDB, at every isolation
+ * level). Then the row stays unchanged until the transaction ends.
+ */
+async function lockThenUpdate<R extends { id: string }>(
+  db: Queryable,
+  table: Table<R>,
+  condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder,
+  changes: Partial<R>,
+  fields: readonly Selected[],
+): Promise<Row[]> {
+  const id = table.select(['id'])
+  const rows: Row[] = await condition(db(table.name))
+    .select([...new Set([...fields, ...id])])
+    .forUpdate()
+  if (rows.length === 0) return []
+  const ids = rows.map((row) => table.value('id', table.read(row, 'id')))
+  await db(table.name).whereIn(table.column('id'), ids).update(table.toRow(changes))
+  return rows.map((row) => ({ ...row, ...table.asRow(changes) }))
+}
