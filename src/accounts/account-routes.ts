@@ -7,7 +7,7 @@ import { passwordText, text } from '../http/input'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson, setResult } from '../http/send'
-import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/rate-limiter'
 import {
   codeBeforeFreshness,
   confirmIrreversible,
@@ -15,8 +15,7 @@ import {
   irreversibleBody,
   irreversibleRefusals,
 } from '../second-factor/irreversible-code'
-import { getAuth, getUser } from '../sessions/current-auth'
-import { clearEndedCookies } from '../sessions/ended-cookies'
+import { clearEndedCookies, getAuth, getUser } from '../sessions/current-auth'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
 import { aliveSession, freshSession, sessionOf } from '../sessions/reauthentication/fresh-session'
 import { factorPresented } from '../sessions/reauthentication/irreversible-change'

@@ -20,8 +20,7 @@ import { passwordText, text, validate } from '../http/input'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
-import { takeUnits } from '../rate-limits/rate-limiter'
-import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { routeRateLimit, takeUnits } from '../rate-limits/rate-limiter'
 import {
   codeBeforeFreshness,
   confirmIrreversible,
@@ -29,10 +28,9 @@ import {
   irreversibleBody,
   irreversibleRefusals,
 } from '../second-factor/irreversible-code'
-import { getAuth } from '../sessions/current-auth'
+import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { presentedDevice, previousToken } from '../sessions/devices/device-cookie'
 import { takeLinkRequest } from '../sessions/devices/login-limits'
-import { clearEndedCookies } from '../sessions/ended-cookies'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
 import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
 import { factorPresented } from '../sessions/reauthentication/irreversible-change'

@@ -5,7 +5,7 @@ import { describeStep } from '../http/description'
 import type { GuardedAction } from '../http/guard-request'
 import { readJsonBody } from '../http/input'
 import { step } from '../http/routes'
-import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/rate-limiter'
 
 /**
  * Returns the host's own check, such as a CAPTCHA. Returns an empty list if the host has no check. The check runs after the rate limit of

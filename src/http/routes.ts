@@ -16,8 +16,7 @@ import {
 } from '../core/setup-warnings'
 import { withTimeout } from '../core/with-timeout'
 import type { Description } from './description'
-import { readJsonBody, validate } from './input'
-import { takingRefreshTokenHeader } from './refresh-token-header'
+import { readJsonBody, takingRefreshTokenHeader, validate } from './input'
 import { setSecurityHeaders } from './send'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'

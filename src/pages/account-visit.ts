@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { hidden, type Part } from '../http/html/elements'
-import { type Html, html } from '../http/html/html'
+import { type Html, hidden, html, type Part } from '../http/html/elements'
 import type { Reader } from '../http/html/reader'
 import { isSafeMethod } from '../http/same-site'
 import { leaveNotice } from '../sessions/cookies'

@@ -1,6 +1,5 @@
 import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
-import { card, type FormState, field, form, or, type Part, problem } from '../http/html/elements'
-import { type Html, html } from '../http/html/html'
+import { card, type FormState, field, form, type Html, html, or, type Part, problem } from '../http/html/elements'
 import type { Reader } from '../http/html/reader'
 import type { Route } from '../http/routes'
 import { passkeyStepOptions } from '../passkeys/step-route'

@@ -1,5 +1,18 @@
-import { card, emptyForm, type FormState, field, form, hidden, linkButton, notice, or, type Part, problem } from '../http/html/elements'
-import { type Html, html } from '../http/html/html'
+import {
+  card,
+  emptyForm,
+  type FormState,
+  field,
+  form,
+  type Html,
+  hidden,
+  html,
+  linkButton,
+  notice,
+  or,
+  type Part,
+  problem,
+} from '../http/html/elements'
 import type { Reader } from '../http/html/reader'
 import type { Page } from '../http/html/send-page'
 import { queryParameter } from '../http/locale'

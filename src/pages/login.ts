@@ -1,7 +1,20 @@
 import { hasPasswords } from '../core/config/every-setting'
 import type { TextKey } from '../core/texts/phrase-book'
-import { card, checkbox, emptyForm, type FormState, field, form, hidden, linkButton, notice, or, problem } from '../http/html/elements'
-import { type Html, html } from '../http/html/html'
+import {
+  card,
+  checkbox,
+  emptyForm,
+  type FormState,
+  field,
+  form,
+  type Html,
+  hidden,
+  html,
+  linkButton,
+  notice,
+  or,
+  problem,
+} from '../http/html/elements'
 import type { Reader } from '../http/html/reader'
 import type { Page } from '../http/html/send-page'
 import { queryParameter } from '../http/locale'

@@ -1,5 +1,4 @@
-import { card, linkButton } from '../http/html/elements'
-import { type Html, html } from '../http/html/html'
+import { card, type Html, html, linkButton } from '../http/html/elements'
 
 /** Returns a page with one message and a link to continue. */
 export function messagePage({ title, lead, go }: { title: string; lead: string; go?: { href: string; label: string } }): Html {

@@ -1,5 +1,4 @@
-import { form, hidden, type Part } from '../http/html/elements'
-import { type Html, html } from '../http/html/html'
+import { form, type Html, hidden, html, type Part } from '../http/html/elements'
 import type { Reader } from '../http/html/reader'
 import type { Fields } from './page-site'
 

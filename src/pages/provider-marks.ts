@@ -1,5 +1,5 @@
 import type { Part } from '../http/html/elements'
-import { Html, html } from '../http/html/html'
+import { Html, html } from '../http/html/elements'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
 
 /** A provider on a button. */

@@ -1,5 +1,4 @@
-import { card, type FormState, form, hidden, linkButton, problem } from '../http/html/elements'
-import { type Html, html } from '../http/html/html'
+import { card, type FormState, form, type Html, hidden, html, linkButton, problem } from '../http/html/elements'
 import type { Reader } from '../http/html/reader'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'

@@ -1,7 +1,6 @@
 import { setSignupReturn } from '../accounts/email-verification/signup-binding'
 import { hasPasswords } from '../core/config/every-setting'
-import { card, type FormState, field, form, hidden, or, problem } from '../http/html/elements'
-import { type Html, html } from '../http/html/html'
+import { card, type FormState, field, form, type Html, hidden, html, or, problem } from '../http/html/elements'
 import type { Reader } from '../http/html/reader'
 import type { Page } from '../http/html/send-page'
 import { locationOf } from '../http/return-to'

@@ -16,7 +16,7 @@ import { text } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson, setResult } from '../http/send'
-import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { keptRefreshToken } from '../second-factor/accept-code'
 import {
   codeBeforeFreshness,
@@ -26,8 +26,7 @@ import {
   irreversibleRefusals,
   passkeyFields,
 } from '../second-factor/irreversible-code'
-import { getAuth } from '../sessions/current-auth'
-import { clearEndedCookies } from '../sessions/ended-cookies'
+import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { announceEnded, endSessionsOpenedBy, forgetMethod } from '../sessions/log-out'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
 import { aliveSession, freshSession, holdSession, sessionOf } from '../sessions/reauthentication/fresh-session'

@@ -4,7 +4,7 @@ import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
 import { text } from '../http/input'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
-import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { isStillMeant, readChallenge } from '../sessions/challenge'
 import type { SessionRecord } from '../store/auth-store'
 import {

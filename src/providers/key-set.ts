@@ -2,8 +2,7 @@ import { createSecretKey } from 'node:crypto'
 import { OAuthProviderUnavailableError } from '../core/errors'
 import { type HttpClient, HttpClientError } from '../core/http-client'
 import { withOwnMessage } from '../core/logger'
-import { callProvider, isPlainObject, parseJsonObject } from './provider-request'
-import { createRetryClock } from './retry-clock'
+import { callProvider, createRetryClock, isPlainObject, parseJsonObject } from './provider-request'
 import type { IdTokenAlgorithm } from './signed-token'
 import {
   isSamePublicKey,

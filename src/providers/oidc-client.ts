@@ -30,7 +30,7 @@ import {
 import { type IdTokenRules, verifyIdToken, verifyIdTokenInHand } from './id-token'
 import { introspect, readTokeninfo } from './inspect-token'
 import { createKeySet, type KeySet, secretKeySet } from './key-set'
-import { mergeClaims, normalizeProfile, refuseOtherSubject, requireSubject } from './normalize-profile'
+import { mergeClaims, normalizeProfile, readUserinfo, refuseOtherSubject, requireSubject } from './normalize-profile'
 import { connectTo, type ProviderConnection, pushRequest, requestTokens } from './oauth2-request'
 import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
@@ -38,7 +38,6 @@ import { limitInFlight } from './provider-request'
 import { algorithmNamed, CLOCK_SKEW_SECONDS, type IdTokenAlgorithm, typeOf } from './signed-token'
 import type { TokenVerifier } from './token-verifier'
 import { refusePossibleIdToken, requireAudience } from './token-verifier'
-import { readUserinfo } from './userinfo'
 
 export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'> {
   /**

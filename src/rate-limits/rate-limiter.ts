@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
-import { networkOf, networkTimes } from '../core/client-key'
+import type { Request, RequestHandler } from 'express'
+import { clientOf, networkOf, networkTimes } from '../core/client-key'
 import { type AppErrorOptions, TooManyRequestsError } from '../core/errors'
 import { type EventEmitter, eventDigest } from '../core/events'
 import type { Keys } from '../core/keys'
+import { describeStep } from '../http/description'
+import { step } from '../http/routes'
 import { inFlight, type Patience, withLocalFallback } from './local-fallback'
 import type { CounterStore, RateLimit, RateLimits, SubjectRateLimits } from './rate-limit'
 
@@ -184,7 +187,7 @@ async function takeOfEach<Taken extends TakenUnit>(
   }
 }
 
-export interface LimitContext {
+interface LimitContext {
   readonly counters: CounterStore
   readonly events: EventEmitter
   readonly keys: Keys
@@ -301,4 +304,38 @@ interface ThrottledRequest {
 /** Emits `throttled` for a rejected request. The event has a digest of the counter's key, because the key names a client or an account. */
 export function tellThrottled(ctx: { readonly events: EventEmitter; readonly keys: Keys }, { key, ...refused }: ThrottledRequest): void {
   ctx.events.emit('throttled', { ...refused, keyDigest: eventDigest(ctx.keys, 'counter', key) })
+}
+
+interface RouteContext extends LimitContext {
+  readonly rateLimits: Pick<RateLimits, 'routes'>
+}
+
+/** Limits the requests of one client to one route. The same route below `/cookie` shares the limit. Default: 60 requests in 60 seconds. */
+export function routeRateLimit(ctx: RouteContext, route: string): RequestHandler {
+  return describeStep(
+    step((req) => takeRouteUnit(ctx, route, req)),
+    { refuses: [TooManyRequestsError], limit: route },
+  )
+}
+
+/**
+ * Counts the request like `routeRateLimit`. Returns false if the client exceeded the limit. The caller then does less work and does not reject
+ * the request.
+ */
+export async function isWithinRouteRateLimit(ctx: RouteContext, route: string, req: Request): Promise<boolean> {
+  try {
+    await takeRouteUnit(ctx, route, req)
+    return true
+  } catch (error) {
+    if (error instanceof TooManyRequestsError) return false
+    throw error
+  }
+}
+
+/**
+ * Counts a request of one client to one route.
+ * @throws TooManyRequestsError if the client exceeded the limit
+ */
+export async function takeRouteUnit(ctx: RouteContext, route: string, req: Request): Promise<void> {
+  await takeClientUnit(ctx, ctx.rateLimits.routes, [`route:${route}`, clientOf(req)])
 }

@@ -36,7 +36,7 @@ import { isOwnState } from '../social/state-cookie'
 import { type Boot, runBootChecks } from './findings/boot-checks'
 import { warnAtBoot } from './findings/boot-warnings'
 import { readinessOf } from './findings/readiness/check-tables'
-import { guardedStore } from './findings/readiness/guarded-store'
+import { guardedStore } from './findings/readiness/readiness'
 
 /**
  * Checks the options and builds the context of all operations.

@@ -74,7 +74,7 @@ import { linkWithToken, logInWithToken, type TokenInHand } from '../social/token
 import type { AuthStore, IdentityRecord, UserRecord } from '../store/auth-store'
 import type { HostTypes, WithFields } from '../store/host-types'
 import { type PublicUser, toPublicUser } from '../store/user-records'
-import { guardedTransaction } from './findings/readiness/guarded-store'
+import { guardedTransaction } from './findings/readiness/readiness'
 
 /** A live session and its user. */
 export interface FoundSession<Host extends HostTypes = HostTypes> {

@@ -9,7 +9,7 @@ import { continuePath, locationOf, readReturnTo, signInLocation } from '../http/
 import type { Route } from '../http/routes'
 import { refuseEmbedding, refusingCrossSite } from '../http/same-site'
 import { sendRedirect } from '../http/send'
-import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/rate-limiter'
 import type { UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/user-records'
 import { authTimeOf, signAccessToken, verifyAccessToken } from './access-token'

@@ -7,9 +7,9 @@ import { sameSite } from '../http/same-site'
 import { sendEmpty, sendJson, setResult } from '../http/send'
 import { isPassportProvider } from '../providers/passport-provider'
 import { clearSessionCookie, readSessionCookie } from './cookies'
+import { clearEndedCookies } from './current-auth'
 import { clearLoginCookies, readAccessCookie, readRefreshCookie, setsTokenCookies } from './delivery'
 import { readDevices } from './devices/device-cookie'
-import { clearEndedCookies } from './ended-cookies'
 import { endNamed, endNamedAtOnce, type LoggedOut, type LogoutTokens } from './log-out'
 
 /** The name of the rate limit of all logout routes. */

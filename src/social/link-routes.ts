@@ -15,7 +15,7 @@ import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
 import type { OAuthTokens, OAuthUser } from '../providers/provider-client'
-import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { routeRateLimit } from '../rate-limits/rate-limiter'
 import {
   codeBeforeFreshness,
   confirmIrreversible,

@@ -1,29 +1,41 @@
-import type { SignupOwnership } from '../accounts/email-verification/signup-ownership'
-import { mayActivate } from '../accounts/email-verification/verify-address'
-import { announceTakeOver } from '../accounts/take-over'
-import type { AuthContext } from '../context'
+import { mailNotice } from '../accounts/email-links/send-mail'
+import { type SignupOwnership, type VerifiedSignupOwnership, verifySignupOwnership } from '../accounts/email-verification/signup-ownership'
+import {
+  activating,
+  isFirstVerification,
+  lockForProof,
+  mayActivate,
+  retryingWithoutFields,
+  signupOf,
+  verifyAddress,
+} from '../accounts/email-verification/verify-address'
+import { announceTakeOver, type Clearing, isToldOwner, type TakenOver } from '../accounts/take-over'
+import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
+import { type AuthContext, transaction } from '../context'
 import { hasPasswords, type Settings } from '../core/config/every-setting'
 import {
   OAuthAccountInactiveError,
   OAuthEmailMissingError,
   OAuthEmailTakenError,
   OAuthEmailUnverifiedError,
+  OAuthProviderAlreadyLinkedError,
   OAuthRegistrationDisabledError,
   ServiceUnavailableError,
   UnauthorizedError,
 } from '../core/errors'
 import { normalizeEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
+import { unusablePassword } from '../passwords/verify-password'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser } from '../providers/provider-client'
 import type { Destination } from '../sessions/destination'
 import { type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
-import type { AnyLoginResult, LoginClient } from '../sessions/login'
-import { finishLogin } from '../sessions/start-login'
+import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
+import { identityUsableAt, usableAt } from '../sessions/reauthentication/methods'
+import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
-import { identitiesOf } from './identities'
-import { linkByVerifiedEmail } from './link-by-verified-email'
-import { createAccount, logInLinked, type SocialLogin } from './log-in-linked'
+import { newUser } from '../store/user-records'
+import { identitiesOf, identityRecord } from './identities'
 
 export interface IdentityLoginOptions {
   /** The language of mails. Default: `defaultLocale`. */
@@ -185,4 +197,146 @@ export function decideIdentity(
 function active(user: UserRecord): UserRecord {
   if (!user.isActive) throw new OAuthAccountInactiveError()
   return user
+}
+
+/**
+ * Links an identity with a verified address to the account of that address. If the account never verified its address, an attacker may have
+ * registered the account before the owner came (pre-hijacking). In that case, the same transaction first takes the account over: it removes
+ * the earlier credentials. If the request identifies the owner (`SignupOwnership`), no take-over happens.
+ *
+ * If the account waits for its activation, this link also activates the account. In that case, the rule about the take-over applies too.
+ *
+ * If the account had verified its address before, the owner gets a notice and can undo the link.
+ *
+ * Returns null if the account changed since it was read.
+ */
+async function linkByVerifiedEmail(
+  ctx: AuthContext,
+  seen: UserRecord,
+  profile: OAuthUser,
+  client: LoginClient,
+  { locale, evidence, destination }: { locale: Locale; evidence: () => Promise<SignupOwnership>; destination: Destination | null },
+): Promise<SocialLogin | null> {
+  const { provider, sid: providerSid } = profile
+  if (!isFirstVerification(ctx, seen, !seen.isActive)) {
+    const isYoung = usableAt(ctx, ctx.now()) !== null
+    const login: Login = { amr: ['ext'], provider, providerSid, isYoung, destination }
+    return announceChange(ctx, seen.id, { topic: 'identity_linked', locale, provider }, (leaveUndoPoint) =>
+      transaction(ctx, async (ctx) => {
+        const user = await lockForProof(ctx, seen, profile.email)
+        return user && link(ctx, user, profile, { client, login, leaveUndoPoint })
+      }),
+    )
+  }
+  const weighed = await verifySignupOwnership(ctx, seen, await evidence(), await signupOf(ctx, seen))
+  const login = await retryingWithoutFields(ctx, (clearing) =>
+    verifyAndLink(ctx, seen, profile, client, { weighed, clearing, destination }),
+  )
+  // Sends only one mail, because the notice of a take-over also mentions the link.
+  if (login && !(login.takenOver && isToldOwner(login.takenOver.what))) mailNotice(ctx, seen, 'identity_linked', locale, { provider })
+  return login
+}
+
+/**
+ * Links the identity. The link is the first verification of the address. If the account waited for its activation, the link activates the
+ * account.
+ */
+function verifyAndLink(
+  ctx: AuthContext,
+  seen: UserRecord,
+  profile: OAuthUser,
+  client: LoginClient,
+  { weighed, clearing, destination }: { weighed: VerifiedSignupOwnership; clearing: Clearing; destination: Destination | null },
+): Promise<SocialLogin | null> {
+  const isActivation = !seen.isActive
+  return transaction(ctx, async (ctx) => {
+    const user = await lockForProof(ctx, seen, profile.email)
+    if (!user) return null
+    const activation = isActivation ? await activating(ctx, user, clearing) : {}
+    const { user: proven, takenOver } = await verifyAddress(ctx, user, weighed, { isActivation, ...activation })
+    // After a take-over, this identity is the only credential of the account, so it does not count as new.
+    const isYoung = !takenOver && usableAt(ctx, ctx.now()) !== null
+    const login: Login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid, isYoung, destination }
+    const linked = await link(ctx, proven, profile, { client, login })
+    return linked && { ...linked, isActivated: isActivation, ...(takenOver && { takenOver: { user: proven, what: takenOver } }) }
+  })
+}
+
+interface Linking {
+  readonly login: Login
+  readonly client: LoginClient
+  readonly leaveUndoPoint?: LeaveUndoPoint
+}
+
+async function link(
+  ctx: AuthContext,
+  user: UserRecord,
+  profile: OAuthUser,
+  { client, login, leaveUndoPoint }: Linking,
+): Promise<SocialLogin | null> {
+  const now = ctx.now()
+  const linked = await identitiesOf(ctx).listForUser(user.id)
+  const sameProvider = linked.find((identity) => identity.provider === profile.provider)
+  if (sameProvider?.subject === profile.subject) return null // another tab was first
+  if (sameProvider) throw new OAuthProviderAlreadyLinkedError()
+  await leaveUndoPoint?.(ctx, { user })
+  await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
+  await ctx.store.users.update(user.id, { lastLoginAt: now, updatedAt: now })
+  return { begun: await startLogin(ctx, client, user, login), did: 'linked' }
+}
+
+/** The result of a social login, and what else happened. `logInWithIdentity` emits the events after the commit. */
+interface SocialLogin {
+  begun: BegunLogin
+  did: 'logged_in' | 'linked' | 'created'
+  /** What the login removed from an account with an unverified address (`takeOver`). */
+  takenOver?: { user: UserRecord; what: TakenOver }
+  /** True: the account waited for its activation until this login. */
+  isActivated?: boolean
+}
+
+/**
+ * Logs in by a linked identity. Returns null if someone removed the link, or deactivated the account, after `seen` was read.
+ * @param linkedAt when the identity was linked: a new link can log in, but cannot confirm a sensitive change
+ */
+async function logInLinked(
+  ctx: AuthContext,
+  seen: UserRecord,
+  { provider, subject, sid: providerSid }: OAuthUser,
+  { client, linkedAt, destination }: { client: LoginClient; linkedAt: Date; destination: Destination | null },
+): Promise<SocialLogin | null> {
+  return transaction(ctx, async (ctx) => {
+    const user = await identitiesOf(ctx).recordLogin({ userId: seen.id, provider, subject }, ctx.now())
+    if (user?.id !== seen.id) return null // an adapter can return another user's row by mistake
+    // The address was verified meanwhile. If that was a take-over, the identity is young now, so the caller reads it again.
+    if (user.emailVerifiedAt?.getTime() !== seen.emailVerifiedAt?.getTime()) return null
+    const isYoung = identityUsableAt(ctx, user, linkedAt) !== null
+    const login = { amr: ['ext'], provider, providerSid, isYoung, destination } as const
+    return { begun: await startLogin(ctx, client, user, login), did: 'logged_in' }
+  })
+}
+
+/** Creates an active account with the provider's address and name, and without a usable password. */
+async function createAccount(
+  ctx: AuthContext,
+  email: string,
+  profile: OAuthUser,
+  client: LoginClient,
+  locale: Locale,
+): Promise<SocialLogin> {
+  const now = ctx.now()
+  return transaction(ctx, async (ctx) => {
+    const account = newUser(now, {
+      email,
+      hashedPassword: unusablePassword(),
+      name: profile.name ?? ctx.texts.say(locale, 'account.placeholder_name'),
+      lastLoginAt: now,
+      // The address is verified only if the provider says so.
+      emailVerifiedAt: profile.emailVerified === true ? now : null,
+    })
+    const user = await ctx.store.users.insert(account, { by: 'provider', profile })
+    await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
+    const login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid } as const
+    return { begun: await startLogin(ctx, client, user, login), did: 'created' }
+  })
 }

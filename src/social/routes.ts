@@ -24,8 +24,8 @@ import { refuseEmbedding, refusingCrossSite } from '../http/same-site'
 import { sendEmpty, sendJson, sendRedirect, setResult } from '../http/send'
 import { verifiesSignIn } from '../providers/id-token'
 import { normalizeProfile } from '../providers/normalize-profile'
-import { isPassportProvider } from '../providers/passport-provider'
-import { routeRateLimit } from '../rate-limits/route-rate-limit'
+import { isPassportProvider, type Provider } from '../providers/passport-provider'
+import { routeRateLimit } from '../rate-limits/rate-limiter'
 import {
   codeBeforeFreshness,
   confirmIrreversible,
@@ -33,27 +33,24 @@ import {
   irreversibleBody,
   irreversibleRefusals,
 } from '../second-factor/irreversible-code'
-import { getAuth } from '../sessions/current-auth'
+import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { loginClient, sendLogin, setLoginCookies } from '../sessions/delivery'
 import { isApp, successTarget } from '../sessions/destination'
 import { type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import { sendChallenge } from '../sessions/devices/send-challenge'
-import { clearEndedCookies } from '../sessions/ended-cookies'
 import type { AppCode, LoginChallenge } from '../sessions/login'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
 import { aliveSession, freshSession, sessionOf } from '../sessions/reauthentication/fresh-session'
-import type { RouteGuards } from '../sessions/routes-by-delivery'
-import { sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { type RouteGuards, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
 import { exchangeRoutes } from './app-redirect/exchange-code'
 import { beginAttempt, browserOf, consumeAttempt, isOfThisBrowser, markBrowser } from './attempts'
-import { callbackAnswer } from './callback-answer'
+import { type CallbackAnswer, callbackAnswer } from './callback-answer'
 import { type ClientShare, createClientShare, redirectUriOf, registeredProvider } from './client-share'
 import { describesCallback } from './describes-callback'
 import { goOn, loadedAgain, redirectErrors, redirectThrottled } from './error-redirect'
 import { formPostRoutes } from './form-post-route'
 import { handOverTokens } from './hand-over-tokens'
 import { identityBody, identitySchema, listIdentities, unlinkIdentity } from './identities'
-import { checkIssuerParameter } from './issuer-parameter'
 import { finishLink, linkRoutes } from './link-routes'
 import { logInWithIdentity } from './log-in-with-identity'
 import { tellingFailures, withProviderErrors } from './provider-errors'
@@ -237,4 +234,22 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   if (target === null || result.kind === 'challenge') return sendLogin(ctx, res, result, ctx.settings.tokenDelivery)
   setLoginCookies(ctx, res, result)
   goOn(ctx, req, res, target, destination)
+}
+
+/**
+ * Rejects a response with an issuer of another provider (a mix-up attack, RFC 9207 section 2.4). If the provider always sends an issuer,
+ * also rejects a response without an issuer. If the function rejects the callback, doorward sends the code to no provider.
+ * @throws OAuthError
+ */
+function checkIssuerParameter(client: Provider, answer: CallbackAnswer): void {
+  if (isPassportProvider(client)) return // a strategy has no issuer
+  const given = answer.values('iss').filter((value) => value !== '') // an empty value counts as omitted (RFC 6749 section 3.1)
+  if (given.length === 0 && client.requiresIssuerParameter === true)
+    throw mixUp('the callback names no issuer, and the provider says that it always does')
+  if (given.length > 0 && client.issuer !== undefined && (given.length > 1 || given[0] !== client.issuer))
+    throw mixUp('the callback names another issuer')
+}
+
+function mixUp(reason: string): OAuthError {
+  return new OAuthError({ details: { status: null, body: null }, cause: new Error(reason) })
 }

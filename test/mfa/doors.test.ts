@@ -246,8 +246,7 @@ describe('no session is made beside the door', () => {
       'second-factor/confirm.ts',
       'second-factor/verify-challenge.ts',
       'social/app-redirect/exchange-code.ts',
-      'social/link-by-verified-email.ts',
-      'social/log-in-linked.ts',
+      'social/log-in-with-identity.ts',
     ])
     for (const step of ['beginSession', 'startSession', 'issueStatelessToken'])
       expect(callersOf(new RegExp(`(?<!function )\\b${step}\\(`))).toEqual(['sessions/start-login.ts'])

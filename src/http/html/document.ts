@@ -1,7 +1,7 @@
 import { directionOf } from '../../core/texts/phrase-book'
 import type { Theme } from '../../core/theme/theme'
 import type { Part } from './elements'
-import { type Html, html } from './html'
+import { type Html, html } from './elements'
 import type { Reader } from './reader'
 
 /** The logged-in person, as the top of a page shows the person. */

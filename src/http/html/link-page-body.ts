@@ -1,7 +1,18 @@
 import type { LinkPageName, PageInput } from '../../core/templates'
 import { type TextKey, texts } from '../../core/texts/phrase-book'
-import { card, emptyForm, type FormState, field, form, hidden, linkButton, type Part, problem as problemPart } from './elements'
-import { type Html, html } from './html'
+import {
+  card,
+  emptyForm,
+  type FormState,
+  field,
+  form,
+  type Html,
+  hidden,
+  html,
+  linkButton,
+  type Part,
+  problem as problemPart,
+} from './elements'
 import type { Reader } from './reader'
 
 /**

@@ -6,7 +6,7 @@ import type { PageSources } from '../../core/theme/theme'
 import { sendHtml } from '../send'
 import { assets, document, type NamedUser } from './document'
 import type { Part } from './elements'
-import { Html, html } from './html'
+import { Html, html } from './elements'
 import { linkPageBody } from './link-page-body'
 import { type PageContext, type Reader, readerOf } from './reader'
 

@@ -1,6 +1,5 @@
 import type { FormState } from '../../http/html/elements'
-import { card, form, hidden, type Part, problem, time } from '../../http/html/elements'
-import { type Html, html } from '../../http/html/html'
+import { card, form, type Html, hidden, html, type Part, problem, time } from '../../http/html/elements'
 import type { Reader } from '../../http/html/reader'
 
 export interface ListedDevice {

@@ -1,7 +1,6 @@
 import type { AuthContext } from '../../context'
 import type { TextKey } from '../../core/texts/phrase-book'
-import { card } from '../../http/html/elements'
-import { type Html, html } from '../../http/html/html'
+import { card, type Html, html } from '../../http/html/elements'
 import type { Reader } from '../../http/html/reader'
 import { listPasskeys } from '../../passkeys/manage'
 import { hasPassword } from '../../passwords/verify-password'

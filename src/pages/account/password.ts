@@ -1,6 +1,5 @@
 import { hasPasswords } from '../../core/config/every-setting'
-import { card, type FormState, field, form, type Part, problem } from '../../http/html/elements'
-import { type Html, html } from '../../http/html/html'
+import { card, type FormState, field, form, type Html, html, type Part, problem } from '../../http/html/elements'
 import type { Reader } from '../../http/html/reader'
 import { hasPassword } from '../../passwords/verify-password'
 import type { AccountPage } from '../account-page'

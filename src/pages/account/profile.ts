@@ -1,5 +1,4 @@
-import { card, type FormState, field, form, type Part, problem } from '../../http/html/elements'
-import { type Html, html } from '../../http/html/html'
+import { card, type FormState, field, form, type Html, html, type Part, problem } from '../../http/html/elements'
 import type { Reader } from '../../http/html/reader'
 import type { AccountPage } from '../account-page'
 

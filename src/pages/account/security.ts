@@ -1,8 +1,20 @@
 import type { AuthContext } from '../../context'
 import { openText, sealText } from '../../core/encryption'
 import type { TextKey } from '../../core/texts/phrase-book'
-import { card, emptyForm, type FormState, field, form, hidden, linkButton, type Part, problem, time } from '../../http/html/elements'
-import { type Html, html } from '../../http/html/html'
+import {
+  card,
+  emptyForm,
+  type FormState,
+  field,
+  form,
+  type Html,
+  hidden,
+  html,
+  linkButton,
+  type Part,
+  problem,
+  time,
+} from '../../http/html/elements'
 import type { Reader } from '../../http/html/reader'
 import { listPasskeys } from '../../passkeys/manage'
 import { isPendingSecret } from '../../second-factor/confirm'
