@@ -32,7 +32,6 @@ import { loginRoutes, sessionLoginRoute } from './password-login'
 import { signupRoutes } from './signup-routes'
 import { updateProfile } from './update-profile'
 
-/** Returns the routes for the account of the person who is logged in. */
 export function accountRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   return [
     {
@@ -57,7 +56,7 @@ function me({ store }: AuthContext): Answer {
 interface ProfileBody {
   name?: string | null
   fields?: Record<string, unknown>
-  /** The refresh token that identifies the session, if the access token does not. */
+  /** Identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
@@ -83,7 +82,7 @@ function profileChange(ctx: AuthContext, guards: RouteGuards): Route {
 interface PasswordChangeBody extends IrreversibleFields {
   current_password: string
   new_password: string
-  /** The refresh token that identifies the session, if the access token does not. */
+  /** Identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
@@ -116,7 +115,7 @@ function passwordChange(ctx: AuthContext, guards: RouteGuards, { base, delivery,
   })
 }
 
-/** Returns the route for an account without a password. The route needs a fresh session, because no password can confirm the person. */
+/** Needs a fresh session, because no password can confirm the person. */
 function firstPassword(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
@@ -165,17 +164,14 @@ const userFields = {
 
 type FieldRules = Pick<UserStore, 'hostFields'>
 
-/**
- * Returns the JSON schema of a user.
- * @param more additional properties of this body
- */
+/** @param more additional properties of this body */
 export function userSchema(users: FieldRules, title = 'User', more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
   const names = shownFields(users)
   const fields = { type: 'object', properties: Object.fromEntries(names.map((name) => [name, {}])), required: names }
   return shape(title, { ...userFields, ...more, ...(users.hostFields && { fields }) })
 }
 
-/** Returns the JSON body of a user. The body never contains private fields. */
+/** Never contains private fields. */
 export function userBody(users: FieldRules, user: PublicUser) {
   const { fields = {} } = user
   const own = users.hostFields && Object.fromEntries(shownFields(users).map((name) => [name, asJson(fields[name])]))
@@ -197,18 +193,18 @@ function shownFields({ hostFields = new Map() }: FieldRules): string[] {
   return [...hostFields].flatMap(([name, rules]) => (rules.private ? [] : [name]))
 }
 
-/** Converts a value for JSON. A bigint becomes a text, because JSON numbers are not exact beyond 2^53. */
+/** A bigint becomes a text, because JSON numbers are not exact beyond 2^53. */
 function asJson(value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : (value ?? null)
 }
 
-/** Routes of accounts with an email address and a password. With `passwordLogin: false`, accounts have only an email address. */
+/** With `passwordLogin: false`, accounts have only an email address. */
 export function localRoutes(ctx: AuthContext): Route[] {
   const { localAccountsEnabled, signupEnabled, backendLinks } = ctx.settings
   if (!localAccountsEnabled) return []
   const takesPasswords = hasPasswords(ctx.settings)
   return [
-    // The page routes come before the JSON routes on the same path. The JSON routes handle every request that does not send a form.
+    // The pages come first: the JSON routes on the same path handle every request that is no form.
     ...(backendLinks ? activationPage(ctx) : []),
     ...routesByDelivery(ctx, (line) => [
       ...(signupEnabled ? signupRoutes(ctx, line) : []),
@@ -217,7 +213,7 @@ export function localRoutes(ctx: AuthContext): Route[] {
     ]),
     ...(takesPasswords ? sessionLoginRoute(ctx) : []),
     ...linkRequestRoutes(ctx),
-    // The path of this page has a token parameter. So the page comes after `/password-reset/request` and `/confirm`.
+    // Its path has a token parameter, so it comes after `/password-reset/request` and `/confirm`.
     ...(takesPasswords && backendLinks ? resetPage(ctx) : []),
   ]
 }

@@ -31,9 +31,7 @@ import {
 import { hasDuplicateSignups, isFirstVerification, retryingWithoutFields, verifyAddress } from './email-verification/verify-address'
 import { announceTakeOver, type Clearing, newPasswordSeconds, type TakenOver } from './take-over'
 
-/**
- * Routes for the activation. A client sends the token in the path or in the body. The body is better, because access logs do not record it.
- */
+/** The token is in the path or, better, in the body, because access logs do not record bodies. */
 export function activationRoutes(ctx: AuthContext, { base, delivery, before }: RouteSet): Route[] {
   const describes: Description = {
     summary: 'Activate an account with the mailed link, and log in',
@@ -64,19 +62,17 @@ export function activationRoutes(ctx: AuthContext, { base, delivery, before }: R
   ]
 }
 
-/** Options of an activation: evidence that the person signed up, and the language of a mail. */
 interface ActivationOptions {
   evidence?: SignupOwnership | undefined
-  /** True for the page of the link. The page asks for the password, so the link alone is not enough for an account with a password. */
+  /** The page of the link asks for the password, so the link alone is not enough for an account with one. */
   byPage?: boolean | undefined
   /** The language of a mail. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Uses an activation link. The account becomes active, and its address is verified. A deactivated account stays deactivated.
- * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError if the host forbids the link. The link
- *   is then invalid too
+ * A deactivated account stays deactivated.
+ * @throws InvalidTokenError, InvalidCredentialsError; EmailLinkForbiddenError if the host forbids the link, which is then invalid too
  */
 export async function activate(
   ctx: AuthContext,
@@ -92,8 +88,7 @@ export async function activate(
 }
 
 /**
- * Activates the account without a session, for a page that sets no session cookies. If the activation removed the password of another
- * person's sign-up, and passwords are on, the function returns a link. With the link, the owner chooses a new password.
+ * For a page that sets no session cookies. Returns a link for a new password if the activation removed that of another person's sign-up.
  */
 export async function activateOnly(ctx: AuthContext, token: string, options: ActivationOptions = {}): Promise<LinkToken | null> {
   const { ended } = await activateAnd(ctx, token, options, async (ctx, user, takenOver) =>
@@ -103,7 +98,7 @@ export async function activateOnly(ctx: AuthContext, token: string, options: Act
 }
 
 /**
- * Returns true if the page of a link must ask for the password. The link stays valid.
+ * True if the page must ask for the password. The link stays valid.
  * @throws the same errors as `activate`
  */
 export async function lookAtActivation(ctx: AuthContext, token: string, evidence: SignupOwnership = {}): Promise<boolean> {
@@ -113,24 +108,17 @@ export async function lookAtActivation(ctx: AuthContext, token: string, evidence
   return isFirstVerification(ctx, user, true) && wantsPassword(ctx, user, evidence, signupMarkOf(link)?.id)
 }
 
-/**
- * Returns true if the form of a link is allowed to log the person in. The browser must be the browser of the sign-up, or the form must
- * contain a password.
- */
+/** The form may log in only in the browser of the sign-up, or with a password. */
 export async function isOfOwner(ctx: AuthContext, token: string, evidence: SignupOwnership): Promise<boolean> {
   const { link } = await findLinkAndUser(ctx, token)
   return Boolean(evidence.password) || isFromSignupBrowser(ctx, evidence, signupMarkOf(link)?.id)
 }
 
-/**
- * Returns the address of the account to which a link belongs.
- * @throws InvalidTokenError if the link is invalid
- */
 export async function addressOfActivation(ctx: AuthContext, token: string): Promise<string> {
   return (await findLinkAndUser(ctx, token)).user.email
 }
 
-/** The last step of the activation, inside the transaction. */
+/** Inside the transaction. */
 type Ending<T> = (ctx: AuthContext, user: UserRecord, takenOver: TakenOver | null) => Promise<T>
 
 interface Activated<T> {
@@ -186,10 +174,7 @@ function redeem<T>(
   })
 }
 
-/**
- * Returns true if the link is enough to identify the person who signed up. This is the case only with `activationBinding: 'lenient'`, and
- * only if there was a single sign-up. A link from "I forgot my password" is never enough.
- */
+/** Only with `activationBinding: 'lenient'`, after a single sign-up, and never for a link from "I forgot my password". */
 function trustsLink({ settings }: AuthContext, mark: SignupMark | null, hasDuplicates: boolean): boolean {
   return settings.activationBinding === 'lenient' && !hasDuplicates && mark?.isLenient !== false
 }

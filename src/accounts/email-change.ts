@@ -48,24 +48,20 @@ export interface EmailChange {
   session?: SessionRecord | null | undefined
 }
 
-/**
- * The result of the checks that run before any mail is sent. Do not send the result to the client, because the result says whether the new
- * address is taken.
- */
+/** Checked before any mail is sent. Do not send it to the client, because it says whether the new address is taken. */
 export interface VerifiedEmailChange {
   user: UserRecord
   newEmail: string
-  /** The account that already has the new address, or null. */
+  /** Already has the new address. */
   owner: UserRecord | null
   session: SessionRecord | null | undefined
   isFinal: Irreversibility
 }
 
 /**
- * Checks a change of address: the account, the new address, and the password if the call has one. The route must require a fresh session
- * (recently confirmed) before this call.
- * @throws ValidationError (the address is malformed, or is the account's present address), InvalidCredentialsError, TooManyRequestsError,
- *   UnauthorizedError, AccountInactiveError
+ * The route must require a fresh session before this call.
+ * @throws ValidationError (malformed, or the present address), InvalidCredentialsError, TooManyRequestsError, UnauthorizedError,
+ * AccountInactiveError
  */
 export async function verifyEmailChange(
   ctx: AuthContext,
@@ -81,8 +77,8 @@ export async function verifyEmailChange(
 }
 
 /**
- * Mails the link to the new address, and a notice to the old address. If another account has the new address, the function makes no link
- * and mails that account's owner. Returns null if no link was made.
+ * Also mails a notice to the old address. If another account has the new address, mails only that account's owner. Null if no link was
+ * made.
  */
 export async function sendEmailChange(
   ctx: AuthContext,
@@ -98,29 +94,26 @@ export async function sendEmailChange(
   if (!(await mayMail(ctx, { id: user.id, email: newEmail }, 'EMAIL_CHANGE'))) return null
   const link = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    // If the account's password or address changed after the checks, the function makes no link.
+    // The account's password or address may have changed after the checks.
     const isStill = locked?.isActive && locked.email === user.email && locked.hashedPassword === user.hashedPassword
     return isStill && (await isSessionHeld(ctx, session))
       ? replaceLink(ctx, locked, 'EMAIL_CHANGE', writeChange({ email: newEmail, sessionId: session?.id ?? null, isFinal }))
       : null
   })
-  // The new address is unverified, so the mail to the new address contains no name.
+  // The new address is unverified, so its mail contains no name.
   if (link) mailLink(ctx, { ...user, email: newEmail, emailVerifiedAt: null }, 'email_change', link, locale, { items: [newEmail] })
   return link
 }
 
-/** An open change of address, as the payload of its row stores it. */
 interface OpenChange {
-  /** The new address. */
   readonly email: string
-  /** The session that requested the change. Null if the host requested the change, or if the store keeps no sessions. */
+  /** Null if the host requested the change, or if the store keeps no sessions. */
   readonly sessionId: string | null
   readonly isFinal: Irreversibility
 }
 
 const nothing = '-'
 
-/** Writes the change as three words. None of them contains a space. */
 function writeChange({ email, sessionId, isFinal }: OpenChange): string {
   return [writeIrreversibility(isFinal) || nothing, sessionId ?? nothing, email].join(' ')
 }
@@ -136,19 +129,18 @@ function readChange(payload: string): OpenChange {
 
 interface Confirmation {
   readonly evidence?: SignupOwnership | undefined
-  /** The cookie of the request. If its session requested the change, the change replaces the cookie's value. */
+  /** If its session requested the change, the change replaces the cookie's value. */
   readonly cookie?: CookieOfRequest | null | undefined
   readonly locale?: Locale | undefined
 }
 
 /**
- * Uses the link. The account then has the new, verified address, and every earlier link is invalid. A click alone is not enough, because an
- * attacker may have requested or received the link. The click needs the session that requested the change, or the account's password. If
- * that session has ended, nobody can use the link.
- * @param options.evidence the session or password of the request; left out for a call of the host, which is then responsible
- * @returns the account with its new address, and the session of the request if it requested the change
- * @throws InvalidTokenError; EmailLinkForbiddenError (the link is used up); UnauthorizedError (the link stays valid); EmailTakenError if
- *   another account has the address by now (nothing changes)
+ * The address is then verified, and every earlier link is invalid. If the session that requested the change has ended, the link is dead. A
+ * click alone is not enough, because an attacker may have requested or received the link: it needs that session, or the password.
+ * @param options.evidence left out for a call of the host, which is then responsible
+ * @returns `session`: that of the request, if it requested the change
+ * @throws InvalidTokenError; EmailLinkForbiddenError (the link is used up); UnauthorizedError (it stays valid); EmailTakenError (nothing
+ * changes)
  */
 export async function confirmEmailChange(
   ctx: AuthContext,
@@ -172,11 +164,11 @@ export async function confirmEmailChange(
   return staying
 }
 
-/** What the link's page needs before the person can confirm. `asking session`: the session that requested the change. */
+/** `asking session`: the session that requested the change. */
 export type ChangeNeeds = 'nothing' | 'password' | 'sign in' | 'asking session'
 
 /**
- * Returns the new address, and what the link's page needs. Does not use the link.
+ * Does not use the link.
  * @throws InvalidTokenError, EmailLinkForbiddenError
  */
 export async function lookAtEmailChange(
@@ -202,7 +194,7 @@ interface FoundChange {
 }
 
 /**
- * Finds the link's change. Looks at the session first, before any password, because a wrong password must not tell that the link is open.
+ * The session comes before any password, because a wrong password must not tell that the link is open.
  * @throws InvalidTokenError
  */
 async function findOpenChange(ctx: AuthContext, token: string): Promise<FoundChange & { isRefused: boolean }> {
@@ -214,10 +206,7 @@ async function findOpenChange(ctx: AuthContext, token: string): Promise<FoundCha
   return { link, change, user, isRefused: await refusesEmailLink(ctx, user) }
 }
 
-/**
- * Returns the evidence that counts for this change. A session counts only if it is the one that requested the change. The device cookie
- * does not count, because it is no credential.
- */
+/** Only the session that requested the change counts. The device cookie does not, because it is no credential. */
 function ofAskingSession({ sessionId }: OpenChange, evidence: SignupOwnership): SignupOwnership {
   const { requestSession, sessionIds = [] } = evidence
   const presented = [...sessionIds, ...(requestSession ? [requestSession.id] : [])]
@@ -225,7 +214,7 @@ function ofAskingSession({ sessionId }: OpenChange, evidence: SignupOwnership): 
 }
 
 /**
- * Verifies the evidence. A wrong password, a missing password, another session and a session of another account all get the same error.
+ * A wrong or missing password and a wrong session all get the same error.
  * @throws UnauthorizedError
  */
 async function weighAsOwner(ctx: AuthContext, user: UserRecord, evidence: SignupOwnership): Promise<VerifiedSignupOwnership> {

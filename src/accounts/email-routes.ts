@@ -20,7 +20,7 @@ import { passwordText, text, validate } from '../http/input'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
-import { routeRateLimit, takeUnits } from '../rate-limits/rate-limiter'
+import { beginAttempt, limitsOfSubjects, routeRateLimit } from '../rate-limits/rate-limiter'
 import {
   codeBeforeFreshness,
   confirmIrreversible,
@@ -30,7 +30,7 @@ import {
 } from '../second-factor/irreversible-code'
 import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { presentedDevice, previousToken } from '../sessions/devices/device-cookie'
-import { takeLinkRequest } from '../sessions/devices/login-limits'
+import { countLinkRequest } from '../sessions/devices/login-limits'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
 import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
 import { factorPresented } from '../sessions/reauthentication/irreversible-change'
@@ -68,7 +68,7 @@ interface EmailChangeBody extends IrreversibleFields {
   new_email: string
   /** Ignored, because the route requires a fresh session. */
   current_password?: string
-  /** The refresh token that identifies the session, if the access token does not. */
+  /** Identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
@@ -80,15 +80,12 @@ function tokenBody(ctx: AuthContext) {
   })
 }
 
-/**
- * Returns the routes that verify and change the address of the person who is logged in. The link alone is enough to verify an address. A
- * change can also need the account's password. Therefore only apps with local accounts have the routes for a change.
- */
+/** A change can need the account's password, so only apps with local accounts have its routes. A verification needs the link alone. */
 export function emailRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const { localAccountsEnabled: isLocal, backendLinks, emailVerificationUrlTemplate } = ctx.settings
   const signedIn = [guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   const isVerified = isLocal || ctx.mailQueue !== null
-  // Without local accounts, the host does not have to set a template. If it sets none, the link leads to our page.
+  // Without local accounts, the host need not set a template. The link then leads to our page.
   const hasPage = backendLinks || (!isLocal && emailVerificationUrlTemplate === null)
   return [
     ...(isVerified ? verificationRoutes(ctx, signedIn) : []),
@@ -176,7 +173,7 @@ function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Ro
             TooManyRequestsError,
           ],
         },
-        // Without the cross-site rule, the link works from any page, but the cookies of another site's request do not count.
+        // Without the cross-site rule: the link works from any page, but the cookies of another site's request do not count.
         before: [...(base === '' ? [] : before), routeRateLimit(ctx, 'email_change_confirm')],
         body: tokenBody(ctx),
         handle: async (req, res, { token, ...body }) => {
@@ -194,7 +191,7 @@ async function requestVerification(ctx: AuthContext, req: Request, res: Response
   const { user, session } = requestSessionOf(req)
   const name = 'email_verify_request'
   const client = clientOf(req)
-  const device = await takeLinkRequest(ctx, { name, email: user.email, client, presented: presentedDevice(ctx, req, body) })
+  const device = await countLinkRequest(ctx, { name, email: user.email, client, presented: presentedDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
   await answerLinkRequest(ctx, res, { name, field: 'verify_url', locale }, () =>
     sendEmailVerification(ctx, user, locale, { device, session }),
@@ -203,7 +200,7 @@ async function requestVerification(ctx: AuthContext, req: Request, res: Response
 
 async function requestChange(ctx: AuthContext, req: Request, res: Response, body: EmailChangeBody): Promise<void> {
   const name = 'email_change_request'
-  await takeUnits(ctx, ctx.rateLimits.links, { name, email: requireEmail(body.new_email), client: clientOf(req) })
+  await beginAttempt(ctx, limitsOfSubjects(ctx.rateLimits.links, { name, email: requireEmail(body.new_email), client: clientOf(req) }))
   const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
   const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
   const change = { userId, amr, newEmail: body.new_email, session, isFinal }

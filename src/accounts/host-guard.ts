@@ -8,8 +8,7 @@ import { step } from '../http/routes'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 
 /**
- * Returns the host's own check, such as a CAPTCHA. Returns an empty list if the host has no check. The check runs after the rate limit of
- * the route, and before any other rate limit, hash or query. `req.body` then contains the parsed body.
+ * For example a CAPTCHA. Runs after the route's rate limit, and before any other limit, hash or query. `req.body` is then parsed.
  * @param limit the name of the route's rate limit; used only if the host has a check
  */
 export function hostGuard(ctx: AuthContext, action: GuardedAction, limit: string): RequestHandler[] {
@@ -22,7 +21,7 @@ export function hostGuard(ctx: AuthContext, action: GuardedAction, limit: string
   return [routeRateLimit(ctx, limit), describeStep(ask, { refuses: [ForbiddenError] })]
 }
 
-/** Returns a copy of the request with the parsed body. The host's own request stays unchanged. */
+/** The host's own request stays unchanged. */
 function withBody(req: Request, body: unknown): Request {
   const presented: Request = Object.create(req)
   return Object.defineProperty(presented, 'body', { value: body })

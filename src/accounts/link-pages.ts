@@ -25,9 +25,8 @@ const passwords = Joi.object<{ new_password: string; confirm_password: string }>
 })
 
 /**
- * Returns the page of an activation link. In another browser than that of the sign-up, the page asks for the password. With `pagesEnabled`,
- * the page logs in the person who signed up. The person must use the same browser or enter the password. Any other person must log in after
- * the activation.
+ * In another browser than that of the sign-up, the page asks for the password. With `pagesEnabled` it logs in the person who signed up
+ * (same browser, or the password). Any other person must log in afterwards.
  */
 export function activationPage(ctx: AuthContext): Route[] {
   const { pagesEnabled } = ctx.settings
@@ -63,7 +62,7 @@ async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: L
   return entering(ctx, req, res, result, returnTo !== null && isReturnTo(ctx.settings, returnTo) ? returnTo : null)
 }
 
-/** Returns the page of a reset link. With `pagesEnabled`, the page logs the person in, as the API route does. */
+/** With `pagesEnabled`, the page logs the person in, as the API route does. */
 export function resetPage(ctx: AuthContext): Route[] {
   const { pagesEnabled } = ctx.settings
   return linkPage(ctx, {
@@ -91,7 +90,7 @@ export function resetPage(ctx: AuthContext): Route[] {
   })
 }
 
-/** Sets the login cookies and redirects. If the account has a second factor, redirects to the second-factor page first. */
+/** An account with a second factor goes to its page first. */
 function entering(ctx: AuthContext, req: Request, res: Response, result: AnyLoginResult, returnTo: string | null): PageAfter {
   const reader = readerOf(ctx, req)
   return {

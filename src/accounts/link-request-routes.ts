@@ -10,13 +10,13 @@ import { type Locale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
 import { type KnownDevice, presentedDevice, previousToken } from '../sessions/devices/device-cookie'
-import { takeLinkRequest } from '../sessions/devices/login-limits'
+import { countLinkRequest } from '../sessions/devices/login-limits'
 import type { UserRecord } from '../store/auth-store'
 import { ACTIVATION_WITHHELD, findByAddress, type LinkToken, lookForNobody } from './email-links/email-link'
 import { hostGuard } from './host-guard'
 import { sendActivation, sendPasswordReset } from './request-link'
 
-/** Makes and mails the link. Returns null if the function made no link. */
+/** Null if no link was made. */
 type SendLink = (
   ctx: AuthContext,
   user: UserRecord | null,
@@ -30,11 +30,10 @@ interface LinkRequestBody {
 }
 
 interface LinkRequest {
-  /** The name of the rate limit. */
   name: string
   path: string
   summary: string
-  /** The body field that contains the link, if responses contain links. */
+  /** If responses contain links. */
   field: 'activation_url' | 'reset_url'
   send: SendLink
 }
@@ -70,9 +69,8 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
 }
 
 /**
- * Handles a request for a mailed link. Unless responses contain links, the function looks up the requested address after the response. So
- * the response time does not depend on whether the address has an account. Before the response, the function looks up an address that no
- * account has. So if the database is down, the response is 503 for every address.
+ * Looks the address up after the response, so that the response time does not depend on an account. Before it, looks for nobody: if the
+ * database is down, the response is 503 for every address.
  */
 async function answer(
   ctx: AuthContext,
@@ -82,7 +80,7 @@ async function answer(
   body: LinkRequestBody,
 ): Promise<void> {
   const email = readTypedAddress(body.email)
-  const device = await takeLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
+  const device = await countLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
   await lookForNobody(ctx)
   await answerLinkRequest(ctx, res, { name, field, locale }, async () => {
@@ -91,7 +89,6 @@ async function answer(
   })
 }
 
-/** Describes the response of a route that uses `answerLinkRequest`. */
 export function linkRequestAnswer(field: string): Answer {
   return {
     status: 202,
@@ -101,9 +98,8 @@ export function linkRequestAnswer(field: string): Answer {
 }
 
 /**
- * Sends the same response for every link request. So the response does not show whether the address is known, unknown, taken, active,
- * pending, deactivated or rejected. The function makes the link after the response, so that the response time reveals nothing. If responses
- * contain links (never in production), the function makes the link before the response.
+ * The response never shows whether the address is known, unknown, taken, active, pending, deactivated or rejected. The link is made after
+ * the response, unless responses contain links (never in production).
  */
 export async function answerLinkRequest(
   ctx: AuthContext,

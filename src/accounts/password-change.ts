@@ -33,12 +33,9 @@ export interface PasswordChange {
 }
 
 /**
- * Sets a new password for a person who knows the old password. Revokes every other session. Revokes mailed links that reset the password or
- * change the address.
- * @returns the session of the request, which stays
- * @throws ValidationError (the new password), InvalidCredentialsError (the current password), TooManyRequestsError, UnauthorizedError
- *   (the account was deleted), AccountInactiveError, MfaRequiredError (the account has a second factor, and the session did not use the
- *   factor)
+ * Revokes every other session, and mailed links that reset the password or change the address.
+ * @throws ValidationError, InvalidCredentialsError, TooManyRequestsError, UnauthorizedError, AccountInactiveError; MfaRequiredError if the
+ * account has a second factor that the session did not use
  */
 export async function changePassword(
   ctx: AuthContext,
@@ -51,7 +48,7 @@ export async function changePassword(
     const change = { ...replacing, leaveUndoPoint }
     const work = () => hashAndReplace(ctx, user, newPassword, change)
     const { hash, staying } = await withPassword(ctx, user, currentPassword, work, replacing.session)
-    // Between our read and our write, a login may have stored a better hash of the same password. Then we try once more.
+    // A login may have stored a better hash of the same password meanwhile.
     return staying ?? (await replaceAgain(ctx, await findActiveUser(ctx, userId), currentPassword, hash, change))
   })
   await forgetWrongCodes(ctx, userId)
@@ -85,8 +82,8 @@ async function replaceAgain(
 }
 
 /**
- * Replaces the password only if the account still has the password that was just verified. If two changes run at once, the second change
- * needs the password that the first change set. Returns null if the account has another password by now.
+ * Only if the account still has the verified password: a second change at once needs the password that the first one set. Null if the
+ * account has another password by now.
  */
 async function replacePassword(
   ctx: AuthContext,
@@ -98,7 +95,7 @@ async function replacePassword(
   const user = await ctx.store.users.lock(seen.id)
   if (!user?.isActive || user.hashedPassword !== seen.hashedPassword) return null
   const held = await holdSession(ctx, session)
-  // `requireFactor` saw no factor. If a factor was confirmed meanwhile, the login of this request did not use that factor.
+  // `requireFactor` saw no factor. If one was confirmed meanwhile, this request's login did not use it.
   if (seen.totpEnabledAt === null && user.totpEnabledAt !== null) throw new MfaRequiredError()
   await leaveUndoPoint(ctx, { user, isFinal })
   const changes = { hashedPassword, passwordSetAt: now, updatedAt: now }
@@ -124,10 +121,9 @@ export interface FirstPassword {
 }
 
 /**
- * Sets the password of an account without a password. For example, an account has no password if a login by a provider created it, or if a
- * take-over (`accounts/take-over.ts`) removed the password.
- * @throws PasswordAlreadySetError, ValidationError (the password), UnauthorizedError (the account was deleted), AccountInactiveError,
- * MfaRequiredError, InvalidTokenError (the session has ended), TooManyRequestsError
+ * For an account that a login by a provider created, or whose password a take-over removed.
+ * @throws PasswordAlreadySetError, ValidationError, UnauthorizedError, AccountInactiveError, MfaRequiredError, InvalidTokenError,
+ * TooManyRequestsError
  */
 export async function setFirstPassword(
   ctx: AuthContext,
@@ -143,7 +139,7 @@ export async function setFirstPassword(
       const user = await ctx.store.users.lock(userId)
       if (!user?.isActive) throw new UnauthorizedError()
       const held = await holdSession(ctx, session)
-      // If the unusable hash changed, the sessions were revoked meanwhile. Without a session table, only that hash shows the revocation.
+      // Without a session table, only a changed unusable hash shows that the sessions were revoked meanwhile.
       if (!hasPassword(user) && user.hashedPassword !== seen.hashedPassword) throw new InvalidTokenError()
       const after = await store(ctx, user, hashedPassword, () => leaveUndoPoint(ctx, { user, isFinal }))
       return { user: after, cookie: await renewCookie(ctx, held, cookie) }
@@ -153,7 +149,7 @@ export async function setFirstPassword(
   return staying
 }
 
-/** Stores the password. Throws if another request has stored a password first. */
+/** Throws if another request has stored a password first. */
 async function store(ctx: AuthContext, user: UserRecord, hashedPassword: string, leaveUndoPoint: () => Promise<void>): Promise<UserRecord> {
   if (hasPassword(user)) throw new PasswordAlreadySetError()
   const now = ctx.now()

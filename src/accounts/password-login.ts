@@ -26,7 +26,7 @@ import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { clearEndedCookies } from '../sessions/current-auth'
 import { loginAnswer, loginClient, loginClientWith, sendLogin, sendSessionLogin, sessionLoginAnswer } from '../sessions/delivery'
 import { type PresentedDevice, presentedDevice, previousToken, tokenPresented } from '../sessions/devices/device-cookie'
-import { announceFailedLogin, type LoginAttempt, newLoginAttempt, takeLogin } from '../sessions/devices/login-limits'
+import { announceFailedLogin, beginLogin, type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
@@ -45,7 +45,7 @@ interface LoginBody {
 interface ResetBody {
   token: string
   new_password: string
-  /** The old password. If nobody has verified the address before, the old password shows that the person created the account. */
+  /** The old one. If nobody has verified the address, it shows that the person created the account. */
   password?: string
   refresh_token?: string
 }
@@ -58,7 +58,6 @@ const credentials = Joi.object<LoginBody>({
   remember: Joi.boolean().optional().default(true),
 })
 
-/** Routes for a login with email and password, and for the confirmation of a password reset. */
 export function loginRoutes(ctx: AuthContext, { base, delivery, before }: RouteSet): Route[] {
   return [
     bodyWithFixedResponseTime(ctx, {
@@ -101,10 +100,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: RouteS
   ]
 }
 
-/**
- * Returns the route for a login with email and password that opens a server-side session. The route exists only if the store has sessions.
- * The login and its rate limits are the same as in the other login routes.
- */
+/** Shares the login and its rate limits with the other login routes. */
 export function sessionLoginRoute(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [
@@ -139,25 +135,20 @@ export interface LoginInput {
   email: string
   password: string
   /**
-   * The IP address of the client, for the client's rate limit. For IPv6, only the first 64 bits count. If undefined, only the rate limit of
-   * the email address applies.
+   * The client's IP address, for its rate limit. IPv6 counts by the first 64 bits. Undefined: only the limit of the email address applies.
    */
   client?: string | null | undefined
-  /**
-   * A refresh token that the client had. If the token belongs to this account and was not revoked, attempts with the token have a separate
-   * rate limit.
-   */
+  /** A refresh token of the client. If it belongs to this account and was not revoked, attempts with it have a separate rate limit. */
   previousToken?: string | undefined
   /** If false, the browser deletes the session cookies when it closes. Default true. */
   isPersistent?: boolean | undefined
 }
 
 /**
- * Logs in with email and password. Returns a session, or a challenge: the login then waits for its second factor. A wrong password, an
- * unknown address and an inactive account cause the same error after the same work. The function counts the attempt against the rate limit
- * before it verifies the password. All kinds of sessions share this rate limit.
- * @param presented what the request shows about its device; if undefined, only `previousToken` identifies the device
- * @throws InvalidCredentialsError, LoginThrottledError; ServiceUnavailableError if too many password checks wait; the errors of `finishLogin`
+ * A challenge waits for the second factor. A wrong password, an unknown address and an inactive account cause the same error after the same
+ * work. Counts before it verifies the password; all kinds of sessions share this rate limit.
+ * @param presented if undefined, only `previousToken` identifies the device
+ * @throws InvalidCredentialsError, LoginThrottledError; ServiceUnavailableError if too many checks wait; the errors of `finishLogin`
  */
 export async function logIn(
   ctx: AuthContext,
@@ -167,24 +158,21 @@ export async function logIn(
 ): Promise<AnyLoginResult> {
   const email = readTypedAddress(input.email)
   const attempt = newLoginAttempt(input.client ?? null, email)
-  const taken = await takeLogin(ctx, { email, client: input.client ?? null, presented: presented ?? tokenPresented(input) })
+  const attempts = await beginLogin(ctx, { email, client: input.client ?? null, presented: presented ?? tokenPresented(input) })
   try {
     const { client } = input
-    const turn = { isKnownDevice: taken.isKnownDevice, network: queueNetwork(client) }
+    const turn = { isKnownDevice: attempts.isKnownDevice, network: queueNetwork(client) }
     const result = await checkPasswordAndLogIn(ctx, { ...input, email }, { attempt, turn }, loginClient)
-    await taken.succeed()
+    await attempts.succeed()
     return result
   } catch (error) {
-    await (error instanceof InvalidCredentialsError ? taken.fail() : taken.giveBack())
+    await (error instanceof InvalidCredentialsError ? attempts.fail() : attempts.release())
     if (error instanceof AppError) announceFailedLogin(ctx, attempt, { reason: error.code })
     throw error
   }
 }
 
-/**
- * Verifies the password and logs in. Another login may store a better hash of the same password between the read and the write. In that
- * case, the function tries once more.
- */
+/** Another login may store a better hash of the same password meanwhile. Then tries once more. */
 async function checkPasswordAndLogIn(
   ctx: AuthContext,
   { email, password, isPersistent = true }: LoginInput,
@@ -209,7 +197,7 @@ async function checkPasswordAndLogIn(
   throw new InvalidCredentialsError()
 }
 
-/** Logs in and stores the new hash. If the column is too short for the new hash, the old hash stays. */
+/** If the column is too short for the new hash, the old hash stays. */
 async function keepingOldHash(
   ctx: AuthContext,
   start: (changes: { hashedPassword?: string }) => Promise<BegunLogin | null>,
@@ -218,7 +206,7 @@ async function keepingOldHash(
   try {
     return await start({ hashedPassword })
   } catch (error) {
-    // These errors do not come from the new hash: the store was busy, or rejected the login for another reason.
+    // Not caused by the new hash: the store was busy, or rejected the login for another reason.
     if (error instanceof AppError && !(error instanceof ValidationError)) throw error
     const begun = await start({})
     warnOfLostRehash(ctx, error)
@@ -228,7 +216,7 @@ async function keepingOldHash(
 
 const warned = new WeakSet<Logger>()
 
-/** Logs the warning once for each router, because the cause is the same for all accounts. The store's error message names the column. */
+/** Once for each router, because all accounts have the same cause. The store's error names the column. */
 function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
   if (warned.has(logger)) return
   warned.add(logger)
@@ -239,7 +227,7 @@ function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
   )
 }
 
-/** Hashes the password again. Returns null if hashing fails, because the login must not fail for this reason. */
+/** Null if hashing fails, because the login must not fail for this reason. */
 async function rehash(ctx: AuthContext, password: string, turn: HashOptions): Promise<string | null> {
   try {
     return await hashPassword(ctx, password, turn)

@@ -8,11 +8,9 @@ import { newSignupMark, type SignupMark, signupMarkOf, signupMarkToText } from '
 import { keepImported } from './sign-up-again'
 
 /**
- * Mails a new activation link to a pending account. Returns null for an account that is not pending, and for no account.
- *
- * `forgotPassword` is true if the person requested the link with "forgot my password". An attacker may have signed up with the address and
- * wait until the owner verifies it. So a click on such a link never keeps the password of the sign-up. `mark` identifies the sign-up to
- * which the link belongs. Default: the mark of the account's newest unused link.
+ * Null for an account that is not pending, and for no account. `forgotPassword`: an attacker may have signed up and wait until the owner
+ * verifies the address, so the link never keeps that password. `mark`: the sign-up of the link. Default: that of the account's newest
+ * unused link.
  */
 export async function sendActivation(
   ctx: AuthContext,
@@ -25,13 +23,13 @@ export async function sendActivation(
   if (!(await mayMail(ctx, user, 'ACTIVATION', { device }))) return null
   const issued = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    // The library sends no mail if the account has another address now.
+    // No mail if the account has another address now.
     if (locked?.email !== user.email || !(await isPending(ctx, locked))) return null
-    // If the password has changed, a newer sign-up has replaced the sign-up of the mark. The replaced sign-up gets no link.
+    // A changed password means that a newer sign-up has replaced this one, which gets no link.
     if (mark && locked.hashedPassword !== user.hashedPassword) return null
     if (!mark) await keepImported(ctx, locked)
     const known = mark ?? (await newestMark(ctx, locked))
-    // After "forgot my password" the link needs a mark, because only a mark can say that the link is not lenient.
+    // Only a mark can say that a link after "forgot my password" is not lenient.
     const signup = known ?? (forgotPassword ? newSignupMark(ctx, locked) : null)
     const payload = signup && signupMarkToText({ ...signup, isLenient: !forgotPassword })
     return { link: await replaceLink(ctx, locked, 'ACTIVATION', payload), signup: known }
@@ -41,7 +39,7 @@ export async function sendActivation(
   return issued.link
 }
 
-/** Returns the mark of the newest unused link, even if the link has expired. */
+/** Also of an expired link. */
 async function newestMark(ctx: AuthContext, { id }: UserRecord): Promise<SignupMark | null> {
   const links = await ctx.store.userTokens.listOpen(id, 'ACTIVATION', new Date(0))
   const newest = links.at(-1)
@@ -49,9 +47,8 @@ async function newestMark(ctx: AuthContext, { id }: UserRecord): Promise<SignupM
 }
 
 /**
- * Mails a reset link to an active account. A pending account gets an activation link. A click on that link does not keep the password of
- * the sign-up. Deactivated accounts and unknown addresses get no mail. If the host forbids mailed links for an account, the account gets no
- * mail.
+ * A pending account gets an activation link instead, which does not keep the password of the sign-up. A deactivated account, an unknown
+ * address and an account whose links the host forbids get no mail.
  */
 export async function sendPasswordReset(
   ctx: AuthContext,
@@ -67,7 +64,7 @@ export async function sendPasswordReset(
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'PASSWORD_RESET', { device }))) return null
   const link = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    // The account may have a new address now. With a link to the old address, another person could log in.
+    // With a link to the account's old address, another person could log in.
     return locked?.isActive && locked.email === user.email ? replaceLink(ctx, locked, 'PASSWORD_RESET') : null
   })
   if (link) mailLink(ctx, user, 'password_reset', link, locale)

@@ -27,10 +27,9 @@ export interface ResetInput {
 }
 
 /**
- * Uses a reset link. The function sets the new password, verifies the address, and revokes sessions and links. The function checks the
- * password policy first. If the policy rejects the password, the link stays valid.
- * @throws InvalidTokenError, ValidationError for the new password, InvalidCredentialsError for a wrong old password;
- * EmailLinkForbiddenError if the host forbids the link, which also invalidates the link
+ * Sets the password, verifies the address, and revokes sessions and links. If the policy rejects the password, the link stays valid.
+ * @throws InvalidTokenError, ValidationError, InvalidCredentialsError (the old password); EmailLinkForbiddenError, which invalidates the
+ * link
  */
 export async function resetPassword(ctx: AuthContext, input: ResetInput, client: LoginClient): Promise<AnyLoginResult> {
   const login = { amr: ['email'], provider: null, isReset: true } as const
@@ -39,13 +38,13 @@ export async function resetPassword(ctx: AuthContext, input: ResetInput, client:
   return result
 }
 
-/** Resets the password without a session, for a page that sets no session cookies. */
+/** For a page that sets no session cookies. */
 export async function resetOnly(ctx: AuthContext, input: ResetInput): Promise<void> {
   await resetAnd(ctx, input, async () => undefined)
 }
 
 /**
- * Returns the data that the page of a link shows before the person decides. The link stays valid.
+ * What the link's page shows before the person decides. The link stays valid.
  * @throws the same errors as `resetPassword`
  */
 export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ email: string }> {
@@ -55,13 +54,12 @@ export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ em
   return { email: user.email }
 }
 
-/** The last step of the reset, inside the transaction. */
 type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
 
 async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>): Promise<T> {
   const { token, newPassword, revokeSessions = true, locale, evidence = {} } = input
   const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
-  // This check comes first, so that the error for a forbidden link reveals nothing about the account or the password.
+  // First, so that the error for a forbidden link reveals nothing about the account or the password.
   if (isRefused) return refuseLink(ctx, link, 'PASSWORD_RESET')
   requireActive(seen)
   await checkPassword(ctx, newPassword, seen)
@@ -70,8 +68,7 @@ async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>):
   const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
   await forgetWrongCodes(ctx, user.id)
   ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
-  // The person gets one mail, usually the notice of a new password. If a take-over removed more than the password and the sessions, for
-  // example a passkey, the mail is instead the list of what was removed.
+  // One mail: the notice of a new password, or the list of what a take-over removed besides the password and the sessions.
   const more = takenOver?.removed.filter(({ kind }) => kind !== 'password' && kind !== 'sessions') ?? []
   const isMore = more.length > 0 || (takenOver?.kept ?? null) !== null
   if (takenOver) announceTakeOver(ctx, user, { ...takenOver, removed: isMore ? takenOver.removed : [] }, { locale })
@@ -107,10 +104,9 @@ function redeem<T>(
     const locked = await ctx.store.users.lock(link.userId)
     if (!locked?.isActive) throw new InvalidTokenError()
     await consumeLink(ctx, link, 'PASSWORD_RESET')
-    // The function verifies the address before it revokes the sessions, because a session can be the evidence that the person created the
-    // account.
+    // Before the sessions are revoked, because one can be the evidence that the person created the account.
     const { user, takenOver } = await verifyAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
-    // The reset revokes links of every kind. Otherwise, an attacker's pending change of address would stay valid after the owner's reset.
+    // Links of every kind: otherwise an attacker's pending change of address would stay valid after the owner's reset.
     await endOneShots(ctx, locked)
     if (revokeSessions) await endOtherSessions(ctx, locked.id)
     return { user, ended: await end(ctx, user), takenOver }

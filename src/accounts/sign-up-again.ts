@@ -10,7 +10,6 @@ import { newSignupMark, type SignupMark, signupMarkToText } from './email-verifi
 import { markDuplicateSignups, retryingWithoutFields } from './email-verification/verify-address'
 import { type Clearing, emptyFields, placeholderName } from './take-over'
 
-/** The columns of the newest sign-up with an address. */
 export type NewestSignup = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'passwordSetAt' | 'fields'>
 
 interface RepeatedSignup {
@@ -22,25 +21,19 @@ interface RepeatedSignup {
   readonly mayRepeat: boolean
 }
 
-/**
- * The result of a second sign-up. `again`: the same person signed up again; `link` is null if the library may send no mail. `unchanged`:
- * another password, and the account keeps its earlier values. `taken`: the address counts as taken.
- */
+/** `again`: the same person; `link` is null if no mail may be sent. `unchanged`: another password, and the account keeps its values. */
 type Repeat<T> =
   | { kind: 'replaced'; made: T }
   | { kind: 'again'; user: UserRecord; mark: SignupMark; link: LinkToken | null }
   | { kind: 'unchanged' }
   | { kind: 'taken' }
 
-/** Returns true if the response of a sign-up must not reveal whether the address has an account. */
+/** True if the response must not reveal whether the address has an account. */
 export function hidesTakenAddress({ autoActivate, revealTakenEmail }: Settings): boolean {
   return !autoActivate && !revealTakenEmail
 }
 
-/**
- * Returns true if the password of the sign-up is the password of the pending account. For every other account, and for no account, the
- * function verifies the new hash of the sign-up, so that the time reveals nothing about the address.
- */
+/** For every other account and for none, verifies the new hash, so that the time reveals nothing about the address. */
 export async function isOfPending(
   ctx: AuthContext,
   pending: UserRecord | null,
@@ -51,14 +44,13 @@ export async function isOfPending(
   return pending !== null && matches
 }
 
-/** How often a sign-up reads the account again, if other sign-ups change the password meanwhile. */
+/** Reads of the account, if other sign-ups change the password meanwhile. */
 const mostAttempts = 5
 
 /**
- * Signs up again with the address of a pending account (an account that nobody has activated). With the password of the account, it is the
- * same person: nothing changes, and a further link is mailed. Any other sign-up may be an attacker's, or its victim's. The new password,
- * name and fields then replace the old values, the older activation links become invalid, and the account is marked as contested. If the
- * library may send no mail, the password, name and fields stay, because nobody could activate the newer sign-up.
+ * With the password of the pending account it is the same person: nothing changes, and a further link is mailed. Any other sign-up may be
+ * an attacker's, or its victim's: new values replace the old, and older links become invalid (contested). If no mail may be sent, the old
+ * values stay, because nobody could activate the newer sign-up.
  * @param complete more work of a sign-up that replaces the earlier one, in the same transaction
  */
 export async function signUpAgain<T>(
@@ -83,17 +75,17 @@ export async function signUpAgain<T>(
 }
 
 interface Known {
-  /** The pending account before the transaction. */
+  /** Before the transaction. */
   readonly seen: UserRecord
-  /** True if the password matches the hash of `seen`. */
+  /** The password matches the hash of `seen`. */
   readonly isSame: boolean
   readonly isHidden: boolean
   readonly sendsLink: boolean
-  /** True: a password that has changed since `seen` counts as another password, and is not verified again. */
+  /** True: a password that has changed since `seen` counts as another one, and is not verified again. */
   readonly isLast: boolean
 }
 
-/** Decides on the locked row. Returns null if another sign-up has changed the password, so that the caller must verify it again. */
+/** Null if another sign-up has changed the password, so that the caller must verify it again. */
 function decide<T>(
   ctx: AuthContext,
   { values, userAgent }: RepeatedSignup,
@@ -142,9 +134,8 @@ async function replaceSignup(ctx: AuthContext, user: UserRecord, signup: NewestS
 }
 
 /**
- * Keeps the purge from a pending account that no sign-up made, for example an imported account. Such an account has no activation link, so a
- * stranger's request would otherwise make its first link, and the purge would delete the account after that link. Inserts a used link that
- * never expires. Call the function inside a transaction that has locked the user's row, before a further link.
+ * An imported pending account has no activation link. The purge would delete it after the first link of a stranger's request. Inserts a
+ * used link that never expires. Call it inside a transaction that has locked the user's row, before a further link.
  */
 export async function keepImported({ store, now }: AuthContext, { id: userId }: UserRecord): Promise<void> {
   if (!store.users.deleteAbandoned || !store.users.fields.has('activatedAt')) return

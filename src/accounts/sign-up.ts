@@ -26,9 +26,9 @@ export interface SignUpInput {
   name?: string | null | undefined
   /** The language of the mail. Default: `defaultLocale`. */
   locale?: Locale | undefined
-  /** Other values that the host's sign-up schema returned. The library passes them to `onSignup`. */
+  /** Other values that the host's sign-up schema returned. doorward passes them to `onSignup`. */
   extra?: object | undefined
-  /** Values of the host's own fields, including read-only fields. No schema validates the values, because the caller is trusted. */
+  /** Values of the host's own fields, also read-only ones. No schema validates them, because the caller is trusted. */
   fields?: HostFields | undefined
   /** The User-Agent header of the sign-up. The mail names the browser. */
   userAgent?: string | null | undefined
@@ -36,47 +36,40 @@ export interface SignUpInput {
   mayRepeat?: boolean | undefined
 }
 
-/** The result of a sign-up. The caller decides whether the response reveals a taken address. */
+/** The caller decides whether the response reveals a taken address. */
 export type Signup<Session = AnyLoginResult> =
   | {
       kind: 'made'
       user: UserRecord
-      /** The link of a pending account. Null: the account is not pending, or the library must first call the host's `refusesEmailLink`. */
+      /** Null: the account is not pending, or the host's `refusesEmailLink` must be called first. */
       link: LinkToken | null
-      /** The session of an account that is active immediately, if the caller asked for a session. */
+      /** Of an account that is active immediately, if the caller asked for a session. */
       session: Session | null
       mark: SignupMark
-      /** True if an earlier sign-up with the address is pending. The mail then already counts against the rate limit. */
+      /** True if an earlier sign-up is pending. The mail then already counts against the rate limit. */
       isRepeat: boolean
     }
-  /**
-   * The address belongs to an account. `owner` is the account before the transaction; null if another request took the address meanwhile.
-   */
+  /** `owner` is the account before the transaction; null if another request took the address meanwhile. */
   | { kind: 'taken'; owner: UserRecord | null }
-  /**
-   * An earlier sign-up is still pending, and the library may send no mail for this sign-up. `mark` is the mark of the earlier sign-up if
-   * the same person made it, and else null.
-   */
+  /** An earlier sign-up is pending, and no mail may be sent for this one. `mark`: of the earlier one, if the same person made it. */
   | { kind: 'unchanged'; mark: SignupMark | null }
   /** The address is free, but the database rejected a value of the host's own fields. */
   | { kind: 'refused'; error: Error }
 
 /**
- * Creates a local account. With `autoActivate`, the account is active immediately. Otherwise the account is pending, which means that it
- * waits for the activation. One transaction writes the account, its link and the rows of the host's `onSignup`. `sendFirstLink` mails the
- * link. If the address belongs to a pending account, see `signUpAgain`.
- * @param client the client that gets a session, if the account is active immediately; null for no session
- * @throws ValidationError (address, name, password), ServiceUnavailableError, ForbiddenError if `admit` returned false, and the errors of
- * `admit` and `onSignup`
+ * Without `autoActivate` the account waits for its activation (pending); `sendFirstLink` mails the link. See `signUpAgain`. One transaction
+ * writes the account, its link and the rows of the host's `onSignup`.
+ * @param client gets a session if the account is active immediately; null for no session
+ * @throws ValidationError, ServiceUnavailableError, ForbiddenError (`admit` returned false), and the errors of `admit` and `onSignup`
  */
 export async function signUp(ctx: AuthContext, input: SignUpInput, client: LoginClient | null): Promise<Signup> {
   const email = requireEmail(input.email)
   const name = requireName(input.name)
   const fields = requireFields(ctx, input)
   const body = { ...withoutPassword(input), email, name }
-  // `admit` runs before the check whether the address is taken, so its error does not show that the address is taken.
+  // Before the check whether the address is taken, so that an error of `admit` does not reveal that.
   if ((await ctx.signup.admit?.(body)) === false) throw new ForbiddenError()
-  // The function hashes and verifies the password once for every address, so that the response time reveals little about the address.
+  // Hashes and verifies the password once for every address, so that the response time reveals little about it.
   const given = { email, name, ...fields, ...(await hashOrMarker(ctx, input.password, { email, name })) }
   const { password, userAgent, mayRepeat = true } = input
   const made: Making = { body, client, password, userAgent, mayRepeat }
@@ -91,7 +84,6 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, client: Login
   return { ...account, session }
 }
 
-/** Returns the password columns of the row. Without a password, returns a marker that no password matches. */
 async function hashOrMarker(
   ctx: AuthContext,
   password: string | undefined,
@@ -104,7 +96,7 @@ async function hashOrMarker(
   return { hashedPassword: await hashPassword(ctx, password), passwordSetAt: ctx.now() }
 }
 
-/** Mails the activation link to a new account. Returns null if the account is active. */
+/** Null if the account is active. */
 export async function sendFirstLink(
   ctx: AuthContext,
   { user, link, mark, isRepeat }: Pick<Signup & { kind: 'made' }, 'user' | 'link' | 'mark' | 'isRepeat'>,
@@ -117,13 +109,12 @@ export async function sendFirstLink(
   return link
 }
 
-/** Mails the owner of a taken address. The response of the sign-up does not reveal that the address is taken. */
+/** The response of the sign-up does not reveal that the address is taken. */
 export async function tellOwner(ctx: AuthContext, seen: UserRecord | null, address: string, locale: Locale): Promise<void> {
   const owner = seen ?? (await ctx.store.users.findByEmail(requireEmail(address)))
   if (owner) mailNotice(ctx, owner, 'address_taken', locale)
 }
 
-/** The data for the transaction of a sign-up, besides the row. */
 interface Making {
   body: object
   client: LoginClient | null
@@ -132,7 +123,7 @@ interface Making {
   mayRepeat: boolean
 }
 
-/** Signs up with a taken address. The function opens no session, because a pending account stays pending. */
+/** Opens no session, because a pending account stays pending. */
 async function replaceAccount(ctx: AuthContext, owner: UserRecord, values: NewestSignup, making: Making): Promise<Signup> {
   const refusals = new Set<unknown>()
   try {
@@ -156,9 +147,7 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, values: Newes
   }
 }
 
-/**
- * Inserts the account. An error of our own INSERT can become a result, for example a taken address. An error of `onSignup` passes through.
- */
+/** An error of our own INSERT can become a result, for example a taken address. An error of `onSignup` passes through. */
 async function insertAccount(ctx: AuthContext, account: NewUser, making: Making): Promise<Signup<BegunLogin>> {
   const refusals = new Set<unknown>()
   const insert = async (ctx: AuthContext) => {
@@ -178,14 +167,13 @@ async function insertAccount(ctx: AuthContext, account: NewUser, making: Making)
 }
 
 /**
- * Converts an error of the INSERT to a result. A duplicate value is usually the address, but it can also be the value of a unique column of
- * the host.
+ * A duplicate value is usually the address, but it can be the value of a unique column of the host.
  * @throws the error if no value caused it
  */
 async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unknown): Promise<Exclude<Signup, { kind: 'made' }>> {
   const isDuplicate = error instanceof DuplicateRecordError
   if (!(error instanceof Error) || error instanceof AppError || !(fields || isDuplicate)) throw error
-  // Inside the host's transaction, this query can fail, because no query works after a failed statement. The address then counts as taken.
+  // In the host's transaction this query can fail, because none works after a failed statement. The address then counts as taken.
   const owner = isDuplicate ? await ctx.store.users.findByEmail(email).catch(() => undefined) : null
   if (owner !== null || !fields) return { kind: 'taken', owner: owner ?? null }
   return { kind: 'refused', error: isDuplicate ? new ConflictError({ cause: error }) : error }
@@ -200,7 +188,7 @@ async function complete(
   isRepeat: boolean,
 ): Promise<MadeSignup> {
   await ctx.signup.onSignup?.(inserted, body, ctx.store, { trx: transactionOf(ctx.store), isRepeat })
-  // `onSignup` may have changed the account. If `onSignup` made the account inactive, the function opens no session.
+  // `onSignup` may have changed the account. An inactive one gets no session.
   const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
   if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
   const mark = newSignupMark(ctx, user, userAgent)
@@ -211,19 +199,16 @@ async function complete(
       link: null,
       session: client && (await startLogin(ctx, client, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null })),
     }
-  // The library calls the host's `refusesEmailLink` later, outside the transaction. If `onSignup` deactivated the account, the account gets
-  // no link.
+  // `refusesEmailLink` is called later, outside the transaction. An account that `onSignup` deactivated gets no link.
   const isAsked = ctx.refusesEmailLink || !(await isPending(ctx, user))
   const link = isAsked ? null : await issueLink(ctx, user.id, 'ACTIVATION', signupMarkToText(mark))
   return { ...made, link, session: null }
 }
 
 /**
- * Returns the host's fields for the new row. Returns an empty object if there are no fields, because some adapters do not support host
- * fields. Only the sign-up of a new address reaches the store, so an error of the store would reveal that the address is new. Therefore
- * this function itself rejects every value that the store would reject. It also rejects a value equal to the password, because a column
- * must not get the plain password.
- * @throws ValidationError for an unknown field, a value equal to the password, and a value that no column can store
+ * Empty without fields, because some adapters do not support host fields. Only a new address reaches the store, so an error of the store
+ * would reveal that. So every such value is rejected here. Also rejects a value equal to the password: a column must not get the plain
+ * password.
  */
 function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput): Pick<NewUser, 'fields'> {
   const names = Object.keys(fields)
@@ -236,7 +221,7 @@ function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput)
   return names.length > 0 ? { fields } : {}
 }
 
-/** Removes every value that equals the password, because a form may send the password a second time under another name. */
+/** A form may send the password a second time under another name. */
 function withoutPassword({ extra = {}, password }: SignUpInput): Record<string, unknown> {
   return Object.fromEntries(Object.entries(extra).filter(([, value]) => password === undefined || value !== password))
 }

@@ -15,7 +15,7 @@ import { passwordText, readJsonBody, text, validate } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
-import { takeClientUnit } from '../rate-limits/rate-limiter'
+import { beginAttempt, limitsOfClient } from '../rate-limits/rate-limiter'
 import { loginBody, loginClient, setLoginCookies } from '../sessions/delivery'
 import type { AnyLoginResult } from '../sessions/login'
 import type { RouteSet } from '../sessions/routes-by-delivery'
@@ -80,7 +80,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
       body: baseOf(ctx),
       handle: async (ctx, req, res) => {
         const input = await readSignup(ctx, await readJsonBody(req, res))
-        await takeClientUnit(ctx, ctx.rateLimits.signup, ['signup:client', clientOf(req)], SignupThrottledError)
+        await beginAttempt(ctx, limitsOfClient('signup:client', clientOf(req), ctx.rateLimits.signup), { Exhausted: SignupThrottledError })
         const locale = localeOf(ctx, req)
         const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, loginClient(ctx, req))
         if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
@@ -92,10 +92,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
   ]
 }
 
-/**
- * Validates the body with the library's schema and with the host's schema. The values of the host's fields come from the host's schema,
- * which can also add rules. All other values come from the library's schema.
- */
+/** The host's fields come from the host's schema, which can also add rules. All other values come from ours. */
 async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody & { extra: object; fields: HostFields }> {
   const own = validate(baseOf(ctx), body)
   const { schema } = ctx.signup
@@ -104,7 +101,7 @@ async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody &
   return { ...own, extra: without(extra, 'password'), fields: pickWritable(ctx, extra) }
 }
 
-/** Validates with a Standard Schema, without the password. The error names only the invalid fields, because messages may contain values. */
+/** Without the password. The error names only the invalid fields, because messages may contain values. */
 async function askStandard(ctx: AuthContext, schema: StandardSchema, body: object): Promise<object> {
   const presented = without(body, 'password')
   const { value, issues } = await askSchema(schema, presented)
@@ -118,20 +115,19 @@ function without(body: object, name: string): object {
 }
 
 /**
- * Rejects a taken address. If the response must not reveal that the address is taken, the function mails the owner instead.
+ * If the response must not reveal that the address is taken, mails the owner instead.
  * @throws EmailTakenError
  */
 function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: string, locale: Locale): void {
   if (!hidesTakenAddress(ctx.settings)) throw new EmailTakenError()
-  // The response must not be 503 here, because a sign-up with a free address gets no 503.
+  // No 503 here, because a sign-up with a free address gets none.
   const isStarted = ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, owner, address, locale))
   if (!isStarted && owner) ctx.events.emit('mail.failed', { userId: owner.id, kind: 'notice', reason: 'too_many' })
 }
 
 /**
- * Handles the error of a database that rejected a sign-up. This happens only if the address is new, so an error in the response would show
- * that the address has no account. If responses may not reveal this, the function only logs the error.
- * @throws `error`, if responses may reveal this
+ * The database rejects only the values of a new address, so an error would reveal that it has no account. If responses may not reveal this,
+ * the error is only logged.
  */
 function refuseOrHide(ctx: AuthContext, error: Error): void {
   if (!hidesTakenAddress(ctx.settings)) throw error
@@ -141,10 +137,7 @@ function refuseOrHide(ctx: AuthContext, error: Error): void {
   )
 }
 
-/**
- * Mails the link. If responses contain links, returns the URL. Otherwise returns null and mails the link after the response, so that the
- * response time is the same for a taken address.
- */
+/** Unless responses contain links, mails it after the response: the response time is then the same for a taken address. */
 async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale): Promise<string | null> {
   const send = () => sendFirstLink(ctx, account, locale)
   if (!ctx.showsLinks) {
@@ -156,10 +149,7 @@ async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale
   return link && link !== ACTIVATION_WITHHELD ? link.url : null
 }
 
-/**
- * Prepares the whole response before the delay of `timingGridMilliseconds`, because new and taken addresses need different work. After the
- * delay, the returned function only sends the response.
- */
+/** Prepared before the delay of `timingGridMilliseconds`, because new and taken addresses need different work. */
 function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: RouteSet['delivery']): () => void {
   const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
   const signupToken = newSignupToken(ctx, ('mark' in signup && signup.mark?.id) || null)
@@ -185,10 +175,9 @@ function tokensOf(session: AnyLoginResult | null, delivery: RouteSet['delivery']
 }
 
 /**
- * Returns the id for the response. For a new active account, that is its own id. The response of a pending sign-up must look the same for a
- * new account and for a taken address. So a taken address and a repeated sign-up get a random UUID, and the response never contains the
- * owner's id. A new pending account also gets a random UUID if its own id does not look like one. If ids are not UUIDs, the response of a
- * pending sign-up contains no id.
+ * The id of a new active account. A pending sign-up must look the same for a new account and for a taken address: a taken address, a
+ * repeated sign-up and an id that is no UUID get a random UUID. No owner's id is shown. If ids are not UUIDs, the response of a pending
+ * sign-up contains no id.
  */
 function shownId(ctx: AuthContext, signup: Signup): string | null {
   if (signup.kind === 'made' && signup.user.isActive) return signup.user.id

@@ -11,30 +11,27 @@ import { transactionOf } from '../store/knex/knex-store'
 import { endOneShots } from './email-links/issue-email-login'
 import { writableFields } from './update-profile'
 
-/** The result of a take-over. */
 export interface TakenOver {
   readonly removed: readonly RemovedThing[]
-  /** The provider of the identity with which the account was created, if its provider did not verify this address. Null: there is none. */
+  /** The provider of the identity that created the account, if it did not verify this address. */
   readonly kept: string | null
-  /** Changes of the user's row. The caller writes the changes. */
+  /** Of the user's row. The caller writes them. */
   readonly changes: UserChanges
 }
 
-/** How many seconds the person has to choose a new password after a take-over removed the old password. */
+/** For a new password after a take-over removed the old one. */
 export const newPasswordSeconds = 900
 
 /**
- * Which texts of an earlier sign-up the take-over clears. A placeholder replaces a name whose column does not allow null. With
- * `placeholder`, the fields stay, because one of their columns does not allow null either.
+ * Texts of an earlier sign-up to clear. A placeholder replaces a name whose column does not allow null; alone, the fields stay for that
+ * reason.
  */
 export type Clearing = 'nothing' | 'name and fields' | 'placeholder and fields' | 'placeholder'
 
 /**
- * Removes every way to log in to an account. `verifyAddress` decides whether this is necessary: at the first verification of an address
- * without evidence of the owner. An attacker may have registered such an account. Deletes the sessions, the second factor, the recovery
- * codes and the passkeys. Invalidates mailed links and codes, except undo links. Keeps an identity only if its provider verified this
- * address, or if a social login created the account with it. Replaces the password with an unusable hash. Call the function inside a
- * transaction that has locked the user's row.
+ * `verifyAddress` decides: an attacker may have registered an account whose address is verified without evidence of the owner. Removes all
+ * ways to log in and every session, factor, link and code, but not undo links. An identity stays if its provider verified this address, or
+ * if a social login created the account with it. Call it inside a transaction that has locked the user's row.
  */
 export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<TakenOver> {
   const { sessions, recoveryCodes } = ctx.store
@@ -65,13 +62,13 @@ export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Cle
   }
 }
 
-/** Calls the host's `onTakeOver` inside the transaction, so that the host can revoke what the host granted. */
+/** Inside the transaction, so that the host can revoke what it granted. */
 export async function tellHostOfTakeOver(ctx: AuthContext, user: UserRecord): Promise<void> {
   await ctx.onTakeOver?.(user, ctx.store, { trx: transactionOf(ctx.store) })
 }
 
 /**
- * Emits the events of a take-over and sends a mail to the owner. Call the function after the commit.
+ * Call it after the commit.
  * @param about `provider`: the registration key of the identity that this request linked
  */
 export function announceTakeOver(
@@ -90,14 +87,14 @@ export function announceTakeOver(
   if (isToldOwner({ removed, kept })) mailOwner(ctx, user, { removed, kept }, about)
 }
 
-/** Returns true if the owner gets the mail of a take-over: something was removed, or an identity stays that may be another person's. */
+/** Something was removed, or an identity stays that may be another person's. */
 export function isToldOwner({ removed, kept }: Pick<TakenOver, 'removed' | 'kept'>): boolean {
   return removed.length > 0 || kept !== null
 }
 
 /**
- * Sends the mail outside the rate limits. This is safe, because each take-over needs a link or a login of the owner, so an attacker cannot
- * cause many of these mails. The mail leaves out the name, because an attacker may have chosen the name.
+ * Outside the rate limits: each take-over needs a link or a login of the owner, so an attacker cannot cause many mails. Without the name,
+ * because an attacker may have chosen it.
  */
 function mailOwner(
   ctx: AuthContext,
@@ -119,7 +116,7 @@ function mailOwner(
   ctx.mailQueue?.post(writeMail(ctx, mail), id)
 }
 
-/** Removes the identities. The kept one counts as linked now: for a day it confirms no change, so that the person can unlink it first. */
+/** The kept one counts as linked now: for a day it confirms no change, so that the person can unlink it first. */
 async function removeIdentities(ctx: AuthContext, user: UserRecord): Promise<{ providers: string[]; kept: string | null }> {
   const { identities } = ctx.store
   const linked = (await identities?.listForUser(user.id)) ?? []
@@ -133,9 +130,7 @@ async function removeIdentities(ctx: AuthContext, user: UserRecord): Promise<{ p
   return { providers: foreign.filter((identity) => identity !== first).map(({ provider }) => provider), kept: first.provider }
 }
 
-/**
- * Returns true if the provider verified this address. If `emailVerified` is null, the provider did not say whether the address is verified.
- */
+/** Null means that the provider did not say whether the address is verified. */
 function standsFor({ email, emailVerified }: IdentityRecord, address: string): boolean {
   return email === address && emailVerified === true
 }
@@ -149,24 +144,22 @@ export function placeholderName(ctx: AuthContext): string {
   return ctx.texts.say(ctx.settings.defaultLocale, 'account.placeholder_name')
 }
 
-/** Returns the fields that a person may write, each set to null. */
 export function emptyFields(ctx: AuthContext): Pick<UserChanges, 'fields'> {
   const names = writableFields(ctx)
   return names.length > 0 ? { fields: Object.fromEntries(names.map((name) => [name, null])) } : {}
 }
 
-/** A kind of data that a take-over removed. `profile` is the name and the fields of an earlier sign-up. */
+/** `profile` is the name and the fields of an earlier sign-up. */
 type RemovedThing =
   | { readonly kind: 'password' | 'second_factor' | 'sessions' | 'profile' }
   | { readonly kind: 'identity'; readonly provider: string }
   | { readonly kind: 'passkeys'; readonly ids: readonly string[] }
 
-/** Returns the text for the mail that lists the removed data. */
 function nameOfThing({ texts }: { readonly texts: PhraseBook }, thing: RemovedThing, locale: Locale): string {
   return texts.say(locale, `mail.removed.${thing.kind}`, thing.kind === 'identity' ? { provider: thing.provider } : {})
 }
 
-/** Removes every passkey of a user inside the caller's transaction, even while passkeys are off. Returns the ids of the passkeys. */
+/** Call it inside a transaction. Works even while passkeys are off. Returns the ids. */
 export async function removePasskeys(ctx: AuthContext, userId: string): Promise<string[]> {
   const passkeys = await storedPasskeys(ctx)
   const ids = ((await passkeys?.listForUser(userId)) ?? []).map(({ id }) => id)

@@ -18,13 +18,12 @@ export interface ProfileUpdate {
 }
 
 /**
- * Changes the name and the host's writable fields of an account.
  * @throws UnauthorizedError (no such user), AccountInactiveError, InvalidTokenError (the session has ended)
- * @throws ValidationError for a name that is too long, a field that cannot be written, or a value that `signup.schema` rejects
+ * @throws ValidationError for a long name, a field that cannot be written, or a value that `signup.schema` rejects
  */
 export async function updateProfile(ctx: AuthContext, { userId, name, fields = {}, session }: ProfileUpdate): Promise<PublicUser> {
   const newName = name === undefined ? {} : { name: requireName(name) }
-  // The host's schema may be slow, so the function calls the schema before the transaction.
+  // Before the transaction, because the host's schema may be slow.
   const accepted = await validateFields(ctx, await findActiveUser(ctx, userId), fields)
   const changes = { ...newName, ...(Object.keys(accepted).length > 0 && { fields: accepted }) }
   return transaction(ctx, async (ctx) => {
@@ -44,7 +43,7 @@ async function lockActive(ctx: AuthContext, userId: string): Promise<UserRecord>
 }
 
 /**
- * Returns a person's name in its stored form. An empty name becomes null.
+ * An empty name becomes null.
  * @throws ValidationError for more than 120 characters
  */
 export function requireName(name: string | null | undefined): string | null {
@@ -54,9 +53,8 @@ export function requireName(name: string | null | undefined): string | null {
 }
 
 /**
- * Returns the new values of a person's fields, as `signup.schema` accepts them. The schema validates the whole person: the new values, and
- * the stored values of all other fields. Only errors about the sent fields count, because a sign-up can require more fields (terms, a
- * captcha).
+ * `signup.schema` validates the new values together with the stored ones. Only errors about the sent fields count, because a sign-up can
+ * require more fields (terms, a captcha).
  * @throws ValidationError
  */
 async function validateFields(ctx: AuthContext, user: UserRecord, sent: HostFields): Promise<HostFields> {
@@ -69,44 +67,40 @@ async function validateFields(ctx: AuthContext, user: UserRecord, sent: HostFiel
   const errors = [...issues.filter(({ path: [first] }) => first !== undefined && Object.hasOwn(sent, first)), ...ofWhole]
   if (errors.length > 0)
     throw new ValidationError({ details: { errors: errors.map(({ path, rule }) => ({ path: ['fields', ...path].join('.'), rule })) } })
-  // A Standard Schema with issues returns no values. None of these issues counts here, so the sent values are used as they are.
+  // A Standard Schema with issues returns no values. None of them counts here, so the sent values are used.
   if (!value) return sent
   if (!isJoiSchema(schema)) announceDroppedFields(ctx, schema, sent, value)
   return Object.fromEntries(Object.keys(sent).flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])))
 }
 
-/** Returns true for a rule about several fields together. Such a rule has no path. */
+/** A rule about several fields together has no path. */
 function isOfWhole({ path }: SchemaIssue): boolean {
   return path.length === 0
 }
 
-/** Returns the new issues: issues that the stored values alone do not have. */
+/** Leaves out issues that the stored values alone have. */
 async function newOnes(schema: SignupSchema, stored: object, issues: readonly SchemaIssue[]): Promise<readonly SchemaIssue[]> {
   const before = (await askSchema(schema, stored)).issues.filter(isOfWhole)
   if (issues.length > before.length) return issues
   return issues.filter(({ rule }) => !before.some((known) => known.rule === rule))
 }
 
-/** Returns the stored values for the schema. Leaves out null values, because schemas expect an absent value instead of null. */
+/** Without nulls, because schemas expect an absent value. */
 function storedValues({ email, name, fields = {} }: UserRecord): object {
   return Object.fromEntries(Object.entries({ email, name, ...fields }).filter(([, value]) => value !== null))
 }
 
-/** Returns the names of the host's fields that a person may write. */
 export function writableFields({ store }: Pick<AuthContext, 'store'>): string[] {
   return [...(store.users.hostFields ?? [])].flatMap(([name, { readOnly }]) => (readOnly ? [] : [name]))
 }
 
-/** Returns the writable fields of a body. Leaves out a field whose value is undefined. */
+/** Leaves out a field whose value is undefined. */
 export function pickWritable(ctx: Pick<AuthContext, 'store'>, body: object): HostFields {
   const given = new Map<string, unknown>(Object.entries(body))
   return Object.fromEntries(writableFields(ctx).flatMap((name) => (given.get(name) === undefined ? [] : [[name, given.get(name)]])))
 }
 
-/**
- * Rejects fields that a person may not write.
- * @throws ValidationError with the same rule for unknown, read-only and private read-only fields
- */
+/** @throws ValidationError with the same rule for unknown, read-only and private read-only fields */
 function refuseOthers(ctx: Pick<AuthContext, 'store'>, fields: object): void {
   const writable = writableFields(ctx)
   const others = Object.keys(fields).filter((name) => !writable.includes(name))
@@ -116,10 +110,7 @@ function refuseOthers(ctx: Pick<AuthContext, 'store'>, fields: object): void {
 
 const announced = new WeakMap<StandardSchema, Set<string>>()
 
-/**
- * Warns about a field that the schema drops, when a person first sends the field. The check cannot run at boot, because a Standard Schema
- * does not list its keys.
- */
+/** When a person first sends the field. Not at boot, because a Standard Schema does not list its keys. */
 export function announceDroppedFields(ctx: AuthContext, schema: StandardSchema, sent: object, value: object): void {
   const known = announced.get(schema) ?? new Set()
   announced.set(schema, known)

@@ -17,8 +17,8 @@ import { isFirstVerification, verifyAddress } from './email-verification/verify-
 import { announceTakeOver, newPasswordSeconds, type TakenOver } from './take-over'
 
 /**
- * Mails a link to the account's own address. The link verifies only this address. Returns null if no link was made.
- * @param options.session the session of the request; if it has ended, no mail is sent
+ * The link verifies only the account's own address. Null if no link was made.
+ * @param options.session if it has ended, no mail is sent
  */
 export async function sendEmailVerification(
   ctx: AuthContext,
@@ -45,10 +45,9 @@ export interface VerificationResult {
 }
 
 /**
- * Uses a verification link and marks the address as verified. At the first verification, if the evidence does not identify the owner, the
- * function takes the account over. A take-over removes the password and everything that an attacker may have added.
- * @throws InvalidTokenError, also if the account has another address by now or is not active; InvalidCredentialsError for a wrong password;
- * EmailLinkForbiddenError (the link is used up)
+ * The first verification without evidence of the owner takes the account over, which removes what an attacker may have added.
+ * @throws InvalidTokenError, also for a changed address or an inactive account; InvalidCredentialsError; EmailLinkForbiddenError (uses it
+ * up)
  */
 export async function confirmEmail(
   ctx: AuthContext,
@@ -66,7 +65,7 @@ export async function confirmEmail(
 }
 
 /**
- * Returns true if the link's page must ask for the password. Does not use the link.
+ * True if the page must ask for the password. Does not use the link.
  * @throws the errors of `confirmEmail`
  */
 export async function lookAtVerification(ctx: AuthContext, token: string, evidence: SignupOwnership = {}): Promise<boolean> {

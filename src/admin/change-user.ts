@@ -6,7 +6,7 @@ import { type AuthContext, transaction } from '../context'
 import { ConflictError, ForbiddenError, NotFoundError, ValidationError } from '../core/errors'
 import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
 import { instantOrNull, type JsonSchema } from '../http/description'
-import { takeChange } from '../rate-limits/rate-limiter'
+import { beginChange } from '../rate-limits/rate-limiter'
 import { forgetWrongCodes } from '../second-factor/code-limits'
 import { endOtherSessions } from '../sessions/log-out'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
@@ -35,14 +35,14 @@ export async function updateUser(
   if (typeof name === 'string' && name.length > 120)
     throw new ValidationError({ details: { errors: [{ path: 'name', rule: 'string.max' }] } })
   const changes = { ...(name !== undefined && { name: name || null }), ...(isAdmin !== undefined && { isAdmin }) }
-  const taken = isAdmin === undefined || !acting ? null : await takeChange(ctx, { id: acting.by })
+  const counted = isAdmin === undefined || !acting ? null : await beginChange(ctx, { id: acting.by })
   try {
     const { updated, change } = await transaction(ctx, (ctx) => update(ctx, userId, changes, acting))
     if (change) announceAdmin(ctx, change, acting?.by ?? null)
-    else await taken?.giveBack()
+    else await counted?.release()
     return toAdminUser(updated)
   } catch (error) {
-    await taken?.giveBack()
+    await counted?.release()
     throw error
   }
 }

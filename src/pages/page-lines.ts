@@ -11,7 +11,7 @@ import { readReturnTo } from '../http/return-to'
 import type { Route } from '../http/routes'
 import { refuseCrossSite } from '../http/same-site'
 import { sendRedirect, sendSeeOther } from '../http/send'
-import { routeRateLimit, takeRouteUnit } from '../rate-limits/rate-limiter'
+import { countRequest, routeRateLimit } from '../rate-limits/rate-limiter'
 import { type Explaining, FormFault, readSent, refusedForm, statusOf, tooManySentence, unreadableForm } from './form-fault'
 import { messagePage } from './message-page'
 import type { Fields, PageSite, Visit } from './page-site'
@@ -120,7 +120,7 @@ async function takeForm(site: PageSite, page: PageWithForm, req: Request, res: R
     fields = sent.fields
     const { return_to: back = '' } = fields
     visit = visitOf(site, req, res, back === '' ? [] : [back])
-    if (!page.isUnlimited) await takeRouteUnit(site.ctx, `form_of_${viewsOf(page)}`, req)
+    if (!page.isUnlimited) await countRequest(site.ctx, `form_of_${viewsOf(page)}`, req)
     if (sent.unreadable.length > 0) return await showAgain(page, visit, unreadableForm(visit.reader, fields, sent.unreadable), 400)
     answer(visit, await page.post(visit, fields))
   } catch (thrown) {
@@ -140,7 +140,7 @@ async function showRefusal(page: PageDefinition, visit: Visit, thrown: unknown, 
 }
 
 async function showAgain(page: PageDefinition, visit: Visit, state: FormState, status: number): Promise<void> {
-  await takeRouteUnit(visit.ctx, viewsOf(page), visit.req)
+  await countRequest(visit.ctx, viewsOf(page), visit.req)
   const outcome = await page.show(visit, state)
   answer(visit, 'to' in outcome ? outcome : { ...outcome, status, isRefused: true })
 }

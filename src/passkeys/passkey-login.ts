@@ -11,7 +11,7 @@ import { sendJson, setResult } from '../http/send'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { passkeyFields } from '../second-factor/irreversible-code'
 import { loginAnswer, loginClient, loginClientWith, sendLogin, sendSessionLogin, sessionLoginAnswer } from '../sessions/delivery'
-import { announceFailedLogin, newLoginAttempt, takeLoginOfClient } from '../sessions/devices/login-limits'
+import { announceFailedLogin, beginLoginOfClient, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { usableAt } from '../sessions/reauthentication/methods'
 import type { RouteSet } from '../sessions/routes-by-delivery'
@@ -135,15 +135,15 @@ export async function logInWithPasskey(
   loginClient: LoginClient,
 ): Promise<AnyLoginResult> {
   const attempt = newLoginAttempt(client ?? null)
-  const taken = await takeLoginOfClient(ctx, client ?? null)
+  const attempts = await beginLoginOfClient(ctx, client ?? null)
   try {
     const proven = await verifyPasskey(ctx, 'login', null, { credential, challenge })
     attempt.userId = proven.user.id
     const result = await finish(ctx, proven, isPersistent, loginClient)
-    await taken.succeed()
+    await attempts.succeed()
     return result
   } catch (error) {
-    await (error instanceof PasskeyRejectedError ? taken.fail() : taken.giveBack())
+    await (error instanceof PasskeyRejectedError ? attempts.fail() : attempts.release())
     if (error instanceof AppError) announceFailedLogin(ctx, attempt, { reason: error.code })
     throw error
   }

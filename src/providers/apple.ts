@@ -19,8 +19,7 @@ export interface AppleClientOptions
   privateKey: string | KeyObject
 }
 
-// The URLs are fixed and not discovered, because for some days in 2025, Apple's discovery document and Apple's tokens named different
-// issuers.
+// Fixed and not discovered: for some days in 2025, Apple's discovery document and Apple's tokens named different issuers.
 const ENDPOINTS = {
   authorizeUrl: 'https://appleid.apple.com/auth/authorize',
   tokenUrl: 'https://appleid.apple.com/auth/token',
@@ -28,10 +27,7 @@ const ENDPOINTS = {
   issuer: 'https://appleid.apple.com',
 }
 
-/**
- * The lifetime of a client secret. Apple accepts up to six months. A short time is enough, because the client makes a new secret for each
- * request.
- */
+/** Apple accepts up to six months. A short time is enough, because the client makes a new secret for each request. */
 const secretSeconds = 300
 
 /**
@@ -116,7 +112,7 @@ function withAppleEndpoints(options: AppleClientOptions): OidcClientOptions & { 
   }
 }
 
-/** Options that a host must not set, because Apple's rules decide them. */
+/** Apple's rules decide these options. */
 const notApples: readonly string[] = ['clientSecret', 'clientAuthentication', 'clientKey', 'responseMode']
 
 function readTeam(options: AppleClientOptions): { teamId: string; keyId: string; key: KeyObject } {

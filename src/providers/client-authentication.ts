@@ -3,10 +3,7 @@ import { ConfigurationError } from '../core/errors'
 import type { HttpRequest } from '../core/http-client'
 import { algorithmNamed, algorithmsFor, type SignatureAlgorithm, signJwt } from './signed-token'
 
-/**
- * The methods of OpenID Connect Core section 9. `none` is for a public client: a client without a secret. PKCE protects the login of a
- * public client.
- */
+/** OpenID Connect Core section 9. `none`: a client without a secret, whose login PKCE protects. */
 export const CLIENT_AUTHENTICATIONS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 export type ClientAuthentication = (typeof CLIENT_AUTHENTICATIONS)[number]
 
@@ -36,19 +33,17 @@ export interface ClientCredentials {
   clientKey?: ClientKey
 }
 
-/**
- * An authenticated POST, and the secrets in it. If a response repeats a secret, the error and the log show the response without the secret.
- */
+/** If a response repeats one of the secrets, the error and the log show the response without it. */
 export interface AuthenticatedRequest {
   request: HttpRequest & { method: 'POST' }
   secrets: readonly string[]
-  /** True if the id or the secret has characters that `client_secret_basic` must encode. Some providers do not decode them. */
+  /** `client_secret_basic` must encode characters of the id or the secret. Some providers do not decode them. */
   isEncoded?: boolean
 }
 
 export type Authenticate = (form: URLSearchParams) => AuthenticatedRequest
 
-/** Checks the client's credentials. @throws ConfigurationError naming the option and the fix; never its value */
+/** @throws ConfigurationError naming the option and the fix; never its value */
 export function checkClientCredentials(owner: string, { clientSecret, clientAuthentication, clientKey }: ClientCredentials): void {
   const wrong = (what: string) => new ConfigurationError(`${owner}: ${what}.`)
   if (clientAuthentication !== undefined && !CLIENT_AUTHENTICATIONS.includes(clientAuthentication))
@@ -64,7 +59,7 @@ export function checkClientCredentials(owner: string, { clientSecret, clientAuth
 }
 
 /**
- * Returns a function that adds the client's credentials to a form (RFC 6749 section 2.3.1, RFC 7523 section 2.2).
+ * RFC 6749 section 2.3.1, RFC 7523 section 2.2.
  * @param audience the `aud` of an assertion: the issuer, or the token endpoint if no issuer is known
  * @param freshSecret returns a secret for `client_secret_post`; null: use the secret of the options
  */
@@ -100,7 +95,7 @@ function formRequest(form: URLSearchParams, headers: Record<string, string> = {}
   return { method: 'POST', headers: { ...known, ...headers }, body: form.toString() }
 }
 
-/** Form-encodes the id and the secret, and then joins them (RFC 6749 section 2.3.1). */
+/** Form-encodes both parts before it joins them (RFC 6749 section 2.3.1). */
 function basicCredentials(clientId: string, clientSecret: string): string {
   return Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')
 }
@@ -111,7 +106,7 @@ function formEncode(value: string): string {
 
 const ASSERTION_SECONDS = 60
 
-/** Returns the claims of an assertion (RFC 7523 section 3). Each request needs new claims, because a provider rejects a known `jti`. */
+/** RFC 7523 section 3. Each request needs new claims, because a provider rejects a known `jti`. */
 function assertionClaims({ clientId, audience, now }: { clientId: string; audience: string; now: Date }): object {
   const iat = Math.floor(now.getTime() / 1000)
   return { iss: clientId, sub: clientId, aud: audience, jti: randomUUID(), iat, exp: iat + ASSERTION_SECONDS }
@@ -123,7 +118,7 @@ interface SigningKey {
   kid: string | null
 }
 
-/** Reads the key for `private_key_jwt`. @throws ConfigurationError */
+/** For `private_key_jwt`. @throws ConfigurationError */
 function readClientKey(owner: string, clientKey: ClientKey | undefined): SigningKey {
   const wrong = (what: string) => new ConfigurationError(`${owner}: ${what}.`)
   if (typeof clientKey !== 'object' || clientKey === null)
@@ -141,7 +136,7 @@ function readClientKey(owner: string, clientKey: ClientKey | undefined): Signing
   return { key, alg: chosen, kid: kid ?? null }
 }
 
-/** Imports a private key. Null: the value is not a private key, or the key has a passphrase. */
+/** Null: no private key, or the key has a passphrase. */
 export function importPrivateKey(given: unknown): KeyObject | null {
   if (given instanceof KeyObject) return given.type === 'private' ? given : null
   if (typeof given !== 'string') return null

@@ -65,7 +65,7 @@ export interface KeySetClientOptions extends OAuthClientOptions {
   idTokenAlgorithms?: readonly IdTokenAlgorithm[]
 }
 
-/** The URLs of a provider. A URL that you set replaces the public URL. */
+/** A URL that you set replaces the public URL. */
 export interface ProviderEndpoints {
   /** The authorization endpoint, where the browser goes to log in. */
   authorizeUrl?: string
@@ -113,7 +113,7 @@ export const KEY_SET_OPTIONS = [
   'idTokenAlgorithms',
 ] as const
 
-/** Checks the options. @throws ConfigurationError naming the first option that is unknown or malformed; never its value */
+/** @throws ConfigurationError naming the first option that is unknown or malformed; never its value */
 export function checkClientOptions(owner: string, options: OAuthClientOptions, allowed: readonly string[]): void {
   if (typeof options !== 'object' || options === null) throw new ConfigurationError(`${owner}: pass an options object.`)
   const unknown = Object.keys(options).find((name) => !allowed.includes(name))
@@ -151,8 +151,7 @@ function optional(isRight: (value: unknown) => boolean): (value: unknown) => boo
 
 const RULES: readonly (readonly [keyof OAuthClientOptions, (value: unknown) => boolean, string])[] = [
   ['clientId', isText, 'a string (empty only if your service does not call the provider)'],
-  // A list is required, because `includes` of a list compares whole ids. `includes` of a string would accept any part of the string
-  // (CVE-2022-39231).
+  // `includes` of a list compares whole ids. `includes` of a string would accept any part of it (CVE-2022-39231).
   ['extraAudiences', optional(isTextList), 'an array of non-empty client ids'],
   ['scopes', optional(isScopeList), 'an array of scope names, each without blanks'],
   ['providerName', optional(isName), '1 to 64 visible characters'],
@@ -179,7 +178,7 @@ function isAuthorizeParams(value: unknown): boolean {
   )
 }
 
-/** Checks the options of OpenID Connect. @throws ConfigurationError for an option that is malformed */
+/** @throws ConfigurationError for an option that is malformed */
 export function checkKeySetOptions(owner: string, options: KeySetClientOptions): void {
   const { staleIfErrorSeconds, maxAgeSeconds, loginHint, par, scopes, responseMode } = options
   checkAlgorithms(owner, options)
@@ -195,10 +194,7 @@ export function checkKeySetOptions(owner: string, options: KeySetClientOptions):
   }
 }
 
-/**
- * Checks `idTokenAlgorithms`. HS256 is never accepted beside another algorithm, because the key of HS256 is a secret and the other keys are
- * public (RFC 8725 section 2.1).
- */
+/** HS256 is never accepted beside another algorithm: its key is a secret, and the other keys are public (RFC 8725 section 2.1). */
 function checkAlgorithms(owner: string, { idTokenAlgorithms: named, clientSecret = '' }: KeySetClientOptions): void {
   if (named === undefined) return
   const isKnown = (name: unknown) => name === 'HS256' || SIGNATURE_ALGORITHMS.some((algorithm) => algorithm === algorithmNamed(name))
@@ -215,7 +211,7 @@ function checkAlgorithms(owner: string, { idTokenAlgorithms: named, clientSecret
     )
 }
 
-/** Returns the parameters that a client adds to the authorization URL (OpenID Connect Core section 3.1.2.1). */
+/** OpenID Connect Core section 3.1.2.1. */
 export function authorizeParamsOf({ prompt, maxAgeSeconds, authorizeParams }: KeySetClientOptions): Readonly<Record<string, string>> {
   return Object.freeze({
     ...authorizeParams,
@@ -224,18 +220,13 @@ export function authorizeParamsOf({ prompt, maxAgeSeconds, authorizeParams }: Ke
   })
 }
 
-/** Checks `staleIfErrorSeconds`. @throws ConfigurationError */
+/** @throws ConfigurationError */
 export function requireStaleSeconds(owner: string, value: unknown): void {
   if (value === undefined || (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 86_400)) return
   throw new ConfigurationError(`${owner}: staleIfErrorSeconds must be a whole number from 0 (off) to 86400.`)
 }
 
-/**
- * Requires an absolute https URL without a fragment (RFC 6749 sections 3.1 and 3.2). Accepts http only for loopback, because http sends
- * secrets and codes unencrypted.
- *
- * @throws ConfigurationError
- */
+/** https, without a fragment (RFC 6749 sections 3.1 and 3.2). Only loopback may use unencrypted http. @throws ConfigurationError */
 export function requireEndpoint(owner: string, name: string, value: unknown): asserts value is string {
   if (!isEndpoint(value)) {
     throw new ConfigurationError(
@@ -256,7 +247,6 @@ function isLoopback(hostname: string): boolean {
   return /^127(?:\.\d{1,3}){3}$/.test(hostname) || hostname === '[::1]' || hostname === 'localhost' || hostname.endsWith('.localhost')
 }
 
-/** Returns the URLs of a built-in client. A URL in `endpoints` replaces the public URL. */
 export function mergeEndpoints<Known extends ProviderEndpoints>(owner: string, known: Known, given: ProviderEndpoints | undefined): Known {
   const unknown = Object.keys(given ?? {}).find((name) => !Object.hasOwn(known, name))
   if (unknown !== undefined) throw new ConfigurationError(`${owner}: endpoints.${unknown} is not an endpoint of this client.`)

@@ -7,13 +7,11 @@ import { requireEndpoint } from './client-options'
 import { callProvider, type ProviderAnswer, parseJsonObject } from './provider-request'
 import { algorithmNamed, SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './signed-token'
 
-/** Facts about a provider, besides its URLs. */
 export interface ProviderFacts {
-  /** True if every authorization response of this provider has `iss` (RFC 9207 section 3). */
+  /** Every authorization response of this provider has `iss` (RFC 9207 section 3). */
   sendsIssuerParameter: boolean
-  /** The accepted signature algorithms of id_tokens. */
   idTokenAlgorithms: readonly SignatureAlgorithm[]
-  /** True if the provider accepts only pushed authorization requests (RFC 9126 section 5). */
+  /** The provider accepts only pushed authorization requests (RFC 9126 section 5). */
   requiresPushedRequests: boolean
 }
 
@@ -22,7 +20,7 @@ interface Discovery {
   facts: ProviderFacts
 }
 
-/** The facts about a provider whose URLs the host has set. doorward reads no discovery document of such a provider. */
+/** For a provider whose URLs the host has set: doorward reads no discovery document. */
 export const UNKNOWN_FACTS: ProviderFacts = Object.freeze({
   sendsIssuerParameter: false,
   idTokenAlgorithms: SIGNATURE_ALGORITHMS,
@@ -42,13 +40,10 @@ export interface DiscoveredEndpoints {
 }
 
 /**
- * Reads a discovery document (OpenID Connect Discovery 1.0, section 4). The issuer in the document must equal the requested issuer exactly
- * (section 4.3). Otherwise one provider could claim to be another provider.
- *
- * @param provider names the provider in errors
- * @param needs `idTokens`: the client does not name its algorithms itself. `secretMethod`: the client has a secret, and does not name how it
- * authenticates. What the client names counts, whatever the document says
- * @throws ConfigurationError when the document is of another issuer, names an unusable endpoint, or requires what doorward does not support
+ * OpenID Connect Discovery 1.0, section 4. The issuer in the document must equal the requested issuer exactly (section 4.3). Otherwise one
+ * provider could claim to be another provider.
+ * @param needs `idTokens`: the client names no algorithms itself. `secretMethod`: it has a secret, and names no authentication method
+ * @throws ConfigurationError for another issuer, an unusable endpoint, or what doorward does not support
  * @throws OAuthProviderUnavailableError when the document cannot be read
  */
 export async function readDiscovery(
@@ -74,11 +69,7 @@ export async function readDiscovery(
   }
 }
 
-/**
- * Checks the issuer. An empty issuer usually means that an environment variable is not set.
- *
- * @throws ConfigurationError
- */
+/** An empty issuer usually means that an environment variable is not set. @throws ConfigurationError */
 export function requireIssuer(issuer: unknown, provider: string): void {
   if (issuer === '' || issuer === undefined) {
     throw new ConfigurationError(
@@ -132,7 +123,7 @@ async function fetchDocument(issuer: string, httpClient: HttpClient, provider: s
   throw unavailable(`no OpenID provider answers at ${issuer}: status ${status} and no JSON object from ${url}`, provider)
 }
 
-/** Follows one redirect to the provider's own origin. Some providers redirect if the URL has a missing or double slash. */
+/** Some providers redirect if the URL has a missing or double slash. Only a redirect to the provider's own origin is followed. */
 async function askFollowing(httpClient: HttpClient, url: string): Promise<ProviderAnswer> {
   const request = { headers: { accept: 'application/json' }, purpose: 'discovery' } as const
   const answer = await callProvider(httpClient, url, request)
@@ -142,10 +133,7 @@ async function askFollowing(httpClient: HttpClient, url: string): Promise<Provid
   return target.origin === new URL(url).origin ? callProvider(httpClient, target.href, request) : answer
 }
 
-/**
- * Returns the error, with a cause that is safe to log. The problem is in the message of the error too, because Node prints this message if
- * the app fails to start with this error.
- */
+/** The problem is in the message too, because Node prints the message if the app fails to start with this error. */
 function unavailable(what: string, provider: string): OAuthProviderUnavailableError {
   const message = `${what} (providers.${provider}). ${seeTroubleshooting('provider-unreachable')}`
   return new OAuthProviderUnavailableError({ message, cause: withOwnMessage(new Error(message)) })
@@ -157,33 +145,30 @@ function endpoint(document: Record<string, unknown>, name: string): string {
   return value
 }
 
-/** Returns the client's authentication method. If the document has no list, the method is `client_secret_basic` (section 3). */
+/** If the document has no list, the method is `client_secret_basic` (section 3). */
 function authenticationOf(supported: unknown = ['client_secret_basic']): DiscoveredEndpoints['clientAuthentication'] {
   return Array.isArray(supported) && supported.includes('client_secret_basic') ? 'client_secret_basic' : 'client_secret_post'
 }
 
-/** Returns the listed algorithms that doorward supports. If the document has no list, returns all supported algorithms. */
+/** If the document has no list, returns all supported algorithms. */
 function algorithmsOf(supported: unknown): readonly SignatureAlgorithm[] {
   const listed = Array.isArray(supported) ? supported.map(algorithmNamed) : SIGNATURE_ALGORITHMS
   return SIGNATURE_ALGORITHMS.filter((algorithm) => listed.includes(algorithm))
 }
 
-/** Reads a discovery document once: in the background, or at its first use. */
+/** Reads the document once: in the background, or at its first use. */
 export interface BackgroundDiscovery<Found> {
-  /** The result. Null: the document is not read yet. */
+  /** Null: the document is not read yet. */
   readonly found: Found | null
-  /** Returns the result, and reads the document if necessary. Simultaneous callers share one attempt. */
+  /** Reads the document if necessary. Simultaneous callers share one attempt. */
   find(): Promise<Found>
-  /**
-   * Reads in the background, and tries again after 1, 2, 4 … 60 seconds until the read succeeds. Calls `onFailure` for each failure. A
-   * second call of `begin` does nothing.
-   */
+  /** Tries again after 1, 2, 4 … 60 seconds until the read succeeds. A second call of `begin` does nothing. */
   begin(onFailure: (error: unknown) => void): void
 }
 
 const MAX_DELAY_SECONDS = 60
 
-/** Creates a discovery that calls `read`. @param known a result that needs no reading; null: no such result */
+/** @param known a result that needs no reading; null: no such result */
 export function createBackgroundDiscovery<Found>(read: () => Promise<Found>, known: Found | null): BackgroundDiscovery<Found> {
   let found = known
   let inFlight: Promise<Found> | null = null
@@ -207,7 +192,7 @@ export function createBackgroundDiscovery<Found>(read: () => Promise<Found>, kno
       await find()
     } catch (error) {
       onFailure(error)
-      // Uses the system's clock, because the clock of a test does not move by itself. `unref` lets the process end while the timer waits.
+      // The clock of a test does not move by itself, so this is the system's. `unref` lets the process end while the timer waits.
       setTimeout(() => void attempt(Math.min(delaySeconds * 2, MAX_DELAY_SECONDS), onFailure), delaySeconds * 1000).unref()
     }
   }

@@ -66,16 +66,13 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
     return { claims: { sub } }
   }
 
-  /** Returns the `appsecret_proof`. If the app's settings at Facebook require this proof, a stolen token alone is useless. */
+  /** If the app's settings at Facebook require this proof, a stolen token alone is useless. */
   #proofOf(accessToken: string): string {
     return createHmac('sha256', this.connection().clientSecret).update(accessToken).digest('hex')
   }
 }
 
-/**
- * Returns URLs that contain the version. Without a version, Facebook uses the oldest version that the app may use, and that version changes
- * over time.
- */
+/** Without a version, Facebook uses the oldest version that the app may use, and that version changes over time. */
 function endpointsOf(version: unknown = 'v24.0') {
   if (typeof version !== 'string' || !/^v\d{1,3}\.\d$/.test(version))
     throw new ConfigurationError('FacebookClient: graphVersion must be a version of the Graph API, for example v24.0.')

@@ -76,10 +76,7 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
     return { email: primary['email'], emailVerified: this.trustsEmail ? primary['verified'] === true : null }
   }
 
-  /**
-   * Returns the primary address if GitHub verified it. Returns null if GitHub refuses the list, because the login can still succeed: a
-   * linked identity needs no address.
-   */
+  /** Null: not verified, or GitHub refuses the list. The login can still succeed, because a linked identity needs no address. */
   async #privateAddress(tokens: OAuthTokens): Promise<unknown> {
     if (!showsEmails(this.scopes)) return null
     try {
@@ -91,7 +88,7 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
     }
   }
 
-  /** Returns only the primary address, because the other addresses of an account can be old. */
+  /** Only the primary address, because the other addresses of an account can be old. */
   async #primary(tokens: OAuthTokens): Promise<Record<string, unknown> | null> {
     const addresses = await getListWithBearer(this.connection(), `${this.#userUrl}/emails?per_page=100`, tokens)
     return addresses.find((address) => address['primary'] === true) ?? null
@@ -106,7 +103,7 @@ function isRefusal(status: unknown): boolean {
   return typeof status === 'number' && status >= 400 && status < 500
 }
 
-/** Checks `verifiedEmails` and its scope. @throws ConfigurationError */
+/** @throws ConfigurationError if `verifiedEmails` is malformed or lacks its scope */
 function readsEmails(wanted: unknown, scopes: readonly string[]): boolean {
   if (wanted !== undefined && typeof wanted !== 'boolean')
     throw new ConfigurationError('GitHubClient: verifiedEmails must be true or false.')

@@ -45,10 +45,7 @@ export class GoogleClient extends OidcClient {
   }
 }
 
-/**
- * Returns true if Google controls the domain of the address. The rule is from
- * https://developers.google.com/identity/sign-in/web/backend-auth, read in 2025.
- */
+/** True if Google controls the domain (https://developers.google.com/identity/sign-in/web/backend-auth, read in 2025). */
 function isAuthority(email: string | null, hostedDomain: unknown): boolean {
   const domain = email?.slice(email.lastIndexOf('@') + 1).toLowerCase() ?? ''
   if (domain === 'gmail.com' || domain === 'googlemail.com') return true

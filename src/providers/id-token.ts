@@ -18,22 +18,20 @@ import {
 export interface IdTokenRules {
   clientId: string
   acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
-  /** Null: no keys are known. The client trusts the token only because the token came directly from the token endpoint over TLS. */
+  /** Null: no keys are known. The token is trusted only because it came directly from the token endpoint over TLS. */
   keySet: KeySet | null
-  /** The nonce of the authorization request; undefined: the request had no nonce. */
+  /** Of the authorization request. Undefined: the request had no nonce. */
   nonce: string | undefined
-  /** The accepted signature algorithms: the algorithms that the client names, or else the algorithms that the provider lists. */
+  /** Those that the client names, or else those that the provider lists. */
   algorithms: readonly IdTokenAlgorithm[]
-  /** True: the id_token came from our own code exchange, so an attacker cannot have made the id_token. */
+  /** The id_token came from our own code exchange, so an attacker cannot have made it. */
   isOwnExchange: boolean
   provider: string
   now: Date
 }
 
 /**
- * Verifies an id_token (OpenID Connect Core section 3.1.3.7). If a key set is known, checks the signature. Rule 6 allows a token without
- * this check if the token came directly from the token endpoint.
- *
+ * OpenID Connect Core section 3.1.3.7. Rule 6: a token directly from the token endpoint needs no check of the signature.
  * @throws OAuthError when any rule fails, or the keys cannot be read
  */
 export async function verifyIdToken(idToken: string, rules: IdTokenRules): Promise<TokenClaims> {
@@ -52,7 +50,7 @@ export async function verifyIdToken(idToken: string, rules: IdTokenRules): Promi
   }
 }
 
-/** Checks rules 3 to 5: `aud` must name this client. With several audiences, or if `azp` is present, `azp` must be this client. */
+/** Rules 3 to 5: `aud` must name this client. With several audiences, or if `azp` is present, `azp` must be this client. */
 function checkAudience({ aud, azp }: TokenClaims, clientId: string): void {
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
   if (clientId === '' || !audiences.includes(clientId)) throw signedTokenRefusal('aud does not name this client: check clientId')
@@ -64,23 +62,19 @@ interface InHandRules {
   accepted: readonly string[]
   acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
   keySet: KeySet
-  /** The accepted signature algorithms: the algorithms that the client names, or else the algorithms that the provider lists. */
+  /** Those that the client names, or else those that the provider lists. */
   algorithms: readonly IdTokenAlgorithm[]
-  /** The nonce that the app sent. Null: the app sent no nonce. */
+  /** Null: the app sent no nonce. */
   nonce: string | null
   now: Date
 }
 
-/**
- * The maximum age of an id_token, in seconds. The system's sign-in dialog returns a new token at once. An older token was stored by an app
- * or an attacker.
- */
+/** The system's sign-in dialog returns a new token at once. An older token was stored by an app or an attacker. */
 const oldestSeconds = 600
 
 /**
- * Verifies an id_token that an app sent, and returns its claims (OpenID Connect Core section 3.1.3.7). The signature shows who issued the
- * token. Only the nonce and single use protect against a stolen token. The caller checks whether the token was already used.
- *
+ * OpenID Connect Core section 3.1.3.7. The signature shows who issued the token. Only the nonce and single use protect against a stolen
+ * token. The caller checks whether the token was already used.
  * @throws OAuthTokenAudienceMismatchError (another application's), OAuthTokenRejectedError (any other rule)
  * @throws OAuthProviderUnavailableError (the keys cannot be read)
  */
@@ -96,7 +90,7 @@ export async function verifyIdTokenInHand(idToken: string, rules: InHandRules): 
   return claims
 }
 
-/** Rejects access tokens and logout tokens. These tokens can have the issuer, keys and audience of an id_token (RFC 8725 section 3.11). */
+/** Access and logout tokens can have the issuer, keys and audience of an id_token (RFC 8725 section 3.11). */
 function refuseOtherThanIdTokens(headerType: string | null, claims: TokenClaims): void {
   const { typ, token_use: use, events } = claims
   const isOtherHeader = headerType !== null && headerType.toLowerCase() !== 'jwt'
@@ -104,10 +98,7 @@ function refuseOtherThanIdTokens(headerType: string | null, claims: TokenClaims)
   if (isOtherHeader || isOtherName || events !== undefined) throw signedTokenRefusal('the token is not an id_token')
 }
 
-/**
- * Requires that `aud` names this application. `azp` names the client that requested the token. If `azp` is present, it must name us. If the
- * token has several audiences, `azp` must be present.
- */
+/** `azp` names the client that requested the token. If present, it must name us. With several audiences, it must be present. */
 function requireParties({ aud, azp }: TokenClaims, accepted: readonly string[]): void {
   const isOurs = (id: unknown) => typeof id === 'string' && id !== '' && accepted.includes(id)
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
@@ -116,7 +107,7 @@ function requireParties({ aud, azp }: TokenClaims, accepted: readonly string[]):
   if (!isNamed || !isAskedByUs) throw new OAuthTokenAudienceMismatchError()
 }
 
-/** Requires the app's nonce. Apple's sign-in dialog puts the SHA-256 of the nonce into the token, in hex. */
+/** Apple's sign-in dialog puts the SHA-256 of the nonce into the token, in hex. */
 function requireNonce({ nonce }: TokenClaims, given: string | null): void {
   if (nonce === undefined && given === null) return
   const spellings = given === null ? [] : [given, createHash('sha256').update(given, 'utf8').digest('hex')]
@@ -130,9 +121,9 @@ export function canVerifySignIn(client: Provider): boolean {
 }
 
 /**
- * Returns true if these tokens show that the person signed in at or after `since`. `auth_time` decides. Without `auth_time`, the host's
- * option `reauthenticates` decides. Many providers ignore `prompt=login` (OpenID Connect Core section 3.1.2.1) and use an older session.
- * The provider's clock can be one minute behind ours (`CLOCK_SKEW_SECONDS`). So a sign-in within one minute before `since` also counts.
+ * `auth_time` decides, or else the host's option `reauthenticates`. Many providers ignore `prompt=login` (OpenID Connect Core section
+ * 3.1.2.1) and use an older session. The provider's clock can be `CLOCK_SKEW_SECONDS` behind, so an earlier sign-in within that time counts
+ * too.
  * @param since seconds since 1970
  */
 export function verifiesSignIn(client: Provider, tokens: OAuthTokens, since: number): boolean {

@@ -11,9 +11,8 @@ type Claims = Record<string, unknown>
 // These functions ask the provider about a token at every login. A stored answer would not show a later revocation.
 
 /**
- * Introspects a token (RFC 7662). For an invalid token, the provider answers with 200 (section 2.2). So a 4xx means that our request is
- * wrong, mostly our credentials. Only `unsupported_token_type` is about the token.
- *
+ * RFC 7662. For an invalid token, the provider answers with 200 (section 2.2). So a 4xx is about our request, mostly our credentials. Only
+ * `unsupported_token_type` is about the token.
  * @throws OAuthTokenRejectedError unless the token is active, valid at this time, and an access token
  * @throws OAuthError for a 4xx; OAuthProviderUnavailableError when there is no readable response
  */
@@ -21,7 +20,7 @@ export async function introspect(connection: ProviderConnection, url: string, ac
   const form = new URLSearchParams({ token: accessToken, token_type_hint: 'access_token' })
   const { request, secrets } = connection.authenticate(form)
   const claims = await ask(connection, url, request, (answer) => {
-    // `unsupported_token_type` is from RFC 7009. Some servers send this code for a token of an unknown kind.
+    // `unsupported_token_type` is from RFC 7009. Some servers send it for a token of an unknown kind.
     const isOfNoKnownKind = answer.status === 400 && parseJsonObject(answer.body)?.['error'] === 'unsupported_token_type'
     return isOfNoKnownKind
       ? signedTokenRefusal('the provider does not know the token')
@@ -34,9 +33,7 @@ export async function introspect(connection: ProviderConnection, url: string, ac
 }
 
 /**
- * Asks a tokeninfo endpoint like Google's, by GET with the token in the query. The library never logs the URL of a call, because the URL
- * contains the token. The request does not contain our credentials, so every 4xx is about the token.
- *
+ * By GET with the token in the query, so the library never logs the URL. Without our credentials: every 4xx is about the token.
  * @throws OAuthTokenRejectedError for a 4xx, an `error`, `active: false`, a token that is not valid at this time
  * @throws OAuthProviderUnavailableError when there is no readable response
  */
@@ -51,8 +48,7 @@ export async function readTokeninfo(connection: ProviderConnection, tokeninfoUrl
 }
 
 /**
- * Calls GitHub's "check a token". GitHub answers 200 for a token of this application, and 404 for any other token.
- *
+ * GitHub's "check a token" answers 200 for a token of this application, and 404 for any other.
  * @throws OAuthTokenAudienceMismatchError for a 404; OAuthError when GitHub refuses our credentials (401, 403)
  * @throws OAuthTokenRejectedError for another 4xx; OAuthProviderUnavailableError when there is no readable response
  */
@@ -72,8 +68,7 @@ export async function checkApplication(connection: ProviderConnection, apiUrl: s
 }
 
 /**
- * Calls Discord's "current authorization". The request does not contain our credentials, so every 4xx is about the token.
- *
+ * Discord's "current authorization", without our credentials: every 4xx is about the token.
  * @throws OAuthTokenRejectedError for a 4xx; OAuthProviderUnavailableError when there is no readable response
  */
 export function readAuthorization(connection: ProviderConnection, url: string, accessToken: string): Promise<Claims> {
@@ -82,10 +77,8 @@ export function readAuthorization(connection: ProviderConnection, url: string, a
 }
 
 /**
- * Calls Facebook's "debug token" as this app. Facebook's own codes say whether it refuses the token or our credentials.
- *
- * @throws OAuthTokenAudienceMismatchError (code 100: the token belongs to another app); OAuthError when Facebook refuses our credentials
- *   (190)
+ * Facebook's own codes say whether it refuses the token or our credentials.
+ * @throws OAuthTokenAudienceMismatchError (code 100: another app's token); OAuthError when Facebook refuses our credentials (190)
  * @throws OAuthTokenRejectedError for another 4xx; OAuthProviderUnavailableError when there is no readable response
  */
 export async function debugToken(connection: ProviderConnection, apiUrl: string, accessToken: string): Promise<Claims> {
@@ -114,15 +107,12 @@ async function ask(
   return content
 }
 
-/** Rejects a response with an `error`, because some providers send an error with status 200. */
+/** Some providers send an error with status 200. */
 function refuseErrors({ error }: Claims): void {
   if (error !== undefined && error !== null) throw signedTokenRefusal('the provider does not know the token')
 }
 
-/**
- * Rejects a token that has expired or is not valid yet. A server that answers `active` must check the times itself (RFC 7662 section 2.2).
- * Some servers do not check the times.
- */
+/** A server that answers `active` must check the times itself (RFC 7662 section 2.2), but some do not. */
 function requireTimely(claims: Claims, now: Date): void {
   const seconds = now.getTime() / 1000
   const [expires, begins] = ['exp', 'nbf'].map((name) => secondsOf(claims[name]))
@@ -130,10 +120,7 @@ function requireTimely(claims: Claims, now: Date): void {
   if (begins !== null && !(Number(begins) <= seconds + 60)) throw signedTokenRefusal('nbf is not in the past')
 }
 
-/**
- * Returns the seconds. Null: the claim is absent. Some providers send the number as a string. For any other value, returns NaN, which fails
- * every check.
- */
+/** Null: absent. Some providers send the number as a string. NaN for any other value: NaN fails every check. */
 function secondsOf(value: unknown): number | null {
   if (value === undefined || value === null) return null
   return typeof value === 'number' || (typeof value === 'string' && /^\d{1,12}$/.test(value)) ? Number(value) : Number.NaN

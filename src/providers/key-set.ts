@@ -16,41 +16,32 @@ import {
 export interface KeySetOptions {
   jwksUri: string
   httpClient: HttpClient
-  /**
-   * How long a key set is used after it was read, in seconds; default 300. After 80 % of that time, the next use reads the set again in the
-   * background.
-   */
+  /** In seconds, default 300. After 80 % of that time, the next use reads the set again in the background. */
   lifespanSeconds?: number
-  /** The least time between two fetches for an unknown `kid`, in seconds; default 60. */
+  /** In seconds, default 60. Limits the fetches for an unknown `kid`. */
   minRefreshIntervalSeconds?: number
-  /** How long the last good key set is used if a new read fails, in seconds since the last good read. Default 86,400; 0: off. */
+  /** In seconds since the last good read. Default 86,400; 0: off. */
   staleIfErrorSeconds?: number
   now?: () => Date
 }
 
 export interface KeySet {
   /**
-   * Returns the key for a token with this header. If the set does not know the `kid`, `find` fetches the set again. Exception: `find` does
-   * not fetch during the cooldown after the last such fetch. For a token from our own exchange, the cooldown is only 5 seconds, because a
-   * provider can change its keys right after the last fetch. The short cooldown is safe, because an attacker cannot make such a token.
-   *
-   * A token without `kid` gets the key only if the set has one key (OpenID Connect Core section 10.1). `isRefused`: that key did not sign the
-   * token, so `find` treats the token like one with an unknown `kid`.
-   *
+   * If the set does not know the `kid`, fetches the set again, but not within the cooldown after the last such fetch. The cooldown for our
+   * own exchange is only 5 seconds, because a provider can change its keys right after a fetch. That is safe, because an attacker cannot
+   * make such a token.
+   * A token without `kid` gets the key only if the set has one key (OpenID Connect Core section 10.1). `isRefused`: that key did not sign
+   * the token, so it counts as an unknown `kid`.
    * @throws OAuthTokenRejectedError when the set has no such key, or has it in an unusable form
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key
    */
   find(header: KeyName, asked?: KeyQuestion): Promise<VerificationKey>
-  /**
-   * Returns the key like `find`, but at once: without a promise and without a fetch. Null: call `find`. If a later fetch returns an
-   * unchanged key, the key stays the same object.
-   */
+  /** Without a promise and without a fetch. Null: call `find`. An unchanged key stays the same object after a later fetch. */
   known(header: KeyName): VerificationKey | null
-  /** Returns the seconds until the next fetch of a set that cannot be read; at least 1. */
+  /** For a set that cannot be read; at least 1. */
   secondsUntilRetry(): number
 }
 
-/** The parts of a token's header that identify its key. */
 type KeyName = Pick<TokenHeader<IdTokenAlgorithm>, 'alg' | 'kid'>
 
 interface KeyQuestion {
@@ -62,7 +53,7 @@ interface Keys {
   /** By `kid`. A key without `kid` has the name ''. */
   usable: ReadonlyMap<string, readonly VerificationKey[]>
   unusable: ReadonlySet<string>
-  /** How many keys the set has, without the keys for encryption. */
+  /** Without the keys for encryption. */
   count: number
 }
 
@@ -70,13 +61,10 @@ const MAX_KEYS = 100
 const MAX_KEY_SET_BYTES = 1024 * 1024
 const DEFAULT_STALE_SECONDS = 86_400
 const OWN_EXCHANGE_COOLDOWN_SECONDS = 5
-/** After this part of the lifespan, the next use reads the set again in the background. So no request waits for a fetch. */
+/** After this part of the lifespan, the next use reads the set again, so no request waits for a fetch. */
 const REFRESHED_AT = 0.8
 
-/**
- * Caches a provider's published keys (RFC 7517). Simultaneous callers share one fetch. No timer starts a fetch. Only a use of the set
- * starts a fetch.
- */
+/** RFC 7517. Simultaneous callers share one fetch. Only a use of the set starts a fetch, never a timer. */
 export function createKeySet(options: KeySetOptions): KeySet {
   const { lifespanSeconds = 300, minRefreshIntervalSeconds = 60, staleIfErrorSeconds = DEFAULT_STALE_SECONDS } = options
   const now = options.now ?? (() => new Date())
@@ -90,7 +78,6 @@ export function createKeySet(options: KeySetOptions): KeySet {
     const elapsed = now().getTime() - at
     return elapsed >= 0 && elapsed < seconds * 1000
   }
-  /** Returns the last set if it is younger than `seconds`. */
   const readWithin = (seconds: number) => (cached !== null && isWithin(cached.at, seconds) ? cached.keys : null)
   const isCoolingDown = (seconds: number) => askedForUnknownAt !== null && isWithin(askedForUnknownAt, seconds)
 
@@ -124,14 +111,14 @@ export function createKeySet(options: KeySetOptions): KeySet {
     return refresh()
   }
 
-  /** Returns the set if it can be used without waiting. Starts a refresh in the background if a refresh is due. */
+  /** Null: wait with `read`. Starts a refresh in the background if one is due. */
   function servable(): Keys | null {
     const keys = readWithin(lifespanSeconds) ?? (retry.hasFailedLately() ? readWithin(staleIfErrorSeconds) : null)
     if (keys && !inFlight && retry.isDue() && !readWithin(lifespanSeconds * REFRESHED_AT)) refresh().catch(() => undefined)
     return keys
   }
 
-  /** Reads the set now. If the read fails, returns the last good set. */
+  /** If the read fails, returns the last good set. */
   async function read(): Promise<Keys> {
     try {
       return await refresh()
@@ -164,16 +151,14 @@ export function createKeySet(options: KeySetOptions): KeySet {
   }
 }
 
-/** Returns the client secret as a set of one key, for id_tokens that the provider signs with HS256. */
+/** For id_tokens that the provider signs with HS256. */
 export function secretKeySet(clientSecret: string): KeySet {
   const key: VerificationKey = { key: createSecretKey(clientSecret, 'utf8'), algorithms: [] }
   return { find: () => Promise.resolve(key), known: () => key, secondsUntilRetry: () => 1 }
 }
 
 /**
- * Verifies the signature with a key of the set, and returns the claims. A provider can change its key, and a token without `kid` does not
- * show that. So a failed signature of such a token is a reason to read the set again.
- *
+ * A provider can change its key, which a token without `kid` does not show. So a failed signature of such a token makes the set read again.
  * @throws OAuthTokenRejectedError, OAuthProviderUnavailableError as `find`
  */
 export async function verifyByKeySet(
@@ -206,7 +191,7 @@ function pick(keys: Keys, header: KeyName): VerificationKey {
   throw signedTokenRefusal('the key set has no such key, or not for this algorithm: check jwksUri')
 }
 
-/** Returns the only key with this name and algorithm. Null if two keys match, because the right key is unknown. */
+/** Null if two keys match, because the right key is unknown. */
 function only({ usable, count }: Keys, { kid, alg }: KeyName): VerificationKey | null {
   let found: VerificationKey | null = null
   for (const key of (kid === null ? count === 1 && [...usable.values()].flat() : usable.get(kid)) || []) {

@@ -73,7 +73,7 @@ function readOptions(options: MicrosoftClientOptions) {
   return { tenant, subject, issuer, oidcOptions }
 }
 
-/** Returns the URLs without a userinfo URL, because the profile is in the id_token, and userinfo has no `oid` and no `xms_edov`. */
+/** No userinfo URL: the profile is in the id_token, and userinfo has no `oid` and no `xms_edov`. */
 function endpointsOf(tenant: string) {
   const authority = `https://login.microsoftonline.com/${tenant}`
   return {

@@ -7,10 +7,7 @@ import { isPlainObject } from './provider-request'
 import { readHeader, reasonOf, SIGNATURE_ALGORITHMS, signedTokenRefusal } from './signed-token'
 
 /**
- * Makes a provider's profile safe to store. The subject becomes a string that every database keeps unchanged. The function never guesses
- * whether an address is verified. The name and the picture become safe to show. The email stays unchanged, or becomes null if it is not a
- * string. The login decides later whether the email counts.
- *
+ * Never guesses whether an address is verified. The email stays unchanged: the login decides later whether it counts.
  * @throws OAuthError when the profile has no usable subject
  */
 export function normalizeProfile(provider: string, profile: unknown): OAuthUser {
@@ -28,10 +25,8 @@ export function normalizeProfile(provider: string, profile: unknown): OAuthUser 
 }
 
 /**
- * Returns the subject as text. A subject has at most 255 characters and is case sensitive (OpenID Connect Core section 2). A safe integer
- * becomes its decimal text. Rejects control characters and lone surrogates, because a database can change them. Then two people could get
- * the same subject.
- *
+ * At most 255 characters, case sensitive (OpenID Connect Core section 2). A safe integer becomes its decimal text. A database can change
+ * control characters and lone surrogates, so that two people could get the same subject.
  * @throws OAuthError
  */
 export function requireSubject(provider: string, value: unknown): string {
@@ -44,16 +39,14 @@ function isStorable(value: unknown): value is string {
   return typeof value === 'string' && value.length >= 1 && value.length <= 255 && !/[\p{Cc}\p{Cs}]/u.test(value)
 }
 
-/**
- * Returns true or false, also for the texts "true" and "false", because some providers quote the value. Returns null for any other value.
- */
+/** Some providers quote the value, so the texts "true" and "false" count too. Null: any other value. */
 function verificationOf(value: unknown): boolean | null {
   if (value === true || value === 'true') return true
   if (value === false || value === 'false') return false
   return null
 }
 
-/** Removes control characters and bidirectional characters, because they can make a name look like another name. */
+/** Control and bidirectional characters can make a name look like another name. */
 function displayName(value: unknown): string | null {
   if (typeof value !== 'string') return null
   const visible = value.replace(/[\p{Cc}\p{Cs}\p{Bidi_Control}\u2028\u2029]/gu, '').trim()
@@ -71,10 +64,8 @@ function pictureUrl(value: unknown): string | null {
 type Claims = Record<string, unknown>
 
 /**
- * Merges the claims of a verified id_token with the claims of userinfo for one subject. Some providers put the address into only one of the
- * two documents. A userinfo claim overrides an id_token claim. `email` and `email_verified` always come from the same document, because the
- * flag of one document says nothing about an address in the other document. If userinfo has an email, userinfo is the source of both
- * claims.
+ * Some providers put the address into only one of the two documents. A userinfo claim overrides. `email` and `email_verified` always come
+ * from one document: its flag says nothing about an address in the other. Userinfo wins if it has an email.
  */
 export function mergeClaims(idToken: Claims, userinfo: Claims): Claims {
   const { email: _email, email_verified: _flag, ...others } = { ...withoutNulls(idToken), ...withoutNulls(userinfo) }
@@ -87,9 +78,7 @@ function withoutNulls(claims: Claims): Claims {
 }
 
 /**
- * Rejects a profile if its subject differs from the subject of the verified token. If the verification found no subject, the check does
- * nothing.
- *
+ * Does nothing if the verification found no subject.
  * @param subject the profile's `sub` as text, as the provider spells it
  * @throws OAuthTokenRejectedError
  */
@@ -99,9 +88,7 @@ export function refuseOtherSubject(proof: TokenProof | undefined, subject: strin
   if (spelled(proven) !== subject) throw signedTokenRefusal('the profile is of another subject than the token')
 }
 
-/**
- * Returns the subject as text. Also accepts a safe integer, because some providers send a number in one response and a string in another.
- */
+/** Some providers send a number in one response and a string in another. */
 function spelled(subject: unknown): string | null {
   if (Number.isSafeInteger(subject)) return String(subject)
   return typeof subject === 'string' && subject !== '' ? subject : null
@@ -117,8 +104,7 @@ interface UserinfoRules {
 }
 
 /**
- * Reads userinfo (OpenID Connect Core section 5.3). Userinfo is a JSON object. If the client is registered for a JWT, userinfo is a JWT.
- *
+ * OpenID Connect Core section 5.3. Userinfo is a JSON object, or a JWT if the client is registered for one.
  * @throws OAuthError when the provider refuses or its response is unusable
  * @throws OAuthProviderUnavailableError if an app sent the token and no readable response came; the app can try again
  */
@@ -138,10 +124,7 @@ export async function readUserinfo(
   }
 }
 
-/**
- * Verifies userinfo that is a JWT (section 5.3.2). If `iss`, `aud` or `exp` is present, it must be right. `exp` may be missing, because the
- * JWT came directly from the provider.
- */
+/** Section 5.3.2: present `iss`, `aud` and `exp` must be right. `exp` may be missing, because the JWT came directly from the provider. */
 async function verifyUserinfo(jwt: string, rules: UserinfoRules, { isOwnExchange }: { isOwnExchange: boolean }): Promise<UserinfoClaims> {
   const header = readHeader(jwt, SIGNATURE_ALGORITHMS)
   if (!rules.keySet) throw signedTokenRefusal('it is a signed JWT, and no jwksUri is set to check it')

@@ -16,7 +16,6 @@ interface ProviderDefaults<Endpoints extends ProviderEndpoints> {
   readonly providerName: string
   readonly endpoints: Endpoints
   readonly scopes: readonly string[]
-  /** The names of the options that only this provider's client has. */
   readonly options: readonly string[]
 }
 
@@ -35,7 +34,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
   readonly extraAudiences: readonly string[]
   readonly reauthenticates: boolean
   readonly authorizeParams: Readonly<Record<string, string>>
-  // This field is private (`#`), because printing a client must not print the client's secret.
+  // Private (`#`), because printing a client must not print the client's secret.
   readonly #connection: ProviderConnection
   readonly #endpoints: Endpoints
   readonly #trustsEmail: boolean
@@ -65,13 +64,13 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
     this.#trustsEmail = options.trustEmail !== false
   }
 
-  /** Exchanges the code for tokens. @throws OAuthError when the provider refuses or its response cannot be used */
+  /** @throws OAuthError when the provider refuses or its response cannot be used */
   async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
     if (this.clientId === '') throw new NotImplementedError(`${this.providerName}: clientId is empty; a code cannot be exchanged.`)
     return requestTokens(this.#connection, input)
   }
 
-  /** Sets the clock for the times in the JWTs that the client signs. */
+  /** For the times in the JWTs that the client signs. */
   useClock(now: () => Date): void {
     this.#now = now
   }
@@ -80,7 +79,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
 
   abstract verifyTokenAudience(accessToken: string): Promise<TokenProof>
 
-  /** This is a method and not an accessor, because printing a client also prints the values of its accessors. */
+  /** A method and no accessor, because printing a client also prints the values of its accessors. */
   protected connection(): ProviderConnection {
     return this.#connection
   }

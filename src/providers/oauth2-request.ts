@@ -4,32 +4,26 @@ import type { CodeExchange, OAuthTokens } from './provider-client'
 import { ProviderSaidNo, providerRefusal, providerUnavailable, tokenRefusal, unusableTokens } from './provider-refusal'
 import { type CallLimits, callProvider, limitInFlight, type ProviderAnswer, parseJsonList, parseJsonObject } from './provider-request'
 
-/** The data for requests to one provider. */
 export interface ProviderConnection {
   readonly providerName: string
   readonly clientId: string
-  /** Empty if the client has no secret. Errors and logs never show the secret, even if an endpoint repeats it. */
+  /** Empty: the client has no secret. Errors and logs never show the secret, even if an endpoint repeats it. */
   readonly clientSecret: string
-  /** Adds the credentials of this application to a form. */
   readonly authenticate: Authenticate
   readonly tokenUrl: string
   readonly httpClient: HttpClient
   readonly limits: CallLimits
 }
 
-/**
- * Adds limits of simultaneous calls to the data of a provider. Each client of the library has its own limits, even if clients share an HTTP
- * client.
- */
+/** Each client of the library has its own limits, even if clients share an HTTP client. */
 export function connectTo(known: Omit<ProviderConnection, 'limits'>): ProviderConnection {
   const limits = limitInFlight(() => new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are running.'))
   return Object.freeze({ ...known, limits })
 }
 
 /**
- * Exchanges a code for tokens (RFC 6749 section 4.1.3). Never sends the code again, because the provider accepts a code only once.
- *
- * @param idTokenSuffices true: the response may have an id_token only, as of Azure AD B2C. The access token is then empty
+ * RFC 6749 section 4.1.3. Never sends the code again, because the provider accepts a code only once.
+ * @param idTokenSuffices the response may have an id_token only, as of Azure AD B2C. The access token is then empty
  * @throws OAuthError unless the response is 2xx and a JSON object with a bearer access token and no `error`
  */
 export async function requestTokens(
@@ -47,8 +41,7 @@ export async function requestTokens(
 }
 
 /**
- * Sends a GET with the access token. The token is only in the header `Authorization` (RFC 6750 section 2.1).
- *
+ * The token is only in the header `Authorization` (RFC 6750 section 2.1).
  * @throws OAuthError unless the response is 2xx and a JSON object without `error`
  * @throws OAuthProviderUnavailableError if an app sent the token and the response was not readable; the app can try again
  */
@@ -61,17 +54,13 @@ function readObject(body: Buffer): Record<string, unknown> | null {
   return content && !isPresent(content['error']) ? content : null
 }
 
-/** Returns the body if it is a compact JWS (RFC 7515 section 3.1) or a compact JWE (RFC 7516 section 3.1). Otherwise returns null. */
+/** A compact JWS (RFC 7515 section 3.1) or a compact JWE (RFC 7516 section 3.1). Null: neither. */
 function readCompact(body: Buffer): string | null {
   const text = body.toString('latin1').trim()
   return /^[\w-]+(?:\.[\w-]*){2}(?:\.[\w-]*\.[\w-]*)?$/.test(text) ? text : null
 }
 
-/**
- * Sends a GET like `getWithBearer`, to an endpoint that can also respond with a JWT. The caller has to verify the returned JWT.
- *
- * @throws as `getWithBearer`
- */
+/** The caller has to verify a returned JWT. @throws as `getWithBearer` */
 export function getClaimsWithBearer(
   connection: ProviderConnection,
   url: string,
@@ -80,11 +69,7 @@ export function getClaimsWithBearer(
   return read(connection, url, tokens, (body) => readObject(body) ?? readCompact(body), 'application/json, application/jwt')
 }
 
-/**
- * Sends a GET like `getWithBearer`, to an endpoint that responds with a JSON array.
- *
- * @throws OAuthError unless the response is 2xx and a JSON array of objects; OAuthProviderUnavailableError as `getWithBearer`
- */
+/** @throws OAuthError unless the response is 2xx and a JSON array of objects; OAuthProviderUnavailableError as `getWithBearer` */
 export function getListWithBearer(connection: ProviderConnection, url: string, tokens: OAuthTokens): Promise<Record<string, unknown>[]> {
   return read(connection, url, tokens, parseJsonList)
 }
@@ -104,13 +89,12 @@ async function read<Content>(
   throw providerRefusal(connection.providerName, answer, [accessToken, connection.clientSecret], failure)
 }
 
-/** Returns true if the provider answered and refused. Another try would not help. */
+/** Another try would not help if the provider answered and refused. */
 function saysNo(answer: ProviderAnswer | null): boolean {
   if (!answer) return false
   return (answer.status >= 400 && answer.status < 500) || (isSuccess(answer) && parseJsonObject(answer.body) !== null)
 }
 
-/** A response, or the reason why no response could be read. */
 interface Reply {
   answer: ProviderAnswer | null
   failure?: HttpClientError
@@ -128,10 +112,7 @@ export async function askProvider({ httpClient, limits }: ProviderConnection, ur
   }
 }
 
-/**
- * Returns true for a status 2xx. A redirect counts as a failure, because following it would send the secret to another server. The body of
- * a redirect is not trusted.
- */
+/** A redirect fails, because following it would send the secret to another server. Its body is not trusted. */
 export function isSuccess({ status }: ProviderAnswer): boolean {
   return status >= 200 && status < 300
 }
@@ -142,7 +123,7 @@ function tokenForm({ code, redirectUri, codeVerifier }: CodeExchange): URLSearch
   return form
 }
 
-/** Returns what is wrong with a token response (RFC 6749 section 5.1). Null: nothing. The text has no value of the response. */
+/** RFC 6749 section 5.1. Null: no fault. The text has no value of the response. */
 function faultOf(raw: Record<string, unknown>, idTokenSuffices: boolean): string | null {
   const { access_token: accessToken, token_type: tokenType, id_token: idToken } = raw
   if (isPresent(idToken) && typeof idToken !== 'string') return 'id_token is not a string'
@@ -175,15 +156,14 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-/** Returns whole seconds; null if the value is unusable. Also accepts a string, because some providers send the number as a string. */
+/** Null: unusable. Some providers send the number as a string. */
 function secondsOrNull(value: unknown): number | null {
   const seconds = typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : value
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? Math.floor(seconds) : null
 }
 
 /**
- * Pushes an authorization request to the provider, and returns the URL for the browser (RFC 9126 sections 2 and 4).
- *
+ * RFC 9126 sections 2 and 4. Returns the URL for the browser.
  * @param authorizationUrl the URL with all parameters
  * @throws OAuthProviderUnavailableError unless the response is 2xx and has a `request_uri`
  */

@@ -73,13 +73,11 @@ export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'
 
 type Claims = Record<string, unknown>
 
-/** The provider's endpoints and keys. If the host named no endpoints, the client discovers them. */
 interface KnownProvider {
   endpoints: OidcClientOptions & { authorizeUrl: string; tokenUrl: string }
   facts: ProviderFacts
   connection: ProviderConnection
   keySet: KeySet | null
-  /** The keys and algorithms of id_tokens. */
   idTokens: { keySet: KeySet | null; algorithms: readonly IdTokenAlgorithm[] }
 }
 
@@ -97,12 +95,9 @@ export class OidcClient implements ProviderClient {
   readonly authorizeParams: Readonly<Record<string, string>>
   readonly loginHint: boolean
   readonly responseMode?: 'form_post'
-  // This field is private (`#`), because printing a client must not print the client's secret.
+  // Private (`#`), because printing a client must not print the client's secret.
   readonly #options: OidcClientOptions
-  /**
-   * Limits how many tokens wait for the key set. While a provider hangs, an attacker could send many invented tokens. A token with a cached
-   * key does not wait, so it counts only for a moment.
-   */
+  /** While a provider hangs, an attacker could send many invented tokens. A token with a cached key does not wait for the key set. */
   readonly #verifications = limitInFlight(
     () => new OAuthProviderUnavailableError({ cause: new Error('Too many tokens wait for the key set.') }),
     500,
@@ -111,7 +106,7 @@ export class OidcClient implements ProviderClient {
   readonly #discovery: BackgroundDiscovery<KnownProvider>
   #registeredAs: string
   #now: () => Date = () => new Date()
-  /** The verified claims of the id_token in these tokens. Null: the tokens have no id_token. */
+  /** Null: the tokens have no id_token. */
   readonly #verifiedClaims = new WeakMap<OAuthTokens, Claims | null>()
 
   /** @throws ConfigurationError naming the option and the fix */
@@ -151,7 +146,7 @@ export class OidcClient implements ProviderClient {
   ): Promise<Client> {
     checkClientOptions('OidcClient.discover', options, KEY_SET_OPTIONS)
     requireIssuer(issuer, options.providerName ?? 'oidc')
-    // `this` is the class that `discover` is called on. So a host's subclass keeps its own `parseUser`.
+    // `this` is the class that `discover` is called on, so a host's subclass keeps its own `parseUser`.
     const client = new this({ ...options, issuer })
     await client.#discovery.find()
     return client
@@ -312,7 +307,7 @@ export class OidcClient implements ProviderClient {
     return null
   }
 
-  /** Returns the provider with the endpoints that the host named. Null: the client must discover the endpoints. */
+  /** Null: the client must discover the endpoints. */
   #named(options: OidcClientOptions): KnownProvider | null {
     const { authorizeUrl, tokenUrl } = options
     return authorizeUrl === undefined || tokenUrl === undefined
@@ -320,7 +315,7 @@ export class OidcClient implements ProviderClient {
       : this.#connect({ ...options, authorizeUrl, tokenUrl }, UNKNOWN_FACTS)
   }
 
-  /** Reads the discovery document. The host's options override the document. */
+  /** The host's options override the document. */
   async #discover(): Promise<KnownProvider> {
     const { issuer = '', idTokenAlgorithms, clientAuthentication, clientSecret = '' } = this.#options
     const needs = {
@@ -350,10 +345,7 @@ export class OidcClient implements ProviderClient {
     return { endpoints, facts, connection, keySet, idTokens }
   }
 
-  /**
-   * Returns the endpoints and keys of the provider. A discovery document that is not usable counts as unavailable, because the provider can
-   * correct the document later.
-   */
+  /** An unusable document counts as unavailable, because the provider can correct it later. */
   async #known(): Promise<KnownProvider> {
     try {
       return await this.#discovery.find()
@@ -373,10 +365,7 @@ export class OidcClient implements ProviderClient {
     return { clientId: this.clientId, acceptsIssuer, keySet, now: this.#now() }
   }
 
-  /**
-   * Checks the age of the sign-in (OpenID Connect Core section 3.1.3.7, rule 13). Allows a clock difference of `CLOCK_SKEW_SECONDS`, as for
-   * an id_token.
-   */
+  /** OpenID Connect Core section 3.1.3.7, rule 13. Allows a clock difference of `CLOCK_SKEW_SECONDS`. */
   #requireRecentSignIn(claims: Claims | null): void {
     const { maxAgeSeconds } = this.#options
     if (maxAgeSeconds === undefined) return
@@ -405,10 +394,7 @@ export class OidcClient implements ProviderClient {
     throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
   }
 
-  /**
-   * Returns the verified claims of the id_token. If the tokens did not come from `exchangeCode`, their origin is unknown, and the id_token
-   * needs a verified signature.
-   */
+  /** If the tokens did not come from `exchangeCode`, their origin is unknown, and the id_token needs a verified signature. */
   async #provenClaims(tokens: OAuthTokens): Promise<Claims | null> {
     const known = this.#verifiedClaims.get(tokens)
     if (known !== undefined || tokens.idToken === null) return known ?? null
@@ -428,10 +414,7 @@ export class OidcClient implements ProviderClient {
     throw new NotImplementedError(`${this.providerName}: no userinfoUrl, no tokenVerifier and no id_token to read the profile from.`)
   }
 
-  /**
-   * Verifies the access token. After a code exchange, every failure becomes the same 502, because a retry cannot help: the code is already
-   * used.
-   */
+  /** After a code exchange, every failure becomes the same 502: the code is already used, so a retry cannot help. */
   async #claimsOfAccessToken(tokenVerifier: TokenVerifier, tokens: OAuthTokens): Promise<Claims> {
     try {
       return await this.#verifications.run(tokens.proof ? 'token' : 'callback', () => tokenVerifier.verify(tokens.accessToken))
@@ -442,10 +425,7 @@ export class OidcClient implements ProviderClient {
   }
 }
 
-/**
- * Returns the host's setting, or else the discovered method. If the secret is empty, the method is `none`, because the discovered methods
- * need a secret.
- */
+/** An empty secret means `none`, because the discovered methods need a secret. */
 function authenticationOf(
   { clientSecret, clientAuthentication }: ClientCredentials,
   discovered: DiscoveredEndpoints,

@@ -96,10 +96,7 @@ export function passportProvider<Profile = PassportProfile>(
   })
 }
 
-/**
- * Returns true for a result of `passportProvider()`. Checks for the method `strategy`, because the object can come from another copy of the
- * package.
- */
+/** Checks for the method `strategy`, because the object can come from another copy of the package. */
 export function isPassportProvider(provider: Provider): provider is PassportProvider {
   return typeof Object(provider).strategy === 'function'
 }
@@ -116,7 +113,7 @@ function checkOptions(make: unknown, options: object): void {
   if (pkce !== undefined && typeof pkce !== 'boolean') throw new ConfigurationError('passportProvider: pkce must be true or false.')
 }
 
-/** Returns the verify callback. Passes the tokens on as the strategy's user, and stores the profile in `profiles`. */
+/** Passes the tokens on as the strategy's user, and stores the profile in `profiles`. */
 function keepProfiles(profiles: WeakMap<OAuthTokens, unknown>): PassportVerify {
   // passport-oauth2 passes the response of the token endpoint only to a function with five parameters.
   return (accessToken: unknown, refreshToken: unknown, answer: unknown, profile: unknown, done: unknown) => {
@@ -142,7 +139,7 @@ function tokensOf(accessToken: string, refreshToken: unknown, raw: Record<string
   }
 }
 
-/** Maps a profile in Passport's form. Does not read `_json`, because its fields differ between providers. */
+/** Does not read `_json`, because its fields differ between providers. */
 function defaultProfile(profile: unknown): Record<string, unknown> {
   const { id, displayName, emails, photos } = Object(profile)
   const address = Object(first(emails))
@@ -160,10 +157,7 @@ function first(list: unknown): unknown {
   return Array.isArray(list) ? list[0] : undefined
 }
 
-/**
- * Returns true for a text that some strategies make from a missing id. For example, `String(json.id)` makes the text `undefined`. Without
- * this check, everybody without an id would get the same account.
- */
+/** `String(json.id)` makes the text `undefined` from a missing id. Everybody without an id would get the same account. */
 function isUnset(id: unknown): boolean {
   return typeof id === 'string' && ['undefined', 'null', 'NaN', '[object Object]'].includes(id.trim())
 }

@@ -96,7 +96,7 @@ export class SlackClient extends OidcClient {
       userinfoUrl: 'https://slack.com/api/openid.connect.userInfo',
       jwksUri: 'https://slack.com/openid/connect/keys',
     }
-    // PKCE is off, because Slack allows PKCE only for an app that was switched to PKCE. Such an app has no secret.
+    // Slack allows PKCE only for an app that was switched to PKCE, and such an app has no secret.
     super(optionsOf('SlackClient', options, { endpoints, defaults: { providerName: 'slack', pkce: false } }))
   }
 }
@@ -122,7 +122,7 @@ export class TwitchClient extends OidcClient {
   }
 }
 
-/** Adds the parameter `claims` (OpenID Connect Core section 5.5). */
+/** OpenID Connect Core section 5.5. */
 function askingForClaims(authorizeUrl: string): string {
   const wanted = { email: null, email_verified: null, picture: null, preferred_username: null }
   const url = new URL(authorizeUrl)
@@ -148,7 +148,7 @@ export function providersFromEnv(env: Environment = process.env, shared: { httpC
   }
 }
 
-/** Returns the provider's options. Null: the provider has no client id. An empty variable counts as unset. */
+/** Null: the provider has no client id. An empty variable counts as unset. */
 function optionsFromEnv(env: Environment, provider: string): OAuthClientOptions | null {
   const clientId = env[`OAUTH_${provider}_CLIENT_ID`] ?? ''
   if (clientId === '') return null

@@ -6,9 +6,8 @@ const MAX_BODY_BYTES = 1024
 const REMOVED = '[removed]'
 
 /**
- * Returns a 502 OAUTH_ERROR. `details.body` is the provider's response for a person to read, at most 1 KiB. The function removes possible
- * secrets from the body. It removes the `secrets` that we sent, tokens by the names of their fields, and text like a JWT. Without a
- * response, status and body are null.
+ * `details.body` is the provider's response for a person to read, at most 1 KiB. The `secrets` that we sent, tokens by the names of their
+ * fields, and text like a JWT are removed. Without a response, status and body are null.
  */
 export function providerRefusal(
   provider: string,
@@ -20,7 +19,7 @@ export function providerRefusal(
   return new OAuthError({ details: { provider, status: answer?.status ?? null, body }, cause: answer ? said(answer) : cause })
 }
 
-/** Like `providerRefusal`, for the token endpoint. A 401 of this endpoint is always about our credentials (RFC 6749 section 5.2). */
+/** A 401 of the token endpoint is always about our credentials (RFC 6749 section 5.2). */
 export function tokenRefusal(
   provider: string,
   answer: ProviderAnswer | null,
@@ -34,7 +33,7 @@ export function tokenRefusal(
   })
 }
 
-/** Returns the cause of a refused token response without `error`. `fault` says what is wrong, without a value of the response. */
+/** `fault` says what is wrong, without a value of the response. */
 export function unusableTokens(fault: string | null): Error {
   return withOwnMessage(new Error(`token response refused: ${fault}`))
 }
@@ -43,21 +42,17 @@ function said({ status, body }: ProviderAnswer, client = { isCredentialStatus: f
   return new ProviderSaidNo(parseJsonObject(body)?.['error'], { status, ...client })
 }
 
-/** Returns a 502 OAUTH_PROVIDER_UNAVAILABLE: no response came, or no usable response. The client may try again. */
+/** No response came, or no usable response. The client may try again. */
 export function providerUnavailable(provider: string, answer: ProviderAnswer | null, cause?: Error): OAuthProviderUnavailableError {
   return new OAuthProviderUnavailableError({ details: { provider, status: answer?.status ?? null, body: null }, cause })
 }
 
-/**
- * Returns the error for an unusable id_token or profile. The provider itself refused no request. `reason` is for logs, and never contains a
- * value of the token.
- */
+/** The provider itself refused no request. `reason` is for logs, and never contains a value of the token. */
 export function unusableIdentity(provider: string, reason: string): OAuthError {
   return new OAuthError({ details: { provider, status: null, body: null }, cause: withOwnMessage(new Error(reason)) })
 }
 
-// The maximum number of bytes that the search for secrets reads. The limit exists, because the time of the search grows with the number of
-// bytes. The error shows fewer bytes.
+// The time of the search for secrets grows with the number of bytes. The error shows fewer bytes.
 const MAX_READ_BYTES = 16 * 1024
 
 function readableBody(bytes: Buffer, secrets: readonly (string | undefined)[]): string {
@@ -65,20 +60,19 @@ function readableBody(bytes: Buffer, secrets: readonly (string | undefined)[]): 
   const spelled = [...secrets, ...tokensIn(parseJsonObject(bytes))].flatMap(spellings).sort(longestFirst)
   const mask = maskOf(spelled)
   const masked = maskInsideJson(mask(text), mask)
-  // The last bytes that were read can be the beginning of a secret, which no mask finds. So a text as long as the longest secret is removed
-  // from the end.
+  // The last bytes can begin a secret, which no mask finds. So as many as the longest secret has are removed.
   const presented = bytes.length > MAX_READ_BYTES ? masked.slice(0, -(spelled[0]?.length ?? 0) || undefined) : masked
   return cutBody(escapeControls(presented))
 }
 
-/** Masks all secrets in one pass, so that no replacement is searched again. */
+/** One pass, so that no replacement is searched again. */
 function maskOf(spelled: readonly string[]): (text: string) => string {
   const secret =
     spelled.length === 0 ? null : new RegExp(spelled.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')).join('|'), 'g')
   return (text) => maskPatterns(secret ? text.replace(secret, REMOVED) : text)
 }
 
-/** Returns the spellings of a secret in a text: plain, percent-encoded, form-encoded, in JSON, in HTML, in base64 without padding. */
+/** Plain, percent-encoded, form-encoded, in JSON, in HTML, in base64 without padding. */
 function spellings(secret: string | undefined): string[] {
   if (!secret) return []
   const form = new URLSearchParams({ s: secret }).toString().slice(2)
@@ -94,7 +88,7 @@ const TOKEN_MEMBERS = ['access_token', 'refresh_token', 'id_token', 'client_secr
 function tokensIn(answer: Record<string, unknown> | null): string[] {
   return TOKEN_MEMBERS.flatMap((name) => {
     const value = answer?.[name]
-    // A shorter value is not a token. The limit is our choice, because no standard has a limit.
+    // A shorter value is not a token. No standard has a limit, so this is our choice.
     return typeof value === 'string' && value.length >= 8 ? [value] : []
   })
 }
@@ -113,15 +107,12 @@ function looksLikeJwt(run: string): boolean {
   return run.includes('eyJ') || run.split('.').filter((part) => part.length >= 16).length >= 3
 }
 
-// These are patterns and no parser, because the response can be invalid JSON or cut short. The field `code` is not masked, because it can
-// be an error code.
+// Patterns and no parser, because the response can be invalid or cut short. `code` is not masked: it can be an error code.
 const SECRET_MEMBER = '(?:access_token|refresh_token|id_token|client_secret|code_verifier)'
 const MEMBER_IN_JSON = new RegExp(`("${SECRET_MEMBER}"\\s*:\\s*)(?:"(?:[^"\\\\]|\\\\.)*(?:"|$)|[^",}\\s]+)`, 'g')
 const MEMBER_IN_FORM = new RegExp(`(\\b${SECRET_MEMBER}=)[^&\\s<"']*`, 'g')
 
-/**
- * Also masks the decoded strings of JSON, because JSON can spell any character as \uXXXX. If nothing was masked, the text stays unchanged.
- */
+/** JSON can spell any character as \uXXXX, so its decoded strings are masked too. If nothing was masked, the text stays unchanged. */
 function maskInsideJson(text: string, mask: (text: string) => string): string {
   const parsed = parseJsonObject(Buffer.from(text))
   if (!parsed) return text
@@ -135,14 +126,14 @@ function maskValue(value: unknown, mask: (text: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [mask(name), member]))
 }
 
-/** Escapes control characters and direction overrides, because they can do harm in a terminal or a log. */
+/** Control characters and direction overrides can do harm in a terminal or a log. */
 function escapeControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => {
     return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`
   })
 }
 
-/** Returns the beginning of a text: at most 1 KiB of UTF-8, cut between characters. */
+/** At most 1 KiB of UTF-8, cut between characters. */
 export function cutBody(text: string): string {
   const bytes = Buffer.from(text, 'utf8')
   if (bytes.length <= MAX_BODY_BYTES) return text
@@ -152,23 +143,17 @@ export function cutBody(text: string): string {
   return bytes.toString('utf8', 0, end)
 }
 
-/**
- * Why a provider refused a request, for logs. Contains the provider's error code, advice for the operator, and whether the provider refuses
- * this application.
- */
+/** For logs. Contains the provider's error code and advice for the operator. */
 export class ProviderSaidNo extends Error {
   override readonly name = 'ProviderSaidNo'
-  /** The provider's `error` (RFC 6749 section 5.2). `other`: the value is not an error code. Null: the response has no `error`. */
+  /** RFC 6749 section 5.2. `other`: the value is not an error code. Null: the response has no `error`. */
   readonly code: string | null
-  /** True: our id, our secret, the way we send them, or our redirect URI is wrong. Only the operator can correct such an error. */
+  /** Our id, our secret, the way we send them, or our redirect URI is wrong. Only the operator can correct this. */
   readonly refusesClient: boolean
-  /** True: our id or secret was sent by `client_secret_basic` with characters that had to be encoded. */
+  /** `client_secret_basic` sent our id or secret with characters that had to be encoded. */
   readonly isEncoded: boolean
 
-  /**
-   * @param status of the response; null: unknown
-   * @param isCredentialStatus true: the status alone says that our credentials were refused
-   */
+  /** @param isCredentialStatus true: the status alone says that our credentials were refused */
   constructor(
     error: unknown,
     { status, isCredentialStatus, isEncoded = false }: { status: number | null; isCredentialStatus: boolean; isEncoded?: boolean },
@@ -185,7 +170,7 @@ export class ProviderSaidNo extends Error {
 
 const clientErrors: readonly unknown[] = ['invalid_client', 'unauthorized_client', 'redirect_uri_mismatch', 'incorrect_client_credentials']
 
-/** Returns a provider's `error` in a form that is safe to log. Null: the response has no `error`. */
+/** Safe to log. Null: the response has no `error`. */
 export function errorCode(error: unknown): string | null {
   if (error === undefined || error === null) return null
   return typeof error === 'string' && /^[A-Za-z0-9_.:-]{1,64}$/.test(error) ? error : 'other'
@@ -209,7 +194,6 @@ const advice: Readonly<Record<string, string>> = {
   temporarily_unavailable: 'temporarily_unavailable: the provider fails; try again',
 }
 
-/** Returns what an operator can do about a provider's `error`, or about a response without an `error`. */
 export function adviceOn(code: string | null, status: number | null): string {
   if (code !== null) return (Object.hasOwn(advice, code) && advice[code]) || `${code}: look it up in the documentation of the provider`
   if (status === null || status >= 500) return 'it gave no reason; look at its own log, and try again'

@@ -10,15 +10,13 @@ import {
 
 export interface ProviderAnswer {
   status: number
-  /** The target of a redirect. Null: the response is no redirect. */
+  /** Null: no redirect. */
   location: string | null
   body: Buffer
 }
 
 /**
- * Calls a provider with the library's limits: 10 seconds in total, and a maximum number of bytes. The limits also apply to a host's own
- * HTTP client.
- *
+ * 10 seconds in total, and a maximum number of bytes. The limits also apply to a host's own HTTP client.
  * @throws HttpClientError when no response comes, or its form or size is not usable
  */
 export async function callProvider(httpClient: HttpClient, url: string, request: HttpRequest): Promise<ProviderAnswer> {
@@ -41,14 +39,14 @@ function withDeadline<Result>(call: (signal: AbortSignal) => Promise<Result>): P
       controller.abort()
     }, MAX_TIMEOUT_MS)
     timer.unref()
-    // Uses an async arrow, so that a client that throws counts like a client that rejects.
+    // An async arrow, so that a client that throws counts like a client that rejects.
     ;(async () => call(controller.signal))()
       .then(resolve, reject)
       .finally(() => clearTimeout(timer))
   })
 }
 
-/** Replaces the message of a foreign error, because the message can contain the URL, and the URL can contain a token. */
+/** A foreign message can contain the URL, and the URL can contain a token. */
 function withoutMessage(error: unknown): HttpClientError {
   if (error instanceof HttpClientError) return error
   return new HttpClientError(error instanceof Error ? error.name : 'UNKNOWN', 'The HTTP client failed.')
@@ -56,22 +54,22 @@ function withoutMessage(error: unknown): HttpClientError {
 
 function bytesOf(body: unknown, maxBytes: number): Buffer {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw new HttpClientError('NO_BODY', 'The HTTP client returned no body.')
-  // A string never has more UTF-16 units than UTF-8 bytes. So this check can reject a string before copying it.
+  // A string never has more UTF-16 units than UTF-8 bytes, so this rejects a string before copying it.
   if (body.length > maxBytes) throw new HttpClientError('TOO_LARGE', 'The answer of the provider is too large.')
   const bytes = typeof body === 'string' ? Buffer.from(body, 'utf8') : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   if (bytes.length > maxBytes) throw new HttpClientError('TOO_LARGE', 'The answer of the provider is too large.')
   return bytes
 }
 
-/** Parses a JSON array of plain objects (RFC 8259). Returns null for any other value. */
+/** RFC 8259. Null: any other value. */
 export function parseJsonList(bytes: Uint8Array): Record<string, unknown>[] | null {
   const value = parseJson(bytes)
   return Array.isArray(value) && value.every(isSafeObject) ? value : null
 }
 
 /**
- * Parses a plain JSON object (RFC 8259). Returns null for any other value. Rejects nesting deeper than 64 before parsing, because deep
- * nesting could overflow recursive code later. Rejects a member `__proto__`, because `Object.assign` would apply it.
+ * RFC 8259. Nesting deeper than 64 could overflow recursive code later. `Object.assign` would apply a member `__proto__`. Null: any other
+ * value.
  */
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | null {
   const value = parseJson(bytes)
@@ -113,19 +111,18 @@ function nestsDeeperThan(bytes: Uint8Array, most: number): boolean {
 
 const [QUOTE, BACKSLASH, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = Buffer.from('"\\{}[]')
 
-/** Limits the calls that run at the same time. Rejects a call beyond the limit, and has no queue. */
+/** Rejects a call beyond the limit, and has no queue. */
 interface CallLimit {
   run<Result>(call: () => Promise<Result>): Promise<Result>
 }
 
-/** Has a separate limit for each purpose, so that calls of unauthenticated clients do not block logins. */
+/** One limit a purpose, so that calls of unauthenticated clients do not block logins. */
 export interface CallLimits {
   run<Result>(purpose: CallPurpose, call: () => Promise<Result>): Promise<Result>
 }
 
 /**
- * Returns a limit of simultaneous calls for each purpose. So a provider that hangs cannot use too many sockets and too much memory of this
- * process.
+ * A provider that hangs must not use too many sockets and too much memory of this process.
  * @param refusal makes the error for a call beyond the limit
  * @param most the most calls that run at once for each purpose
  */
@@ -155,25 +152,20 @@ function limitOne(refusal: () => Error, most: number): CallLimit {
   }
 }
 
-/** Decides when to try a failed fetch again: 1, 2, 4 … 60 seconds after each failure. */
+/** 1, 2, 4 … 60 seconds after each failure. */
 interface RetryClock {
   failed(): void
   succeeded(): void
-  /** Returns true if the last fetch failed. */
   hasFailed(): boolean
-  /** Returns true if the last fetch failed less than 120 seconds ago. In that time, no request has to wait for another attempt. */
+  /** Less than 120 seconds ago. In that time, no request has to wait for another attempt. */
   hasFailedLately(): boolean
-  /** Returns false until the delay after a failure is over. */
   isDue(): boolean
-  /** Returns the seconds until the next attempt. Null: the last fetch did not fail. */
+  /** Null: the last fetch did not fail. */
   secondsLeft(): number | null
 }
 
 const MAX_DELAY_SECONDS = 60
-/**
- * The time limit of `hasFailedLately`. It is longer than the longest delay plus a call that hangs. So while a key set is used but cannot be
- * read, its last failure is always more recent than this limit.
- */
+/** Longer than the longest delay plus a call that hangs. So the last failure of an unreadable set in use is always more recent. */
 const LATELY_SECONDS = 120
 
 export function createRetryClock(now: () => Date): RetryClock {

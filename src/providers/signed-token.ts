@@ -11,9 +11,8 @@ export interface TokenHeader<Algorithm extends IdTokenAlgorithm = SignatureAlgor
 }
 
 interface ClaimRules {
-  /** Returns true if this `iss` belongs to the expected issuer. */
   acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
-  /** Claims that must be present, besides `exp`, `iss` and `sub`. */
+  /** Besides `exp`, `iss` and `sub`. */
   required?: readonly string[]
   now: Date
 }
@@ -21,13 +20,11 @@ interface ClaimRules {
 export type TokenClaims = Record<string, unknown> & { iss: string; sub: string; exp: number }
 
 const MAX_TOKEN_LENGTH = 16_384
-/** How far a provider's clock may be ahead of ours, in seconds. The check of `exp` allows no difference. */
+/** How far a provider's clock may be ahead of ours. The check of `exp` allows no difference. */
 export const CLOCK_SKEW_SECONDS = 60
 
 /**
- * Reads the header. Rejects an algorithm that is not in the list, and an unknown critical extension (RFC 7515 section 4.1.11). Never reads
- * jku, x5u, jwk and x5c.
- *
+ * Rejects unlisted algorithms and unknown critical extensions (RFC 7515 section 4.1.11). Never reads jku, x5u, jwk and x5c.
  * @throws OAuthTokenRejectedError
  */
 export function readHeader<Algorithm extends IdTokenAlgorithm>(token: unknown, algorithms: readonly Algorithm[]): TokenHeader<Algorithm> {
@@ -42,24 +39,24 @@ export function readHeader<Algorithm extends IdTokenAlgorithm>(token: unknown, a
 }
 
 function unlisted(arrived: unknown, algorithms: readonly string[]): string {
-  // Only a short plain name is repeated, because an app or an attacker may have written the header.
+  // An app or an attacker may have written the header, so only a short plain name is repeated.
   const name = typeof arrived === 'string' && /^[A-Za-z0-9-]{1,16}$/.test(arrived) ? arrived : 'not a name'
   const orBySecret = name === 'HS256' ? ". If the provider signs id_tokens with the client secret, set idTokenAlgorithms: ['HS256']" : ''
   return `algorithm not in the list (alg is ${name}): have the provider sign with one of ${algorithms.join(', ')}${orBySecret}`
 }
 
-/** Returns `typ` from the header of a verified token. Null: the header has no `typ`. */
+/** Call it only for a verified token. Null: the header has no `typ`. */
 export function typeOf(token: string): string | null {
   const { typ } = segment(token, 0)
   return typeof typ === 'string' ? typ : null
 }
 
-/** Returns the claims without verification. Use it only for a token that came directly from the token endpoint over TLS. */
+/** Use it only for a token that came directly from the token endpoint over TLS. */
 export function readUnverifiedClaims(token: unknown): Record<string, unknown> {
   return segment(token, 1)
 }
 
-/** Verifies the signature, and returns the claims. @throws OAuthTokenRejectedError when `key` did not sign this token with `alg` */
+/** @throws OAuthTokenRejectedError when `key` did not sign this token with `alg` */
 export function verifySignature(token: string, key: KeyObject, alg: IdTokenAlgorithm): Record<string, unknown> {
   const claims = segment(token, 1)
   if (!isSignedBy(token, key, alg))
@@ -69,7 +66,7 @@ export function verifySignature(token: string, key: KeyObject, alg: IdTokenAlgor
   return claims
 }
 
-/** Checks the issuer, the subject, the times and the required claims. @throws OAuthTokenRejectedError */
+/** @throws OAuthTokenRejectedError */
 export function checkClaims(claims: Record<string, unknown>, rules: ClaimRules): TokenClaims {
   const { iss, exp } = claims
   const sub = Number.isSafeInteger(claims['sub']) ? String(claims['sub']) : claims['sub']
@@ -100,7 +97,7 @@ function requirePresent(claims: Record<string, unknown>, name: string): void {
   if (value === null || value === undefined || value === '') throw signedTokenRefusal(`${name} is missing`)
 }
 
-/** Returns one base64url part of a compact JWS (RFC 7515 section 7.1), as an object. */
+/** RFC 7515 section 7.1. */
 function segment(token: unknown, index: 0 | 1): Record<string, unknown> {
   if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH) throw signedTokenRefusal('not a token')
   const parts = token.split('.')
@@ -113,38 +110,35 @@ function segment(token: unknown, index: 0 | 1): Record<string, unknown> {
   return content
 }
 
-/** Returns the reason in the library's own words, for logs. */
+/** In the library's own words, for logs. */
 export function reasonOf({ cause, code }: AppError): string {
   return cause instanceof Error ? cause.message : code
 }
 
-/**
- * Returns the error for a rejected token. `reason` is the library's own sentence: which check failed, and what to do. `reason` contains no
- * text of the token.
- */
+/** `reason` is the library's own sentence: which check failed, and what to do. It contains no text of the token. */
 export function signedTokenRefusal(reason: string): OAuthTokenRejectedError {
   return new OAuthTokenRejectedError({ cause: withOwnMessage(new Error(reason)) })
 }
 
-/** The asymmetric algorithms of RFC 7518 section 3.1, and Ed25519 of RFC 8037. The library accepts no other algorithm from a provider. */
+/** RFC 7518 section 3.1, and Ed25519 of RFC 8037. The library accepts no other algorithm from a provider. */
 export const SIGNATURE_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const
 export type SignatureAlgorithm = (typeof SIGNATURE_ALGORITHMS)[number]
 /** HS256 counts only for id_tokens, and only if the client names it in `idTokenAlgorithms`. Its key is the client secret. */
 export type IdTokenAlgorithm = SignatureAlgorithm | 'HS256'
 
-/** Returns the name that this library uses. RFC 9864 calls EdDSA on Curve25519 `Ed25519`, and a provider may use either name. */
+/** RFC 9864 calls EdDSA on Curve25519 `Ed25519`, and a provider may use either name. */
 export function algorithmNamed(name: unknown): unknown {
   return name === 'Ed25519' ? 'EdDSA' : name
 }
 
-/** Returns a compact JWS (RFC 7515 section 3.1) of these claims. The key's type must fit `alg`. */
+/** A compact JWS (RFC 7515 section 3.1). The key's type must fit `alg`. */
 export function signJwt(claims: object, { key, alg, kid }: { key: KeyObject; alg: SignatureAlgorithm; kid: string | null }): string {
   const header = { alg, typ: 'JWT', ...(kid !== null && { kid }) }
   const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
   return `${signed}.${sign(hashOf(alg), Buffer.from(signed), { key, ...formOf(alg) }).toString('base64url')}`
 }
 
-/** Returns true if `key` signed this compact JWS with `alg`. The key's type must fit `alg` (`algorithmsFor`). */
+/** The key's type must fit `alg` (`algorithmsFor`). */
 export function isSignedBy(token: string, key: KeyObject, alg: IdTokenAlgorithm): boolean {
   const end = token.lastIndexOf('.')
   // A public key is no secret, so a MAC made with a public key proves nothing (RFC 8725 section 2.1).
@@ -158,7 +152,7 @@ function macOf(signed: string, key: KeyObject): string {
   return createHmac('sha256', key).update(signed).digest('base64url')
 }
 
-/** Returns the name of the hash. Null: EdDSA, which needs no separate hash. */
+/** Null: EdDSA needs no separate hash. */
 function hashOf(alg: SignatureAlgorithm): string | null {
   return alg === 'EdDSA' ? null : `sha${alg.slice(2)}`
 }
@@ -169,16 +163,14 @@ function formOf(alg: SignatureAlgorithm) {
   return alg.startsWith('ES') ? { dsaEncoding: 'ieee-p1363' as const } : {}
 }
 
-/** A public key for checking signatures, and the algorithms that it may check. */
 export interface VerificationKey {
   key: KeyObject
   algorithms: readonly SignatureAlgorithm[]
 }
 
 /**
- * Reads one member of a JWK set (RFC 7517 section 4). Returns null if the key must not check signatures. Rejects a key for another use, a
- * symmetric or private key, a key on another curve, and a weak or very large RSA key. Node itself accepts even RSA keys with e = 1 or a
- * modulus of one bit.
+ * RFC 7517 section 4. Null for another use, a symmetric or private key, another curve, and a weak or very large RSA key. Node itself
+ * accepts even RSA keys with e = 1 or a modulus of one bit.
  */
 export function readVerificationKey(jwk: unknown): VerificationKey | null {
   if (!isPlainObject(jwk) || !isForSignatures(jwk) || Object.hasOwn(jwk, 'd') || !isOfSaneSize(jwk)) return null
@@ -189,8 +181,8 @@ export function readVerificationKey(jwk: unknown): VerificationKey | null {
 }
 
 /**
- * Returns true if both are the same key. Compares the exported bytes, and does not call KeyObject.equals. For two keys of different types,
- * KeyObject.equals leaves an error in OpenSSL's queue. The next read of a private key in this process then fails (Node 20).
+ * For two keys of different types, KeyObject.equals leaves an error in OpenSSL's queue. The next read of a private key in this process then
+ * fails (Node 20). So this compares the exported bytes.
  */
 export function isSamePublicKey(one: KeyObject, other: KeyObject): boolean {
   const [bytes, otherBytes] = [one, other].map((key) => key.export({ type: 'spki', format: 'der' }))
@@ -202,7 +194,7 @@ function isForSignatures({ use, key_ops: operations }: Record<string, unknown>):
   return operations === undefined || (Array.isArray(operations) && operations.includes('verify'))
 }
 
-/** Checks the size before the import: 8192 bits are 1366 characters. */
+/** Before the import: 8192 bits are 1366 characters. */
 function isOfSaneSize(jwk: Record<string, unknown>): boolean {
   return ['n', 'e', 'x', 'y'].every((name) => jwk[name] === undefined || String(jwk[name]).length <= 1400)
 }
@@ -221,7 +213,7 @@ function importKey(jwk: Record<string, unknown>): KeyObject | null {
 const RSA_ALGORITHMS: readonly SignatureAlgorithm[] = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
 const CURVES: Readonly<Record<string, SignatureAlgorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' }
 
-/** Returns the algorithms that a public key of a safe size may check. The list is empty if the key may check no signature. */
+/** Empty: the key may check no signature, for example because its size is not safe. */
 export function algorithmsFor(key: KeyObject): readonly SignatureAlgorithm[] {
   const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = key.asymmetricKeyDetails ?? {}
   if (key.asymmetricKeyType === 'ed25519') return ['EdDSA']

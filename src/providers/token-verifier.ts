@@ -129,23 +129,18 @@ function missing(name: string, fix: string): ConfigurationError {
 
 type Claims = Record<string, unknown>
 
-/**
- * Names of token kinds that are not access tokens. Keycloak puts the name into the claim `typ`. Cognito and Hydra put the name into the
- * claim `token_use`. The `typ` of the JWT's header can also contain the name.
- */
+/** Names of kinds, in the claim `typ` (Keycloak), the claim `token_use` (Cognito, Hydra) or the header's `typ`. */
 const otherKinds = ['id', 'id_token', 'refresh', 'refresh_token', 'offline', 'logout']
 const accessTokenNames = ['bearer', 'access', 'access_token']
-/** Claims that only an id_token has (OpenID Connect Core sections 2 and 3.3.2.11). */
+/** OpenID Connect Core sections 2 and 3.3.2.11. */
 const idTokenClaims = ['nonce', 'at_hash', 'c_hash', 's_hash']
-/** Claims that name the client or the scope of an access token. */
+/** Claims that name the client or the scope. */
 const accessTokenClaims = ['azp', 'client_id', 'scope', 'scp']
 
 /**
- * Rejects a JWT that is not an access token, for example an id_token. An id_token can have the issuer, keys and audience of an access
- * token. But more parties see an id_token, so an id_token must not work as an access token (RFC 8725 section 3.11). A JWT with the header
- * `typ: at+jwt` counts as an access token (RFC 9068 section 2.1).
- *
- * @param mustSayType true: the function accepts only tokens with the header `typ: at+jwt`
+ * An id_token can have the issuer, keys and audience of an access token. But more parties see an id_token, so it must not work as an access
+ * token (RFC 8725 section 3.11). The header `typ: at+jwt` makes an access token (RFC 9068 section 2.1).
+ * @param mustSayType accept only tokens with the header `typ: at+jwt`
  * @throws OAuthTokenRejectedError
  */
 function requireAccessToken(headerType: string | null, claims: Claims, { mustSayType }: { mustSayType: boolean }): void {
@@ -159,9 +154,7 @@ function requireAccessToken(headerType: string | null, claims: Claims, { mustSay
 }
 
 /**
- * Rejects a JWT that names this application only in `aud`. Such a JWT can be an id_token, because the `aud` of an id_token is the
- * application too. An access token also names its client or its scope.
- *
+ * A JWT that names this application only in `aud` can be an id_token. An access token also names its client or its scope.
  * @throws OAuthTokenRejectedError unless the header says that the JWT is an access token
  */
 export function refusePossibleIdToken(headerType: string | null, claims: Claims): void {
@@ -173,15 +166,14 @@ function isAccessTokenType(headerType: string | null): boolean {
   return mediaType(headerType) === 'at+jwt'
 }
 
-/** Returns the media type in lower case, without the optional `application/` (RFC 7515 section 4.1.9). */
+/** In lower case, without the optional `application/` (RFC 7515 section 4.1.9). */
 function mediaType(headerType: string | null): string {
   return (headerType ?? '').toLowerCase().replace(/^application\//, '')
 }
 
 /**
- * Rejects tokens that are not access tokens. An introspection response has no JWT header, so the function reads the claims. Some
- * providers repeat the login's nonce in this response. In that case, a claim must say that the token is an access token.
- *
+ * An introspection response has no JWT header. Some providers repeat the login's nonce in it: then a claim must say that the token is an
+ * access token.
  * @throws OAuthTokenRejectedError
  */
 export function refuseOtherKinds(claims: Claims): void {
@@ -203,10 +195,8 @@ function isSaid(value: unknown): boolean {
 }
 
 /**
- * Rejects an access token that was not issued to this application. The provider's claims decide. `azp` and `client_id` name the application
- * that got the token. If a token has one of these claims, the claim must name us. If a token has neither claim, its `aud` must name us.
- * `aud` is the last choice, because it can list every service that accepts the token. The function compares whole ids.
- *
+ * The provider's claims decide. `azp` and `client_id` name the application that got the token. If one is present, it must name us.
+ * Otherwise `aud` must name us. `aud` is the last choice, because it can list every service that accepts the token. Compares whole ids.
  * @throws OAuthTokenAudienceMismatchError also when the claims name no application
  */
 export function requireAudience(claims: unknown, accepted: readonly string[]): void {

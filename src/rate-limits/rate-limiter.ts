@@ -49,142 +49,29 @@ export function counterKey(limitName: string, subject: string): string {
   return `${limitName}:${createHash('sha256').update(subject, 'utf8').digest('base64url')}`
 }
 
-/** An attempt that was counted before its password or code is checked. The attempt is in progress until one of these methods is called. */
+/**
+ * An attempt that was counted before its password or code is checked. Call exactly one of the methods, once. An attempt that is never ended
+ * stays counted.
+ */
 export interface CountedAttempt {
-  /** The attempt failed and stays counted. */
-  keep(): Promise<void>
-  /** The attempt did not fail. Only this attempt is taken back. */
-  giveBack(): Promise<void>
-  /** The attempt succeeded. The count of the key is reset. */
-  clear(): Promise<void>
+  /** The counts of the key start anew, except where the limit says otherwise. */
+  succeed(): Promise<void>
+  /** The attempt stays counted. */
+  fail(): Promise<void>
+  /** Takes only this attempt back: an overload or an error of the server is no failed guess. */
+  release(): Promise<void>
 }
 
-interface AttemptOf {
+/** A rate limit that an attempt counts against. */
+export interface AppliedLimit {
+  /** The first part of the counter's key, for example `login:email`. */
   readonly name: string
+  /** What is counted, for example an address. It is hashed. */
   readonly subject: string
+  /** False: no limit. */
   readonly rateLimit: RateLimit | false
-}
-
-const nothing = async () => undefined
-const unlimited: CountedAttempt = { keep: nothing, giveBack: nothing, clear: nothing }
-
-/**
- * Counts an attempt against a rate limit before the password or code is checked, so that many requests at once cannot exceed the limit. If
- * attempts in progress fill the limit, the request waits for these attempts, because they may succeed. The request does not wait for
- * attempts of another process. Those attempts count until they end.
- * @throws the error of `Exhausted`, with details.retry_after_seconds; ServiceUnavailableError after two seconds, or if too many requests
- *   wait
- */
-export async function countAttempt(
-  ctx: LimitContext,
-  { name, subject, rateLimit }: AttemptOf,
-  Exhausted: Exhausted,
-  patience: Patience = { endsAt: null },
-): Promise<CountedAttempt> {
-  if (rateLimit === false) return unlimited
-  const key = counterKey(name, subject)
-  const flight = inFlight(ctx.counters, key)
-  for (let hasWaited = false; ; hasWaited = true) {
-    flight.ask()
-    try {
-      await attempt(ctx.counters, rateLimit, key, Exhausted)
-    } catch (error) {
-      const othersMayEnd = flight.refuse()
-      if (!othersMayEnd || !(error instanceof TooManyRequestsError)) throw error
-      await flight.wait(patience)
-      continue
-    }
-    flight.grant(hasWaited)
-    return endingOnce({
-      keep: () => flight.end(nothing),
-      giveBack: () => flight.end(() => giveBack(ctx.counters, rateLimit, key)),
-      clear: () => flight.end((others) => clear(ctx.counters, rateLimit, key, others)),
-    })
-  }
-}
-
-/**
- * The longest time that an attempt can be in progress, in milliseconds. A handler has less time (`http/routes.ts`). If an attempt takes
- * longer, for example in a host's hasher, the attempt counts as failed.
- */
-const longestMs = 60_000
-
-function endingOnce({ keep, giveBack, clear }: CountedAttempt): CountedAttempt {
-  let isOver = false
-  const once = (end: () => Promise<void>) => async () => {
-    if (isOver) return
-    isOver = true
-    clearTimeout(timer)
-    await end()
-  }
-  const timer = setTimeout(once(keep), longestMs)
-  timer.unref()
-  return { keep: once(keep), giveBack: once(giveBack), clear: once(clear) }
-}
-
-/**
- * The subjects of a rate limit. An address counts even if it has no account. If `client` is null (a call without HTTP, or a client whose address
- * cannot be read), only the address counts. If `email` is null (a request without an address), only the client counts.
- */
-interface Subjects {
-  readonly name: string
-  readonly email: string | null
-  readonly client: string | null
-}
-
-interface OfEach<Taken> {
-  readonly pair: Taken
-  readonly email: Taken
-  readonly client: Taken
-  /** The /48 network of an IPv6 client, with ten times the limit of the client's /64 network. */
-  readonly network: Taken
-}
-
-/**
- * Counts an attempt against four rate limits: the client, its network, the client with this address, and the address. If a limit is
- * reached, nothing is counted.
- */
-export async function takeUnits(ctx: LimitContext, rateLimits: SubjectRateLimits, subjects: Subjects): Promise<void> {
-  await takeOfEach<TakenUnit>(rateLimits, subjects, ({ name, subject, rateLimit }) => takeUnit(ctx, rateLimit, [name, subject]))
-}
-
-/** Like `takeUnits`, but the attempts stay in progress until the caller ends them. */
-export function takeAttempts(
-  ctx: LimitContext,
-  rateLimits: SubjectRateLimits,
-  subjects: Subjects,
-  Exhausted: Exhausted,
-): Promise<OfEach<CountedAttempt>> {
-  const patience: Patience = { endsAt: null }
-  return takeOfEach(rateLimits, subjects, (about) => tellRefusal(ctx, about, () => countAttempt(ctx, about, Exhausted, patience)))
-}
-
-async function takeOfEach<Taken extends TakenUnit>(
-  rateLimits: SubjectRateLimits,
-  { name, email, client }: Subjects,
-  takeOne: (about: AttemptOf) => Promise<Taken>,
-): Promise<OfEach<Taken | typeof unlimited>> {
-  const taken: Taken[] = []
-  const take = async (kind: keyof SubjectRateLimits, subject: string | null, rateLimit: RateLimit | false = rateLimits[kind]) => {
-    if (subject === null) return unlimited
-    const one = await takeOne({ name: `${name}:${kind}`, subject, rateLimit })
-    taken.push(one)
-    return one
-  }
-  const { client: own } = rateLimits
-  try {
-    return {
-      client: await take('client', client),
-      // The network is counted after the client. A rejected client therefore does not use up the limit of its network.
-      network: await take('client', client && networkOf(client), own && { ...own, attempts: own.attempts * networkTimes }),
-      // The space separates the two parts, because a client's key contains no space.
-      pair: await take('pair', client && email && `${client} ${email}`),
-      email: await take('email', email),
-    }
-  } catch (error) {
-    await Promise.all(taken.map((one) => one.giveBack()))
-    throw error
-  }
+  /** True: a success takes back only its own attempt, because the other attempts of this subject may concern other accounts. */
+  readonly staysCounted?: boolean
 }
 
 interface LimitContext {
@@ -195,84 +82,149 @@ interface LimitContext {
 
 type Exhausted = new (options: AppErrorOptions) => TooManyRequestsError
 
-/** An attempt that was counted before its password or code is checked. */
-export interface TakenUnit {
-  /** The attempt did not fail. Only this attempt is taken back. */
-  giveBack(): Promise<void>
-  /** The attempt succeeded. The count of the key is reset. */
-  clear(): Promise<void>
+interface BeginOptions {
+  /** The error if a limit is reached. Default TooManyRequestsError. */
+  readonly Exhausted?: Exhausted
+  /**
+   * True: if attempts in progress fill the limit, the request waits for them, because they may succeed. It does not wait for attempts of
+   * another process, which count until they end.
+   */
+  readonly waits?: boolean
+  /** False: a refusal emits no event, because the caller counts against other limits then. Default true. */
+  readonly isTold?: boolean
 }
 
 /**
- * Counts an attempt against a rate limit before the attempt is checked, so that many requests at once cannot exceed the limit. `subject` is
- * hashed. If the limit is reached, the function emits an event.
- * @throws the error of `Exhausted`, with details.retry_after_seconds
+ * Counts an attempt against each of the limits, in their order, before it is checked, so that many requests at once cannot exceed a limit.
+ * If a limit is reached, nothing stays counted, and `throttled` is emitted.
+ * @throws the error of `Exhausted`, with details.retry_after_seconds; with `waits`, ServiceUnavailableError after two seconds, or if too many
+ *   requests wait
  */
-export async function takeUnit(
+export async function beginAttempt(
   ctx: LimitContext,
-  rateLimit: RateLimit | false,
-  [name, subject]: readonly [name: string, subject: string],
-  Exhausted: Exhausted = TooManyRequestsError,
-): Promise<TakenUnit> {
+  limits: readonly AppliedLimit[],
+  { Exhausted = TooManyRequestsError, waits = false, isTold = true }: BeginOptions = {},
+): Promise<CountedAttempt> {
+  const patience: Patience = { endsAt: null }
+  const counted: CountedAttempt[] = []
+  try {
+    for (const limit of limits) counted.push(await (waits ? countWaiting(ctx, limit, Exhausted, patience) : count(ctx, limit, Exhausted)))
+  } catch (error) {
+    await Promise.all(counted.map((one) => one.release()))
+    const refused = limits[counted.length]
+    if (isTold && refused && error instanceof TooManyRequestsError) tellRefusal(ctx, refused, error)
+    throw error
+  }
+  const each = (end: keyof CountedAttempt) => async () => void (await Promise.all(counted.map((one) => one[end]())))
+  return { succeed: each('succeed'), fail: each('fail'), release: each('release') }
+}
+
+/** Counts like `beginAttempt`, without the event. Returns null if a limit is reached. */
+export async function tryAttempt(
+  ctx: LimitContext,
+  limits: readonly AppliedLimit[],
+  options: BeginOptions = {},
+): Promise<CountedAttempt | null> {
+  try {
+    return await beginAttempt(ctx, limits, { ...options, isTold: false })
+  } catch (error) {
+    if (error instanceof TooManyRequestsError) return null
+    throw error
+  }
+}
+
+const nothing = async () => undefined
+const uncounted: CountedAttempt = { succeed: nothing, fail: nothing, release: nothing }
+
+async function count({ counters }: LimitContext, limit: AppliedLimit, Exhausted: Exhausted): Promise<CountedAttempt> {
+  const { rateLimit } = limit
+  if (rateLimit === false) return uncounted
+  const key = counterKey(limit.name, limit.subject)
+  await attempt(counters, rateLimit, key, Exhausted)
+  const release = () => giveBack(counters, rateLimit, key)
+  return { succeed: limit.staysCounted ? release : () => clear(counters, rateLimit, key), fail: nothing, release }
+}
+
+async function countWaiting(
+  { counters }: LimitContext,
+  { name, subject, rateLimit, staysCounted }: AppliedLimit,
+  Exhausted: Exhausted,
+  patience: Patience,
+): Promise<CountedAttempt> {
   if (rateLimit === false) return uncounted
   const key = counterKey(name, subject)
-  await tellRefusal(ctx, { name, subject }, () => attempt(ctx.counters, rateLimit, key, Exhausted))
-  return { giveBack: () => giveBack(ctx.counters, rateLimit, key), clear: () => clear(ctx.counters, rateLimit, key) }
-}
-
-const uncounted: TakenUnit = { giveBack: async () => undefined, clear: async () => undefined }
-
-/** Emits `throttled` if `take` throws TooManyRequestsError. */
-async function tellRefusal<T>(ctx: LimitContext, { name, subject }: { name: string; subject: string }, take: () => Promise<T>): Promise<T> {
-  try {
-    return await take()
-  } catch (error) {
-    if (error instanceof TooManyRequestsError) {
-      const retryAfterSeconds = Number(error.details['retry_after_seconds'])
-      tellThrottled(ctx, { code: error.code, route: routeOf(name), key: counterKey(name, subject), retryAfterSeconds })
+  const flight = inFlight(counters, key)
+  for (let hasWaited = false; ; hasWaited = true) {
+    flight.ask()
+    try {
+      await attempt(counters, rateLimit, key, Exhausted)
+    } catch (error) {
+      const othersMayEnd = flight.refuse()
+      if (!othersMayEnd || !(error instanceof TooManyRequestsError)) throw error
+      await flight.wait(patience)
+      continue
     }
-    throw error
+    flight.grant(hasWaited)
+    const release = () => flight.end(() => giveBack(counters, rateLimit, key))
+    return endingOnce({
+      succeed: staysCounted ? release : () => flight.end((others) => clear(counters, rateLimit, key, others)),
+      fail: () => flight.end(nothing),
+      release,
+    })
   }
-}
-
-/** Returns the route in the name of a limit: `oauth_callback` for `route:oauth_callback`, and `login` for `login:client`. */
-function routeOf(name: string): string {
-  const [first = '', second = ''] = name.split(':')
-  return first === 'route' ? second : first
 }
 
 /**
- * Counts an attempt against a client's rate limit, before the request is handled. An IPv6 client is a /64 network. The /48 network of an
- * IPv6 client counts too, with ten times the limit. Otherwise a customer with a whole /48 network would count as 65,536 clients.
- * @param client `clientOf(req)`; null: nothing is counted, because the address cannot be read
- * @throws the error of `Exhausted`, with details.retry_after_seconds; in that case nothing is counted
+ * The longest time that an attempt can be in progress, in milliseconds. A handler has less time (`http/routes.ts`). If an attempt takes
+ * longer, for example in a host's hasher, the attempt counts as failed.
  */
-export async function takeClientUnit(
-  ctx: LimitContext,
-  rateLimit: RateLimit | false,
-  [name, client]: readonly [name: string, client: string | null],
-  Exhausted?: Exhausted,
-): Promise<TakenUnit> {
-  if (client === null) return uncounted
-  const own = await takeUnit(ctx, rateLimit, [name, client], Exhausted)
-  const network = networkOf(client)
-  if (network === null || rateLimit === false) return own
-  try {
-    // The network is counted after the client. A rejected client therefore does not use up the limit of its network.
-    const shared = await takeUnit(ctx, { ...rateLimit, attempts: rateLimit.attempts * networkTimes }, [name, network], Exhausted)
-    return both(own, shared)
-  } catch (error) {
-    await own.giveBack()
-    throw error
+const longestMs = 60_000
+
+function endingOnce({ succeed, fail, release }: CountedAttempt): CountedAttempt {
+  let isOver = false
+  const once = (end: () => Promise<void>) => async () => {
+    if (isOver) return
+    isOver = true
+    clearTimeout(timer)
+    await end()
   }
+  const timer = setTimeout(once(fail), longestMs)
+  timer.unref()
+  return { succeed: once(succeed), fail: once(fail), release: once(release) }
 }
 
-function both(one: TakenUnit, other: TakenUnit): TakenUnit {
-  return {
-    giveBack: async () => void (await Promise.all([one.giveBack(), other.giveBack()])),
-    // The attempts of the network's other clients stay counted.
-    clear: async () => void (await Promise.all([one.clear(), other.giveBack()])),
-  }
+/**
+ * Returns the limits of a client. An IPv6 client is a /64 network. Its /48 network counts too, with ten times the limit. Otherwise a customer
+ * with a whole /48 network would count as 65,536 clients.
+ * @param client `clientOf(req)`; null: nothing is counted, because the address cannot be read
+ */
+export function limitsOfClient(name: string, client: string | null, rateLimit: RateLimit | false): AppliedLimit[] {
+  if (client === null) return []
+  const network = networkOf(client)
+  const own = { name, subject: client, rateLimit }
+  if (network === null || rateLimit === false) return [own]
+  // The network is counted after the client. A rejected client therefore does not use up the limit of its network.
+  const ofNetwork = { ...rateLimit, attempts: rateLimit.attempts * networkTimes }
+  return [own, { name, subject: network, rateLimit: ofNetwork, staysCounted: true }]
+}
+
+/**
+ * Returns the limits of an attempt that names an address: the client, its network, the client with this address, and the address. An address
+ * counts even if it has no account. A success leaves the other failures of the client counted. Otherwise an attacker could log in to their
+ * own account to get more guesses.
+ * @param about.client null: a call without HTTP, or a client whose address cannot be read
+ * @param about.email null: a request without an address
+ */
+export function limitsOfSubjects(
+  { client: ofClient, pair, email: ofAddress }: SubjectRateLimits,
+  { name, email, client }: { name: string; email: string | null; client: string | null },
+): AppliedLimit[] {
+  return [
+    ...limitsOfClient(`${name}:client`, client, ofClient).map((limit) => ({ ...limit, staysCounted: true })),
+    // The space separates the two parts, because a client's key contains no space.
+    ...(client !== null && email !== null ? [{ name: `${name}:pair`, subject: `${client} ${email}`, rateLimit: pair }] : []),
+    ...(email === null ? [] : [{ name: `${name}:email`, subject: email, rateLimit: ofAddress }]),
+  ]
 }
 
 interface ChangeContext extends LimitContext {
@@ -283,12 +235,23 @@ interface ChangeContext extends LimitContext {
 /**
  * Counts a change of the ways to log in. An account may make ten changes a day. The notices of these changes have no rate limit, because
  * other mails could use up such a limit, and the owner would get no notice. The limit of the changes also limits the number of notices.
- * Call the function before the change. If the change does not happen, call `giveBack()`. Without a mailer nothing is counted, because no
+ * Call the function before the change. If the change does not happen, call `release()`. Without a mailer nothing is counted, because no
  * notice is sent.
  * @throws TooManyRequestsError with details.retry_after_seconds
  */
-export function takeChange(ctx: ChangeContext, { id }: { id: string }): Promise<TakenUnit> {
-  return takeUnit(ctx, ctx.mailQueue ? ctx.rateLimits.changes : false, ['change:account', id])
+export function beginChange(ctx: ChangeContext, { id }: { id: string }): Promise<CountedAttempt> {
+  return beginAttempt(ctx, [{ name: 'change:account', subject: id, rateLimit: ctx.mailQueue ? ctx.rateLimits.changes : false }])
+}
+
+function tellRefusal(ctx: LimitContext, { name, subject }: AppliedLimit, { code, details }: TooManyRequestsError): void {
+  const retryAfterSeconds = Number(details['retry_after_seconds'])
+  tellThrottled(ctx, { code, route: routeOf(name), key: counterKey(name, subject), retryAfterSeconds })
+}
+
+/** Returns the route in the name of a limit: `oauth_callback` for `route:oauth_callback`, and `login` for `login:client`. */
+function routeOf(name: string): string {
+  const [first = '', second = ''] = name.split(':')
+  return first === 'route' ? second : first
 }
 
 /** A request that a rate limit rejected. */
@@ -313,7 +276,7 @@ interface RouteContext extends LimitContext {
 /** Limits the requests of one client to one route. The same route below `/cookie` shares the limit. Default: 60 requests in 60 seconds. */
 export function routeRateLimit(ctx: RouteContext, route: string): RequestHandler {
   return describeStep(
-    step((req) => takeRouteUnit(ctx, route, req)),
+    step((req) => countRequest(ctx, route, req)),
     { refuses: [TooManyRequestsError], limit: route },
   )
 }
@@ -324,7 +287,7 @@ export function routeRateLimit(ctx: RouteContext, route: string): RequestHandler
  */
 export async function isWithinRouteRateLimit(ctx: RouteContext, route: string, req: Request): Promise<boolean> {
   try {
-    await takeRouteUnit(ctx, route, req)
+    await countRequest(ctx, route, req)
     return true
   } catch (error) {
     if (error instanceof TooManyRequestsError) return false
@@ -336,6 +299,6 @@ export async function isWithinRouteRateLimit(ctx: RouteContext, route: string, r
  * Counts a request of one client to one route.
  * @throws TooManyRequestsError if the client exceeded the limit
  */
-export async function takeRouteUnit(ctx: RouteContext, route: string, req: Request): Promise<void> {
-  await takeClientUnit(ctx, ctx.rateLimits.routes, [`route:${route}`, clientOf(req)])
+export async function countRequest(ctx: RouteContext, route: string, req: Request): Promise<void> {
+  await beginAttempt(ctx, limitsOfClient(`route:${route}`, clientOf(req), ctx.rateLimits.routes))
 }

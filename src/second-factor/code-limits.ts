@@ -1,8 +1,8 @@
 import { mailNotice } from '../accounts/email-links/send-mail'
 import type { AuthContext } from '../context'
-import { MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError } from '../core/errors'
+import { MfaCodeInvalidError, MfaThrottledError } from '../core/errors'
 import type { Locale } from '../http/locale'
-import { attempt, counterKey, takeUnit, tellThrottled } from '../rate-limits/rate-limiter'
+import { beginAttempt, type CountedAttempt, counterKey, tellThrottled, tryAttempt } from '../rate-limits/rate-limiter'
 import type { KnownDevice } from '../sessions/devices/device-cookie'
 import { isRecoveryCode } from './accept-code'
 
@@ -23,15 +23,15 @@ export async function guardedAttempt<T>(
   typed: TypedCode & { locale?: Locale | undefined },
   attempt: () => Promise<T>,
 ): Promise<T> {
-  const taken = await takeCode(ctx, typed)
+  const counted = await takeCode(ctx, typed)
   try {
     const result = await attempt()
-    await taken.succeed()
+    await counted.succeed()
     return result
   } catch (error) {
     // An error other than a wrong code gives the attempt back.
-    if (!(error instanceof MfaCodeInvalidError)) await taken.giveBack()
-    else await announceWrongCode(ctx, typed, await taken.fail())
+    if (!(error instanceof MfaCodeInvalidError)) await counted.release()
+    else await announceWrongCode(ctx, typed, await counted.fail())
     throw error
   }
 }
@@ -48,13 +48,14 @@ async function announceWrongCode(
 
 /** Runs an attempt at a factor that is not active yet. This attempt has a separate rate limit. */
 export async function guardedConfirmation<T>(ctx: AuthContext, userId: string, attempt: () => Promise<T>): Promise<T> {
-  const taken = await takeUnit(ctx, ctx.rateLimits.mfa, ['mfa_confirm:account', userId], MfaThrottledError)
+  const limit = { name: 'mfa_confirm:account', subject: userId, rateLimit: ctx.rateLimits.mfa }
+  const counted = await beginAttempt(ctx, [limit], { Exhausted: MfaThrottledError })
   try {
     const result = await attempt()
-    await taken.clear()
+    await counted.succeed()
     return result
   } catch (error) {
-    if (!(error instanceof MfaCodeInvalidError)) await taken.giveBack()
+    if (!(error instanceof MfaCodeInvalidError)) await counted.release()
     else ctx.events.emit('mfa.failed', { userId })
     throw error
   }
@@ -77,7 +78,7 @@ interface TakenCode {
    */
   fail(): Promise<number>
   /** Takes the attempt back, because the error was not a wrong code. */
-  giveBack(): Promise<void>
+  release(): Promise<void>
 }
 
 /** After this many wrong codes since the last right code, TOTP is blocked for a day. */
@@ -96,7 +97,7 @@ const memorySeconds = 30 * 86_400
  * @throws MfaThrottledError
  */
 export async function takeCode(ctx: AuthContext, typed: TypedCode): Promise<TakenCode> {
-  if (ctx.rateLimits.mfa === false) return { succeed: async () => undefined, fail: async () => 0, giveBack: async () => undefined }
+  if (ctx.rateLimits.mfa === false) return { succeed: async () => undefined, fail: async () => 0, release: async () => undefined }
   return (await takeOfDevice(ctx, typed)) ?? (isRecoveryCode(typed.code) ? takeRecovery(ctx, typed) : takeTotp(ctx, typed))
 }
 
@@ -108,17 +109,21 @@ export async function forgetWrongCodes(ctx: Pick<AuthContext, 'counters'>, userI
 const [wrong, stopped, totp, recovery] = ['mfa:wrong', 'mfa:stopped', 'mfa:account', 'mfa:recovery'] as const
 
 async function takeTotp(ctx: AuthContext, { userId }: TypedCode): Promise<TakenCode> {
-  const unit = await takeUnit(ctx, ctx.rateLimits.mfa, [totp, userId], MfaThrottledError)
+  const counted = await countCodeOf(ctx, totp, userId)
   const { count, stopSecondsLeft } = await countCode(ctx, userId)
   if (stopSecondsLeft > 0) {
-    await unit.giveBack()
+    await counted.release()
     throw stoppedError(ctx, userId, stopSecondsLeft)
   }
   return {
     succeed: () => forget(ctx, userId, [wrong, totp]),
     fail: () => noteWrong(ctx, userId, count),
-    giveBack: async () => void (await Promise.all([unit.giveBack(), ctx.counters.decrement(counterKey(wrong, userId))])),
+    release: async () => void (await Promise.all([counted.release(), ctx.counters.decrement(counterKey(wrong, userId))])),
   }
+}
+
+function countCodeOf(ctx: AuthContext, name: string, subject: string): Promise<CountedAttempt> {
+  return beginAttempt(ctx, [{ name, subject, rateLimit: ctx.rateLimits.mfa }], { Exhausted: MfaThrottledError })
 }
 
 function stoppedError(ctx: AuthContext, userId: string, retryAfterSeconds: number): MfaThrottledError {
@@ -127,11 +132,11 @@ function stoppedError(ctx: AuthContext, userId: string, retryAfterSeconds: numbe
 }
 
 async function takeRecovery(ctx: AuthContext, { userId }: TypedCode): Promise<TakenCode> {
-  const unit = await takeUnit(ctx, ctx.rateLimits.mfa, [recovery, userId], MfaThrottledError)
+  const counted = await countCodeOf(ctx, recovery, userId)
   return {
     succeed: () => forgetWrongCodes(ctx, userId),
     fail: async () => noteWrong(ctx, userId, (await countCode(ctx, userId)).count),
-    giveBack: unit.giveBack,
+    release: counted.release,
   }
 }
 
@@ -140,21 +145,18 @@ async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCod
   const rateLimit = ctx.rateLimits.device.codes
   if (!device || rateLimit === false) return null
   const isRecovery = isRecoveryCode(code)
-  const key = counterKey(isRecovery ? 'mfa:device_recovery' : 'mfa:device', `${device.id} ${userId}`)
-  try {
-    await attempt(ctx.counters, rateLimit, key, MfaThrottledError)
-  } catch (error) {
-    if (error instanceof TooManyRequestsError) return null
-    throw error
-  }
-  return {
-    succeed: async () => {
-      await ctx.counters.reset(key)
-      await (isRecovery ? forgetWrongCodes(ctx, userId) : forgetUnlessStopped(ctx, userId))
-    },
-    fail: async () => noteWrong(ctx, userId, (await countCode(ctx, userId)).count),
-    giveBack: () => ctx.counters.decrement(key),
-  }
+  const limit = { name: isRecovery ? 'mfa:device_recovery' : 'mfa:device', subject: `${device.id} ${userId}`, rateLimit }
+  const counted = await tryAttempt(ctx, [limit])
+  return (
+    counted && {
+      succeed: async () => {
+        await counted.succeed()
+        await (isRecovery ? forgetWrongCodes(ctx, userId) : forgetUnlessStopped(ctx, userId))
+      },
+      fail: async () => noteWrong(ctx, userId, (await countCode(ctx, userId)).count),
+      release: counted.release,
+    }
+  )
 }
 
 /**

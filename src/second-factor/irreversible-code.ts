@@ -156,7 +156,7 @@ export function codeBeforeFreshness(ctx: AuthContext, { isRequired = false } = {
     } else if (typeof code === 'string') {
       const previous = typeof previous_token === 'string' ? { previous_token } : {}
       const device = await codeDevice(ctx, req, { code, ...previous })
-      await (await takeCode(ctx, { userId: found.user.id, code, device })).giveBack()
+      await (await takeCode(ctx, { userId: found.user.id, code, device })).release()
     }
   })
   return describeStep(check, { refuses: [MfaNotEnrolledError, MfaThrottledError] })

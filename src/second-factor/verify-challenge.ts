@@ -3,7 +3,7 @@ import type { AuthMethod } from '../core/amr'
 import { MfaThrottledError, MfaTokenInvalidError, PasskeyRejectedError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import { acceptPasskey, type VerifiedPasskey, verifyPasskey } from '../passkeys/verify-passkey'
-import { takeUnit } from '../rate-limits/rate-limiter'
+import { beginAttempt } from '../rate-limits/rate-limiter'
 import { type Challenge, consumeChallenge, isStillMeant, readChallenge } from '../sessions/challenge'
 import { findKnownDevice, type PresentedDevice, tokenPresented } from '../sessions/devices/device-cookie'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
@@ -77,11 +77,12 @@ async function finish(ctx: AuthContext, { destination }: Challenge, begun: Begun
  * knows the password must not lock the owner out. This is safe, because an attacker cannot guess a signature.
  */
 async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () => Promise<T>): Promise<T> {
-  const taken = await takeUnit(ctx, ctx.rateLimits.mfa, ['mfa_passkey:challenge', idHash], MfaThrottledError)
+  const limit = { name: 'mfa_passkey:challenge', subject: idHash, rateLimit: ctx.rateLimits.mfa }
+  const counted = await beginAttempt(ctx, [limit], { Exhausted: MfaThrottledError })
   try {
     return await attempt()
   } catch (error) {
-    if (!(error instanceof PasskeyRejectedError)) await taken.giveBack()
+    if (!(error instanceof PasskeyRejectedError)) await counted.release()
     throw error
   }
 }

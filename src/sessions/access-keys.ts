@@ -6,23 +6,20 @@ import type { AccessKey, JwtAlgorithm, NamedAccessKey, SecretAccessKey } from '.
 import { algorithmsFor, isSamePublicKey } from '../providers/signed-token'
 
 /**
- * Reads `settings.jwtKeys` as KeyObjects, once at boot. No key needs its private key, because a guard only verifies tokens.
+ * Needs no private key, because a guard only verifies tokens.
  * @throws ConfigurationError with the position of the key and the fix, but never with a value of the key
  */
 export function readJwtKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
   const keys = jwtKeys.map(readJwtKey)
   keys.forEach(({ key }, place) => {
     const earlier = keys.slice(0, place).findIndex((other) => isSamePublicKey(other.key, key))
-    // Each kid has one algorithm. So a key with two kids could be used with two algorithms.
+    // Each kid has one algorithm, so one key with two kids could be used with two algorithms.
     if (earlier !== -1) throw wrong(place, `is key ${earlier + 1} under another kid; list each key once`)
   })
   return keys
 }
 
-/**
- * Reads the keys of a router. The first key must have its private key, because a router signs tokens with it.
- * @throws ConfigurationError as `readJwtKeys`
- */
+/** The first key must have its private key, because a router signs with it. */
 export function readSigningKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
   const keys = readJwtKeys(jwtKeys)
   if (!keys[0]?.privateKey) throw wrong(0, 'signs, so it needs its privateKey; move a retired key further back')
@@ -54,15 +51,12 @@ function readPrivateKey(pem: string, place: number): KeyObject {
   try {
     return createPrivateKey({ key: pem, format: 'pem' })
   } catch {
-    // The error does not contain OpenSSL's message, because that message describes the value, and does not say what to do.
+    // Without OpenSSL's message: it describes the value, and does not say what to do.
     throw wrong(place, `has a privateKey that is not an unencrypted private key in PEM; ${lineBreaks}`)
   }
 }
 
-/**
- * Reads a public key, and rejects every other PEM. The check is necessary, because Node would also make a public key from a private key or
- * a certificate. `publicKey` must not contain a private key.
- */
+/** Node would also make a public key from a private key or a certificate. `publicKey` must not contain a private key. */
 function readPublicKey(pem: string, place: number): KeyObject {
   try {
     if (/^\s*-----BEGIN (RSA )?PUBLIC KEY-----/.test(pem)) return createPublicKey({ key: pem, format: 'pem' })
@@ -78,33 +72,31 @@ function wrong(place: number, what: string): ConfigurationError {
   return new ConfigurationError(`Setting jwtKeys (AUTH_JWT_KEYS): key ${place + 1} ${what}.`)
 }
 
-/** A key that verifies signatures. */
 export type VerifyingKey = Pick<SecretAccessKey, 'algorithm' | 'keys'> | Pick<NamedAccessKey, 'algorithm' | 'key'>
 
 interface SigningKey extends Pick<AccessKey, 'algorithm' | 'kid'> {
   readonly privateKey: KeyObject
 }
 
-/** Signs claims as a compact JWS (RFC 7515 section 7.1). The header is exactly alg, typ and, if the key has one, kid. */
+/** A compact JWS (RFC 7515 section 7.1) with exactly alg, typ and, if the key has one, kid. */
 export function signClaims({ algorithm, kid, privateKey }: SigningKey, claims: object, typ: 'JWT' | 'at+jwt' = 'JWT'): string {
   return jwt.sign(claims, privateKey, { algorithm, header: { alg: algorithm, typ }, ...(kid !== null && { keyid: kid }) })
 }
 
 /**
- * Returns the payload of a token that the key signed under its own algorithm (RFC 8725 section 3.1). Null for every other token. The caller
- * checks the characters and the header before this call, and the claims after it. This function ignores `exp`. The caller checks `exp`,
- * also for a remembered token, whose signature is not verified again.
+ * Accepts only the key's own algorithm (RFC 8725 section 3.1). The caller checks the characters and the header before, and the claims
+ * after. The caller also checks `exp`, even for a remembered token, whose signature is not verified again.
  */
 export function readSigned(verifying: VerifyingKey, token: string): unknown {
   if (verifying.algorithm !== 'HS256') return isCanonical(token) ? payloadOf(token, verifying.key, verifying.algorithm) : null
-  // Tries every key, so that the time does not reveal which key signed.
+  // Every key, so that the time does not reveal which key signed.
   const payloads = verifying.keys.map((key) => payloadOf(token, key, 'HS256'))
   return payloads.find((payload) => payload !== null) ?? null
 }
 
 /**
- * Returns true if the signature is encoded in its only valid form. The spare bits of the last character would allow sixteen texts for one
- * signature (RFC 4648 section 3.5). Four characters are three bytes, so only the characters after the last full four can have spare bits.
+ * The spare bits of the last character would allow sixteen texts for one signature (RFC 4648 section 3.5). Only the characters after the
+ * last full four can have spare bits.
  */
 function isCanonical(token: string): boolean {
   const length = token.length - token.lastIndexOf('.') - 1

@@ -8,16 +8,13 @@ import type { UserRecord } from '../store/auth-store'
 import { readSigned, signClaims, type VerifyingKey } from './access-keys'
 import { type HostClaims, hostClaimsOf } from './ask-for-claims'
 
-/**
- * Our own claims of an access token. With `accessTokenIssuer`, the token also has the claims of RFC 9068. With `accessTokenClaims`, the
- * token also has the claims of the host.
- */
+/** Our own claims. The token also has the claims of RFC 9068 with `accessTokenIssuer`, and the host's with `accessTokenClaims`. */
 export interface AccessTokenClaims extends Partial<ProfileClaims> {
   /** The methods that this session used (in the style of RFC 8176). */
   readonly amr: readonly AuthMethod[]
   /**
-   * When the person last showed a credential, in seconds since 1970. If that time is unknown, or the credential was added less than 24
-   * hours ago, the value is 0. A refresh does not change this time. Absent with `accessTokenSessionClaims: false`.
+   * When the person last showed a credential, in seconds since 1970; a refresh keeps it. 0: unknown, or the credential was added less than
+   * 24 hours ago. Absent with `accessTokenSessionClaims: false`.
    */
   readonly auth_time?: number
   readonly email: string
@@ -33,24 +30,22 @@ export interface AccessTokenClaims extends Partial<ProfileClaims> {
   readonly typ: 'access'
 }
 
-/** The header of a token. The header names a key. No other part of the token is trusted before that key has verified the signature. */
+/** Trust no other part of a token before the key that the header names has verified the signature. */
 export type AccessTokenHeader = Readonly<({ alg: 'HS256'; kid: null } | { alg: JwtAlgorithm; kid: string }) & { typ: 'JWT' | 'at+jwt' }>
 
 const maxLength = 4096
-// The headers of tokens that we sign with the secret. `readTokenHeader` compares the whole text, so it accepts no other header with HS256.
+// `readTokenHeader` compares the whole text, so it accepts no other header with HS256.
 const secretHeaders = (['JWT', 'at+jwt'] as const).map((typ) => ({
   encoded: `${Buffer.from(JSON.stringify({ alg: 'HS256', typ })).toString('base64url')}.`,
   header: { alg: 'HS256', kid: null, typ } satisfies AccessTokenHeader,
 }))
 
-/** The claims of an access token that are not about the user. */
 interface TokenSession {
   readonly amr: readonly AuthMethod[]
   /** Null: the store keeps no sessions. */
   readonly sessionId: string | null
-  /** When the person last showed a credential. Null: the time is unknown, or the credential was added less than 24 hours ago. */
+  /** When the person last showed a credential. Null: unknown, or the credential was added less than 24 hours ago. */
   readonly authenticatedAt: Date | null
-  /** The time for `iat`: when the session started, or when it was last continued. */
   readonly at: Date
   readonly claims: HostClaims
 }
@@ -79,12 +74,10 @@ export function signAccessToken(
   return signClaims(key, { ...claims, typ: typeIn(ctx.settings, key) }, profile ? 'at+jwt' : 'JWT')
 }
 
-/** Returns the claim `auth_time` for a time: seconds since 1970. If the time is null, returns 0. */
 export function authTimeOf(authenticatedAt: Date | null): number {
   return authenticatedAt === null ? 0 : Math.floor(authenticatedAt.getTime() / 1000)
 }
 
-/** Returns the time of the claim `auth_time`. If the claim is 0, returns null. */
 export function instantOfAuthTime(seconds: number): Date | null {
   return seconds === 0 ? null : new Date(seconds * 1000)
 }
@@ -95,7 +88,7 @@ function signingKey({ accessKeys: [first] }: Pick<AuthContext, 'accessKeys'>) {
 }
 
 /**
- * Verifies the signature of an access token and returns its claims. Does not use the database.
+ * Does not use the database.
  * @throws InvalidTokenError (signature, shape, key), TokenExpiredError, UnauthorizedError (a token of another kind)
  */
 export function verifyAccessToken(
@@ -109,10 +102,8 @@ export function verifyAccessToken(
 }
 
 /**
- * Returns the header of a compact JWS (RFC 7515 section 7.1). The header must have exactly alg, typ and kid. With the shared secret, the
- * header has no kid. The function rejects a header with any other member, such as `crit`, `jku`, `jwk`, `x5c` or `b64`. So such a member
- * never influences the choice of the key (RFC 8725 section 3.10).
- * @throws InvalidTokenError
+ * The header of a compact JWS (RFC 7515 section 7.1) has exactly alg, typ and, unless the shared secret signed, kid. No other member
+ * (`crit`, `jku`, `jwk`, `x5c`, `b64`) may influence the choice of the key (RFC 8725 section 3.10).
  */
 export function readTokenHeader(token: string): AccessTokenHeader {
   if (token.length > maxLength || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw new InvalidTokenError({ reason: 'no_jwt' })
@@ -127,7 +118,7 @@ interface ReadHeader {
   readonly header: AccessTokenHeader
 }
 
-// The last parsed header. It is kept, because all tokens of one key have the same header.
+// All tokens of one key have the same header.
 let latest: ReadHeader | null = null
 
 function readHeader(encoded: string): ReadHeader {
@@ -152,16 +143,12 @@ function isJwtAlgorithm(alg: unknown): alg is JwtAlgorithm {
   return alg === 'ES256' || alg === 'RS256' || alg === 'PS256'
 }
 
-/** Finds the key by `kid`. The header's algorithm must equal the key's algorithm. The header never chooses the algorithm. */
+/** The header's algorithm must equal the key's: the header never chooses the algorithm. */
 export function findAccessKey(keys: readonly AccessKey[], { kid, alg }: Pick<AccessTokenHeader, 'kid' | 'alg'>): AccessKey | null {
   const key = keys.find((candidate) => candidate.kid === kid)
   return key?.algorithm === alg ? key : null
 }
 
-/**
- * Verifies a token under a key and returns its claims.
- * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError as `verifyAccessToken`
- */
 export function verifyUnder(
   key: VerifyingKey,
   { token, header }: { token: string; header: AccessTokenHeader },
@@ -172,15 +159,14 @@ export function verifyUnder(
   return claims
 }
 
-/** Rejects a token from its `exp` on, without leeway. If `now` is invalid, rejects every token. */
+/** No leeway. An invalid `now` rejects every token. */
 export function refuseExpired({ exp }: AccessTokenClaims, now: Date): void {
   if (!(now.getTime() < exp * 1000)) throw new TokenExpiredError()
 }
 
 /**
- * Validates the payload and returns its claims. The payload is null if the key did not sign the token. Copies our claims by their names.
- * Copies the host's claims except reserved names. `__proto__` is a reserved name, so a claim with that name has no effect. Freezes the
- * claims, because many requests share them.
+ * Copies our claims by name, and the host's except reserved names such as `__proto__`. Freezes the claims, because many requests share
+ * them. `payload` is null if the key did not sign the token.
  */
 function readClaims(
   payload: unknown,
@@ -213,9 +199,7 @@ function readClaims(
 
 type RealmSetting = Pick<Settings, 'realm'>
 
-/**
- * Returns the claim `typ`. The realm is in every derived key. A key of `jwtKeys` is not derived, so that the claim has the realm.
- */
+/** The realm is in every derived key. A key of `jwtKeys` is not derived, so the claim has the realm. */
 function typeIn({ realm }: RealmSetting, { kid }: { kid: string | null }): string {
   return realm === '' || kid === null ? 'access' : `access:${realm}`
 }
@@ -224,7 +208,7 @@ function isSeconds(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
-/** The issuer and the audiences of access tokens, by the JWT profile of RFC 9068. */
+/** RFC 9068. */
 interface TokenProfile {
   readonly issuer: string
   readonly audiences: readonly string[]
@@ -247,7 +231,6 @@ export type ProfileSettings = Pick<
   'accessTokenIssuer' | 'accessTokenAudience' | 'accessTokenClientId' | 'acceptLegacyAccessTokens'
 >
 
-/** Returns the token profile of the settings: issuer, audiences and client id. Null: tokens have no issuer and no audience. */
 export function tokenProfileOf(settings: ProfileSettings): TokenProfile | null {
   const { accessTokenIssuer: issuer, accessTokenAudience: given, accessTokenClientId, acceptLegacyAccessTokens: acceptsLegacy } = settings
   if (issuer === null || given === null) return null
@@ -261,9 +244,8 @@ function newProfileClaims({ issuer: iss, audiences, clientId: client_id }: Token
 }
 
 /**
- * Returns the claims of RFC 9068 in a verified payload. Null: the token does not have the form of RFC 9068.
- * @param typ the `typ` of the token's header
- * @throws InvalidTokenError when the issuer or the audience is wrong, or the settings require another form of token
+ * Null: the token does not have the form of RFC 9068.
+ * @param typ of the token's header
  */
 function readProfileClaims(
   profile: TokenProfile | null,
@@ -271,7 +253,7 @@ function readProfileClaims(
   { iss, aud, client_id, jti }: Record<string, unknown>,
 ): ProfileClaims | null {
   if (typ === 'JWT') {
-    // No router without the profile writes these claims. So such a token is of another issuer that signs with the same key.
+    // No router without the profile writes these claims. So another issuer signed the token with the same key.
     const isForeign = [iss, aud, client_id, jti].some((claim) => claim !== undefined)
     if (profile && (!profile.acceptsLegacy || isForeign)) throw new InvalidTokenError()
     return null

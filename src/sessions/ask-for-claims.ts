@@ -16,16 +16,13 @@ export type AccessTokenClaimsHook<Host extends HostTypes = HostTypes> = (
   },
 ) => ClaimsOf<Host> | undefined | Promise<ClaimsOf<Host> | undefined>
 
-/** The context with the host's hook for claims. */
 interface ClaimsSource {
   /** Null if the host adds no claims. */
   readonly accessTokenClaims: AccessTokenClaimsHook | null
   readonly logger: Logger
 }
 
-/**
- * The error if the host's claims are not available. doorward logs the reason here. The response says only that the client may try again.
- */
+/** The log has the reason. The response says only that the client may try again. */
 class ClaimsUnavailableError extends ServiceUnavailableError {
   override readonly isLogged = true
 }
@@ -33,8 +30,7 @@ class ClaimsUnavailableError extends ServiceUnavailableError {
 const deadlineMs = 5_000
 
 /**
- * Calls the host's hook for the claims of an access token. Never call this function inside an open transaction. The hook can query the
- * host's database. If the pool has only one connection, the transaction holds it, and the hook would never get a connection.
+ * Never call it inside an open transaction: the hook can query the host's database, whose only connection the transaction may hold.
  * @throws ServiceUnavailableError if the host's function fails, takes longer than 5 seconds, or returns invalid claims
  */
 export async function askForClaims(
@@ -44,7 +40,7 @@ export async function askForClaims(
 ): Promise<HostClaims> {
   if (!hook) return noClaims
   try {
-    // Uses an async arrow function, so that a synchronous throw becomes a rejection.
+    // Async, so that a synchronous throw becomes a rejection.
     const answer = (async (): Promise<unknown> => hook(user, { amr: Object.freeze([...amr]) }))()
     return readHostClaims(await withTimeout(answer, deadlineMs, late))
   } catch (error) {
@@ -65,7 +61,6 @@ function reasonOf(error: unknown): object {
   return { claim: error.claim?.slice(0, 64) ?? null, reason: error.message }
 }
 
-/** A session that continues with a new access token. */
 interface GoingOn {
   readonly userId: string
   /** Null: the store keeps no sessions. */
@@ -73,11 +68,7 @@ interface GoingOn {
   readonly amr: readonly AuthMethod[]
 }
 
-/**
- * Asks the host for the claims of a session that continues. Call it before the transaction. The function reads the user's row only if the
- * host has a hook.
- * @throws ServiceUnavailableError
- */
+/** Call it before the transaction (`askForClaims`). Reads the user's row only if the host has a hook. */
 export async function claimsToGoOn(
   ctx: ClaimsSource & { readonly store: Pick<AuthStore, 'users'> },
   { userId, session, amr }: GoingOn,
@@ -108,10 +99,10 @@ const reserved: ReadonlySet<string> = new Set([
 
 const maxBytes = 1024
 
-/** The error if a host's function returned invalid claims. The message names a claim, never a value. */
+/** The message names a claim, never a value. */
 class ClaimRefusedError extends Error {
   override readonly name = 'ClaimRefusedError'
-  /** Null if the error is not about one claim. */
+  /** Null: not about one claim. */
   readonly claim: string | null
 
   constructor(claim: string | null, message: string) {
@@ -121,7 +112,7 @@ class ClaimRefusedError extends Error {
 }
 
 /**
- * Copies the claims that a host's function returned; `undefined` means no claims. Leaves out members that are `undefined`, as JSON does.
+ * Leaves out members that are `undefined`, as JSON does.
  * @throws ClaimRefusedError for a value that is not a plain JSON object, for a reserved name, or for more than 1 KiB
  */
 function readHostClaims(given: unknown): HostClaims {
@@ -140,17 +131,16 @@ function readClaim(name: string, value: unknown): Json {
   return json
 }
 
-/** Returns the host's claims of a token. Leaves out reserved names. Call this function only after the signature was verified. */
+/** Leaves out reserved names. Call it only after the signature was verified. */
 export function hostClaimsOf(payload: object): HostClaims {
   const own = Object.entries(payload).filter(([name]) => !reserved.has(name))
   return own.length === 0 ? noClaims : Object.fromEntries(own.map(([name, value]) => [name, copyOfJson(value) ?? null]))
 }
 
-// The most nested levels that `copyOfJson` reads. Claims of 1 KiB cannot have that many levels. A circular structure has more, so it is
-// rejected.
+// Claims of 1 KiB cannot have that many levels. A circular structure has more, so it is rejected.
 const maxDepth = 512
 
-/** Returns a frozen copy. Undefined: JSON cannot represent the value, or would change it (a date, NaN, an object of a class). */
+/** Undefined: JSON cannot represent the value, or would change it (a date, NaN, an object of a class). */
 function copyOfJson(value: unknown, depth = 0): Json | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
@@ -166,7 +156,7 @@ function frozenIfWhole(items: readonly (Json | undefined)[]): Json | undefined {
   return items.includes(undefined) ? undefined : Object.freeze(items as Json[]) // no item is undefined
 }
 
-/** Returns true for a plain object, also from another realm. A test runner that isolates files has several realms. */
+/** Also from another realm: a test runner that isolates files has several. */
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)

@@ -9,13 +9,10 @@ import type { UserRecord } from '../store/auth-store'
 import type { Destination } from './destination'
 import type { Login } from './login'
 
-/**
- * A login that has finished its first step and needs a second factor. The challenge contains the account, the methods, and a digest of the
- * account after the first step.
- */
+/** A login that finished its first step and needs a second factor. */
 export interface Challenge extends Login {
   readonly userId: string
-  /** The hash of the challenge's id. The hash is unique among the user's tokens, so a challenge succeeds only once. */
+  /** Unique among the user's tokens, so a challenge succeeds only once. */
   readonly idHash: string
   readonly digest: string
   readonly expiresAt: Date
@@ -42,10 +39,6 @@ export function signChallenge(ctx: AuthContext, user: UserRecord, login: Login):
   })
 }
 
-/**
- * Reads a challenge.
- * @throws MfaTokenInvalidError unless the token is a challenge, is signed by us, and has not expired
- */
 export function readChallenge(ctx: AuthContext, token: string): Challenge {
   const claims = readPrivateToken(ctx.keys.mfa, token, { typ: 'mfa', at: ctx.now() })
   if (!claims) throw new MfaTokenInvalidError()
@@ -66,24 +59,17 @@ export function readChallenge(ctx: AuthContext, token: string): Challenge {
   }
 }
 
-/**
- * Returns the destination of a challenge, even if the challenge has expired. Null: the challenge has no destination, or the token is not
- * ours.
- */
+/** Also of an expired challenge. Null: no destination, or the token is not ours. */
 export function destinationOfChallenge(ctx: AuthContext, token: string): Destination | null {
   const claims = readPrivateToken(ctx.keys.mfa, token, { typ: 'mfa', at: longAgo })
   return (claims?.['dst'] ?? null) as Destination | null // as `signChallenge` wrote it
 }
 
-/**
- * A time before the end of every challenge. At this time, an expired challenge still counts as valid. The time is not 0, because
- * jsonwebtoken reads 0 as the current time.
- */
+/** An expired challenge still counts at this time. Not 0, because jsonwebtoken reads 0 as the current time. */
 const longAgo = new Date(1_000)
 
 /**
- * Marks a challenge as used. The function inserts a row that is already used. The hash in the row is unique, so only one of several
- * parallel requests succeeds.
+ * Inserts a used row with a unique hash, so only one of several parallel requests succeeds.
  * @throws DuplicateRecordError when the challenge was used before
  */
 export async function consumeChallenge(
@@ -102,18 +88,15 @@ export async function consumeChallenge(
   })
 }
 
-/** Returns true if the account is active, has a second factor, and has not changed since the first step. */
+/** False also if the account has changed since the first step. */
 export function isStillMeant(ctx: AuthContext, { digest }: Challenge, user: UserRecord | null): user is UserRecord {
   return user?.isActive === true && user.totpEnabledAt !== null && isAccountDigest(ctx.keys.mfa, user, digest)
 }
 
 /**
- * Returns a digest of the credentials and the state of an account. An unfinished operation (for example, a second-factor challenge) carries
- * the digest. The digest changes with a reset, a password change, a new second factor and a deactivation. It also changes with a
- * verification or change of the address. After such a change, the unfinished operation is invalid.
- *
- * The digest is an HMAC, because browsers see it. A plain hash would let an attacker test password guesses if the host's password hashes
- * are weak.
+ * An unfinished operation carries this digest. It becomes invalid with a new password, a new second factor, a deactivation, and a
+ * verification or change of the address. An HMAC, because browsers see it: a plain hash would let an attacker test password guesses if the
+ * host's hashes are weak.
  */
 export function accountDigest(key: KeyObject, user: UserRecord): string {
   const { id, email, hashedPassword, totpEnabledAt, emailVerifiedAt, activatedAt, isActive } = user
@@ -124,34 +107,27 @@ export function accountDigest(key: KeyObject, user: UserRecord): string {
     hashedPassword,
     totpEnabledAt?.getTime() ?? null,
     emailVerifiedAt?.getTime() ?? null,
-    // A reactivation sets a new time, so that a digest from before the deactivation stays invalid.
+    // A reactivation sets a new time, so a digest from before the deactivation stays invalid.
     activatedAt?.getTime() ?? null,
     isActive,
   ])
   return createHmac('sha256', key).update(text).digest('base64url')
 }
 
-/** Returns true if the digest still matches the account, under any of the keys. */
 export function isAccountDigest(keys: KeyList, user: UserRecord, digest: string): boolean {
   return isUnderAny(keys, (key) => accountDigest(key, user) === digest)
 }
 
 const maxLength = 4096
 const header = { alg: 'HS256', typ: 'JWT' } as const
-// The only valid header. A comparison of the whole text rejects every other algorithm, `crit` and `jku` at once.
+// The only valid header: comparing the whole text rejects every other algorithm, `crit` and `jku` at once.
 const encodedHeader = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.`
 
-/**
- * Signs a token that only this service reads. Each purpose has its own key. So a token of one purpose is invalid for every other purpose
- * (RFC 8725 section 3.12).
- */
+/** Each purpose has its own key, so a token of one purpose is invalid for every other (RFC 8725 section 3.12). */
 export function signPrivateToken(key: KeyObject, claims: { typ: string; exp: number; iat: number } & Record<string, unknown>): string {
   return jwt.sign(claims, key, { algorithm: header.alg, header })
 }
 
-/**
- * Returns the claims of a valid token of this type, under any of the keys. Null: the signature, the shape, the time or the type is wrong.
- */
 export function readPrivateToken(keys: KeyList, token: string, { typ, at }: { typ: string; at: Date }): Record<string, unknown> | null {
   if (token.length > maxLength || !token.startsWith(encodedHeader)) return null
   const claims = keys.map((key) => verified(key, token, at)).find((found) => found !== null)

@@ -23,10 +23,7 @@ import { refresh } from './refresh'
 import type { ReissuedTokens } from './reissue-tokens'
 import { isSuperseded } from './superseded-token'
 
-/**
- * Returns the route to which `requireLogin` redirects browsers. Returns no route if `loginUrl` is not set. The route opens no session, so
- * an attacker's link to the route cannot log a person in.
- */
+/** The route to which `requireLogin` redirects browsers. It opens no session, so an attacker's link to it cannot log a person in. */
 export function continueRoutes(ctx: AuthContext): Route[] {
   const { loginUrl } = ctx.settings
   const path = continuePath(ctx.settings)
@@ -49,10 +46,7 @@ export function continueRoutes(ctx: AuthContext): Route[] {
   ]
 }
 
-/**
- * Returns a middleware that rejects images and frames of other sites. Otherwise such requests could use up a person's rate limit. The
- * middleware runs before the rate limit counts the request.
- */
+/** Images and frames of other sites could use up a person's rate limit. Runs before the rate limit counts the request. */
 function noForeignImages({ settings }: AuthContext): RequestHandler {
   return refusingCrossSite((req) => {
     refuseEmbedding(settings, req)
@@ -66,8 +60,7 @@ async function nextStop(ctx: AuthContext, req: Request, res: Response, signInPag
   const returnTo = readReturnTo(ctx.settings, queryValues(req, 'return_to'))
   if (returnTo === null) throw new ValidationError({ details: { errors: [{ path: 'return_to', rule: 'any.required' }] } })
   const presented = readRefreshCookie(ctx, req)
-  // If a browser comes back at once, the browser did not send our cookie to the page. The route must not redirect that browser in an
-  // endless loop.
+  // A browser that comes back at once did not send our cookie to the page. It must not be redirected in an endless loop.
   const tokens =
     presented === null || wasSentBack(ctx, req, returnTo) ? null : await continueTokens(ctx, presented, readAccessCookie(ctx, req))
   if (tokens === null) return signInLocation(ctx.settings, signInPage, returnTo)
@@ -76,15 +69,15 @@ async function nextStop(ctx: AuthContext, req: Request, res: Response, signInPag
   return locationOf(returnTo)
 }
 
-/** A page, and an end time in seconds since 1970. Until the end time, the browser counts as just redirected to the page. */
+/** Until `end`, in seconds since 1970, the browser counts as just redirected to the page. */
 type Mark = readonly [page: string, end: number]
 
 const cookieName = 'auth_continue'
 const seconds = 10
-/** The maximum number of pages that the marker remembers. There can be several pages, because a browser can have several tabs. */
+/** A browser can have several tabs. */
 const mostPages = 10
 
-/** Returns true if this browser was redirected to the page less than 10 seconds ago. In that case the new access cookie did not help. */
+/** Within 10 seconds: the new access cookie did not help. */
 function wasSentBack(ctx: AuthContext, req: Request, page: string): boolean {
   return readMarks(ctx, req).some(([marked]) => marked === digestOf(page))
 }
@@ -99,18 +92,15 @@ function readMarks(ctx: AuthContext, req: Request): Mark[] {
   return marks.filter(([, end]) => end > epochSeconds(ctx.now()))
 }
 
-/** Returns a digest of the page, because its URL can be longer than a cookie. */
+/** The page's URL can be longer than a cookie. */
 function digestOf(page: string): string {
   return createHash('sha256').update(page).digest('base64url')
 }
 
 /**
- * Gives a live session a new access token on the way to a page. The function does not use the refresh token up, and revokes nothing. So two
- * tabs that open at once both get a token. The call counts as a use of the session, at most once a minute. If the session was extended, the
- * result has the current refresh token and its later end. The cookie then lasts as long as the session.
- *
- * The access token describes the account at the time before doorward asked the host for claims. So `iat` is that time.
- * @param accessCookie the access cookie of the request; null without one
+ * Does not use the refresh token up, so two tabs that open at once both get a token. Counts as a use of the session. If that extended the
+ * session, the result has the current refresh token, so that its cookie lasts as long as the session. `iat` is the time before doorward
+ * asked the host for claims, because the token describes the account at that time.
  * @returns null when the token names no live session of an active account
  * @throws ServiceUnavailableError when the host's claims are not available
  */
@@ -123,8 +113,7 @@ export async function continueTokens(ctx: AuthContext, presented: string, access
   if (!found) return null
   const amr = amrFromText(found.session.amr)
   const claims = await askForClaims(ctx, toPublicUser(found.user), amr)
-  // Extends the session only after the host returned its claims, because that takes time. If a refresh gave the browser another token
-  // meanwhile, the response must not send the old token again.
+  // After the host's claims, because they take time. If a refresh gave the browser another token meanwhile, do not send the old one.
   const live = await slideTokens(lookUp, found)
   if (!live) return null
   const { session, user, hasSlid } = live
@@ -142,8 +131,7 @@ export async function continueTokens(ctx: AuthContext, presented: string, access
 }
 
 /**
- * Returns the access token of the request's cookie, if that token records a later authentication of the same session. A reauthentication on
- * a path without the refresh cookie makes only that access token fresh, so the response must not replace it.
+ * A reauthentication on a path without the refresh cookie makes only that access token fresh, so it must not be replaced.
  * @param at when the person of the session last showed a credential, in seconds since 1970
  */
 function fresherAccess(
@@ -156,7 +144,7 @@ function fresherAccess(
   return isOfSession && !isSuperseded(ctx, claims, user) ? token : null
 }
 
-/** Refreshes a session that the store does not keep. The old refresh token stays valid. */
+/** The old refresh token stays valid. */
 async function refreshStateless(ctx: AuthContext, presented: string, accessCookie: string | null): Promise<ReissuedTokens | null> {
   try {
     const tokens = await refresh(ctx, presented)

@@ -14,7 +14,7 @@ import type { SessionOrigin } from './login'
 
 interface SessionCookieContext {
   readonly settings: GuardSettings
-  /** The router's prefix. Guards without a router have no prefix. */
+  /** Guards without a router have no prefix. */
   readonly prefix?: string
 }
 
@@ -25,7 +25,6 @@ interface SessionCookie {
   readonly isPersistent?: boolean
 }
 
-/** Sets the session cookie, with the lifetime of the session. */
 export function setSessionCookie(
   ctx: SessionCookieContext & { now: () => Date },
   res: Response,
@@ -47,23 +46,23 @@ export function sessionOriginOf(ctx: AuthContext, req: Request): SessionOrigin {
   return { ip: req.ip, userAgent: req.headers['user-agent'], sessionToken: readSessionCookie(ctx, req) }
 }
 
-/** Returns the scope of the cookie. The path is `/`, because the host's own routes use the cookie too. */
+/** The host's own routes use the cookie too. */
 function scope({ cookieSamesite }: GuardSettings) {
   return { path: '/', sameSite: cookieSamesite }
 }
 
 interface OwnKeys {
   readonly settings: Parameters<typeof verifyAccessToken>[0]['settings'] & Pick<Settings, 'accessCookieName' | 'sessionCookieName'>
-  /** Null: the keys are published by another process, so no check is possible without waiting. */
+  /** Null: another process publishes the keys, so no check is possible without waiting. */
   readonly accessKeys: readonly AccessKey[] | null
   /** Null: a guard without the secret. */
   readonly sessionTokenKeys: KeyList | null
   readonly now: () => Date
-  /** Checks of further cookies, by name. */
+  /** Further cookies, by name. */
   readonly more?: Readonly<Record<string, (value: string) => boolean>>
 }
 
-/** Returns a function that says whether a key of this deployment made a value of a cookie. An expired value counts too. */
+/** An expired value counts too. */
 export function ownCookies({ settings, accessKeys, sessionTokenKeys, now, more = {} }: OwnKeys): NonNullable<CookieSite['isOwnCookie']> {
   const isOwn: Readonly<Record<string, (value: string) => boolean>> = {
     ...more,
@@ -82,23 +81,21 @@ function isOwnAccessToken(ctx: Parameters<typeof verifyAccessToken>[0], token: s
 }
 
 /**
- * Context of signed cookies. For example, a signed cookie shows which browser signed up. Another subdomain can set a cookie for the whole
- * site. So each value has a MAC. The `__Host-` prefix (RFC 6265bis section 4.1.3.2) also prevents other subdomains from setting the cookie.
- * The MAC covers the cookie's name and its expiry. So a value is invalid in another cookie and after that time.
+ * Another subdomain can set a cookie for the whole site. So each value has a MAC over the cookie's name and its expiry, and the `__Host-`
+ * prefix (RFC 6265bis section 4.1.3.2) prevents other subdomains from setting the cookie.
  */
 export interface ProofCookieContext extends ProofReadContext, Pick<AuthContext, 'prefix'> {}
 
-/** The part of the context that reads signed cookies. */
 export interface ProofReadContext extends Pick<AuthContext, 'now'> {
   readonly settings: Pick<AuthContext['settings'], 'cookieDomain' | 'cookieSecure'>
   readonly keys: Pick<Keys, 'proof-cookie'>
 }
 
 /**
- * Sets the cookie `__Host-<name>` with Path=/. If `cookieSecure` is off, sets `<name>` below the prefix.
- * @param value any text; the browser can read the value, so it must not contain a server's secret
+ * Sets `__Host-<name>` with Path=/, or `<name>` below the prefix if `cookieSecure` is off.
+ * @param value the browser can read it, so it must not contain a server's secret
  * @param options.path '/' for a cookie that must reach every path of the host, also if `cookieSecure` is off
- * @param options.sameSite 'none' for a cookie that must come with another site's form; browsers accept 'none' only with `cookieSecure`
+ * @param options.sameSite 'none' for a cookie that must come with another site's form; browsers then demand `cookieSecure`
  */
 export function setProofCookie(
   ctx: ProofCookieContext,
@@ -115,7 +112,7 @@ export function setProofCookie(
   setCookie(ctx, res, fullName, sealed, { ...scope, ...place, sameSite, maxAgeSeconds })
 }
 
-/** Returns the value that we set. Null: the cookie is absent, not ours, expired, or was sent twice. */
+/** Null: the cookie is absent, not ours, expired, or was sent twice. */
 export function readProofCookie(ctx: ProofReadContext, req: Request, name: string): string | null {
   const fullName = fullNameOf(ctx, name)
   const isOwnCookie = (_name: string, value: string) => isOwnProof(ctx, fullName, value)
@@ -137,10 +134,7 @@ export function clearProofCookie(ctx: ProofCookieContext, res: Response, name: s
   clearCookie(ctx, res, fullName, scope)
 }
 
-/**
- * Returns the name and scope of a cookie. The cookie is Lax, because the browser must send some of these cookies when the person opens a
- * link from a mail. The cookie is only for this host, even if `cookieDomain` is set.
- */
+/** Lax, because some of these cookies must come when the person opens a link from a mail. Only for this host, despite `cookieDomain`. */
 export function cookiePlaceOf({ settings, prefix }: Pick<ProofCookieContext, 'settings' | 'prefix'>, name: string) {
   const path = settings.cookieSecure ? '/' : prefix
   return { fullName: fullNameOf({ settings }, name), scope: { path, sameSite: 'lax', hostOnly: true } as const }
@@ -156,18 +150,17 @@ function macOf(key: KeyObject, fullName: string, encoded: string, end: string): 
     .digest('base64url')
 }
 
-/** A login that waits for its second factor, and the page to open afterwards. */
 export interface KeptChallenge {
   readonly mfaToken: string
-  /** The validated `return_to`. Null: use `landing`. */
+  /** Validated. Null: use `landing`. */
   readonly returnTo: string | null
-  /** The page to open without `returnTo`. Default: the account page. */
+  /** Default: the account page. */
   readonly landing?: string
 }
 
 const challengeCookieName = 'mfa_challenge'
 
-/** Stores the challenge in a cookie. The challenge is not in a URL, because logs and the browser history keep URLs. */
+/** Not in a URL, because logs and the browser history keep URLs. */
 export function keepChallenge(ctx: AuthContext, res: Response, challenge: KeptChallenge): void {
   setProofCookie(ctx, res, challengeCookieName, JSON.stringify(challenge), ctx.settings.mfaTokenTtlSeconds)
 }
@@ -180,18 +173,17 @@ export function clearChallenge(ctx: AuthContext, res: Response): void {
   clearProofCookie(ctx, res, challengeCookieName)
 }
 
-/** Names a message of a page. The name is the end of the text key, such as `not_saved` of `notice.not_saved`. */
+/** The end of a text key, such as `not_saved` of `notice.not_saved`. */
 export type NoticeWord = TextKey extends infer Key ? (Key extends `notice.${infer Word}` ? Word : never) : never
 
 const noticeCookieName = 'auth_notice'
 const seconds = 60
 
-/** Stores a message for the next page. The cookie has a MAC, so an attacker's link cannot choose the message of a page. */
+/** The cookie has a MAC, so an attacker's link cannot choose the message of a page. */
 export function leaveNotice(ctx: AuthContext, res: Response, word: NoticeWord): void {
   setProofCookie(ctx, res, noticeCookieName, word, seconds)
 }
 
-/** Returns the stored message once, and clears the cookie. */
 export function takeNotice(ctx: AuthContext, req: Request, res: Response): NoticeWord | null {
   const word = readProofCookie(ctx, req, noticeCookieName)
   if (word !== null) clearProofCookie(ctx, res, noticeCookieName)

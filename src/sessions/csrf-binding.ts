@@ -8,14 +8,10 @@ const name = 'csrf_binding'
 export const csrfBindingNames: readonly string[] = [name, `__Host-${name}`]
 const maxAgeSeconds = 30 * 86_400
 
-/** Identifies a browser for the tokens of `csrfToken()`. */
 export interface CsrfBinding {
-  /** Returns the value for the tokens of this browser. If the browser has no cookie, sets the cookie. */
+  /** Sets the cookie if the browser has none. */
   ensure(req: Request, res: Response): string
-  /**
-   * Returns the values of this request's cookies. Reads the cookie with and without the `__Host-` prefix, because the guard does not know
-   * whether cookies are Secure.
-   */
+  /** With and without the `__Host-` prefix, because the guard does not know whether cookies are Secure. */
   read(req: Request): readonly string[]
 }
 
@@ -41,8 +37,8 @@ export function csrfBinding(keys: KeyList, cookieSecure: boolean, { sameSite, no
 }
 
 /**
- * Clears the cookie at a login. Earlier CSRF tokens become invalid, also a token that an attacker planted. `csrfToken()` sets a new cookie.
- * @param sameSite of the router's cookies: in a frame of another site, browsers ignore the end of a cookie that is not `none`
+ * At a login, earlier CSRF tokens become invalid, also one that an attacker planted.
+ * @param sameSite of the router's cookies: in another site's frame, browsers ignore the end of a cookie that is not `none`
  */
 export function forgetCsrfBinding(res: Response, sameSite: CookieScope['sameSite']): void {
   for (const cookieSecure of [true, false]) {
@@ -58,7 +54,7 @@ function contextOf(keys: KeyList, cookieSecure: boolean, now = () => new Date())
   return { ...formOf(cookieSecure), keys: { 'proof-cookie': keys }, now }
 }
 
-/** Returns the settings of the cookie. The path is always `/`, because the guard protects the host's pages. */
+/** The path is always `/`, because the guard protects the host's pages. */
 function formOf(cookieSecure: boolean) {
   return { settings: { cookieSecure, cookieDomain: null }, prefix: '/' }
 }
@@ -68,10 +64,7 @@ function bindingIn(form: Form, req: Request): string | null {
   return value === null ? null : textOf(form, value)
 }
 
-/**
- * Returns the text that a token is bound to. Another subdomain can set the cookie without the `__Host-` prefix, but not the cookie with the
- * prefix. So the text says which of the two cookies contained the value.
- */
+/** Another subdomain can set the cookie without the `__Host-` prefix only. So the text says which of the two had the value. */
 function textOf({ settings }: Form, value: string): string {
   return JSON.stringify([settings.cookieSecure, value])
 }

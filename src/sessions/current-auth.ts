@@ -11,57 +11,45 @@ import { clearSessionCookie, readSessionCookie } from './cookies'
 import { clearLoginCookies, readRefreshCookie, setsTokenCookies } from './delivery'
 import { isAlive, type PublicSession, readQuietly, readSessionToken } from './find-session'
 
-/** The result of a guard for one request. */
 interface CurrentAuth {
-  /**
-   * The claims of the access token. With `tokenDelivery: 'session'`, the guard makes the claims from the session. Null after
-   * requireSession.
-   */
+  /** With `tokenDelivery: 'session'`, made from the session. Null after requireSession. */
   readonly claims: AccessTokenClaims | null
   readonly user: PublicUser | null
   readonly session?: PublicSession
 }
 
-/** The result for an access token. With `tokenDelivery: 'session'`, the result for the session cookie. */
 export interface KnownAuth extends CurrentAuth {
   readonly claims: AccessTokenClaims
 }
 
-/** The result for a session cookie. The result contains the session and its user. */
 export interface SessionAuth extends KnownAuth {
   readonly user: PublicUser
   readonly session: PublicSession
 }
 
-// Two copies of the package in one process share this map, because globalThis stores the map under a shared symbol. The map is a WeakMap,
-// so the host's requests stay unchanged.
+// Copies of the package in one process share this map under a global symbol. A WeakMap leaves the host's requests unchanged.
 const key = Symbol.for('doorward.auth.v1')
 const shared = globalThis as { [key]?: WeakMap<object, CurrentAuth> }
 shared[key] ??= new WeakMap()
 const remembered = shared[key]
 
-/** Stores the result of a guard. If an earlier guard of the request loaded the same user, the stored result keeps that user. */
+/** Keeps the user that an earlier guard of the request loaded, if it is the same user. */
 export function rememberAuth(req: Request, auth: CurrentAuth): void {
   const user = auth.user ?? remembered.get(req)?.user ?? null
   const isSame = user !== null && user.id === (auth.claims?.sub ?? user.id)
   remembered.set(req, isSame ? { ...auth, user } : auth)
 }
 
-/** Returns the result of the guards of this request; null if no guard ran. */
 export function findRequestAuth(req: Request): CurrentAuth | null {
   return remembered.get(req) ?? null
 }
 
-/** Returns the id of the user that a guard found; null if no guard found a user. */
 export function findSubject(req: Request): string | null {
   const auth = remembered.get(req)
   return auth?.claims?.sub ?? auth?.user?.id ?? null
 }
 
-/**
- * Returns a name of the session that a guard found. If the token names no session, the function returns a name of the user. Returns null if
- * no guard found a session or a user.
- */
+/** A name of the session. If the token names no session, a name of the user. */
 export function findSessionName(req: Request): string | null {
   const { claims, session } = remembered.get(req) ?? { claims: null }
   if (claims) return JSON.stringify(claims.sid === undefined ? ['user', claims.sub] : ['session', claims.sid])
@@ -113,10 +101,9 @@ export function getSession(req: Request): PublicSession {
   return session
 }
 
-// RFC 6750 section 2.1: the scheme in any letter case, then spaces, then a text. The verifier later checks the text: a token has exactly
-// three parts of base64url.
+// RFC 6750 section 2.1: the scheme in any case, then spaces, then a text. The verifier later checks the token's form.
 const bearer = /^Bearer +([^ ].*)$/i
-// RFC 9110 section 5.6.2 lists the characters of a scheme's name. The name is exactly `Bearer` if none of these characters follows.
+// No character of a scheme's name (RFC 9110 section 5.6.2) may follow, so the name is exactly `Bearer`.
 const bearerScheme = /^Bearer(?![\w!#$%&'*+.^`|~-])/i
 
 export type AccessCredential = { token: string; from: 'header' | 'cookie' }
@@ -124,11 +111,9 @@ export type AccessCredential = { token: string; from: 'header' | 'cookie' }
 type DeliverySite = CookieSite & { readonly settings: Pick<Settings, 'tokenDelivery' | 'accessCookieName' | 'sessionCookieName'> }
 
 /**
- * Returns the access token of a request. The function reads the header first, and then the cookie if `tokenDelivery` includes cookies. The
- * function never reads the query or the body (RFC 6750 section 2.3). With `tokenDelivery: 'session'`, the function returns the value of the
- * session cookie. Returns null if the request has no credential.
- * @throws InvalidTokenError for a Bearer header without a token, and for a request with two Authorization headers
- * @throws InvalidTokenError for every Bearer header with `tokenDelivery: 'session'`
+ * The header first, then the cookie if `tokenDelivery` has cookies; never the query or the body (RFC 6750 section 2.3). With
+ * `tokenDelivery: 'session'`, the value of the session cookie.
+ * @throws InvalidTokenError for a Bearer header without a token, two Authorization headers, or any Bearer header in delivery `session`
  */
 export function readCredential(site: DeliverySite, req: Request): AccessCredential | null {
   const { tokenDelivery, accessCookieName, sessionCookieName } = site.settings
@@ -140,14 +125,11 @@ export function readCredential(site: DeliverySite, req: Request): AccessCredenti
   return cookie === null ? null : { token: copyOf(cookie), from: 'cookie' }
 }
 
-/** Returns true for an `Authorization` header of the scheme Bearer, with any token or none. */
 export function hasBearer({ headers }: Request): boolean {
   return bearerScheme.test(headers.authorization ?? '')
 }
 
-/**
- * Copies a text. The library can keep a token longer than its request. Without the copy, the token would keep the whole header in memory.
- */
+/** The library can keep a token longer than its request. Without a copy, it would keep the whole header in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('utf8')
 }
@@ -164,10 +146,7 @@ function bearerToken(req: Request): string | null {
   return copyOf(token)
 }
 
-/**
- * Returns true if the request has two Authorization headers. Node keeps only the first header, but a proxy before the app may have read the
- * second header.
- */
+/** Node keeps only the first Authorization header, but a proxy before the app may have read the second. */
 function isSentTwice(rawHeaders: readonly string[]): boolean {
   let times = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -178,8 +157,8 @@ function isSentTwice(rawHeaders: readonly string[]): boolean {
 }
 
 /**
- * Clears the request's cookies of ended sessions, so that the browser does not send them again. Call it after an operation that may have
- * ended sessions, and before the response sets its own cookies.
+ * The browser then does not send cookies of ended sessions again. Call it after an operation that may have ended sessions, and before the
+ * response sets its own cookies.
  */
 export async function clearEndedCookies(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const { sessions } = ctx.store
@@ -195,7 +174,7 @@ interface NamedSession {
   readonly clear: (ctx: AuthContext, res: Response) => void
 }
 
-/** Returns the sessions that the cookies name, after a check of the MAC or the signature. A named session may have ended. */
+/** The MAC or signature is checked. A named session may have ended. */
 function namedByCookies(ctx: AuthContext, req: Request): NamedSession[] {
   const ofTokens = setsTokenCookies(ctx.settings.tokenDelivery) ? (idOfAccessCookie(ctx, req) ?? idOfRefreshCookie(ctx, req)) : null
   const cookie = readSessionCookie(ctx, req)

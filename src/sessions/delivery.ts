@@ -13,8 +13,7 @@ import type { AnyLoginResult, Device, LoginClient, TokenPair } from './login'
 import type { ReissuedTokens, RenewedTokens } from './reissue-tokens'
 
 /**
- * Returns the client of a request, which gets what `tokenDelivery` names. In delivery `bearer` no response sets the device cookie, so the
- * result has no device. With `newDeviceNotice` the login still records that the account has logged in.
+ * In delivery `bearer` no response sets the device cookie; with `newDeviceNotice` the login still records that the account logged in.
  * @param rules.namesSession false: another site may have caused the login. Default true
  */
 export function loginClient(ctx: AuthContext, req: Request, { namesSession = true }: { namesSession?: boolean } = {}): LoginClient {
@@ -23,12 +22,10 @@ export function loginClient(ctx: AuthContext, req: Request, { namesSession = tru
   return tokenDelivery === 'bearer' && !newDeviceNotice ? client : { ...client, browser: { req, namesSession } }
 }
 
-/** Returns the client of a request to a route that gives a session cookie, or tokens, in every `tokenDelivery`. */
 export function loginClientWith(ctx: AuthContext, req: Request, gets: 'tokens' | 'session'): LoginClient {
   return { gets, origin: sessionOriginOf(ctx, req), browser: { req, namesSession: true } }
 }
 
-/** Sends the result of a login. A challenge sets no cookie. */
 export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
   if (delivery !== 'bearer') rememberDevice(ctx, res, result)
   sendLoginTokens(ctx, res, result, delivery)
@@ -39,13 +36,12 @@ export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLogi
   setCookiesOfLogin(ctx, res, result)
 }
 
-/** Sends the result of a login with a server-side session. */
 export function sendSessionLogin(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   rememberDevice(ctx, res, result)
   sendServerSession(ctx, res, result)
 }
 
-/** Keeps the device known after a logout of only this browser's sessions. The device stays in the cookie without the session. */
+/** After a logout of only this browser's sessions, the device stays in the cookie without the session. */
 export function keepDeviceAfterLogout(ctx: AuthContext, req: Request, res: Response, endedIds: readonly string[]): void {
   const devices = readDevices(ctx, req)
   const isEnded = ({ sessionId }: Device) => sessionId !== null && endedIds.includes(sessionId)
@@ -68,12 +64,11 @@ const loginFields = shape('Login', {
 
 const sessionFields = shape('SessionLogin', { user_id: string, expires_at: instant })
 
-/** The schema of `mfa_methods`. The response with a challenge has this field if passkeys are on. */
+/** Present in a challenge if passkeys are on. */
 const stepMethods = { mfa_methods: { type: 'array', items: { enum: ['otp', 'passkey'] } } }
 /**
- * Describes the optional fields of a response with a session. `password_required` is true if the first verification of the address removed
- * the password. Otherwise the field is absent. `return_to` is present if the login started with a `return_to` and this response opens the
- * session.
+ * `password_required`: true if the first verification of the address removed the password, else absent. `return_to`: present if the login
+ * started with one and this response opens the session.
  */
 const optionalFields = (settings: Settings) => ({
   ...(hasPasswords(settings) && { password_required: { const: true } }),
@@ -92,7 +87,6 @@ function withFields(schema: JsonSchema, fields: object): JsonSchema {
   return { ...schema, properties: { ...(schema['properties'] as object), ...fields } }
 }
 
-/** Describes the response of a route that ends in `sendLogin`. */
 export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, delivery: Delivery): Answer {
   const session = {
     bearer: 'The session’s two tokens',
@@ -111,25 +105,22 @@ export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, deliver
 }
 
 /**
- * How one response sends the tokens of a login. `bearer`: in the body. `cookie`: in cookies, with null in the body. `both`: in the body and
- * in cookies. `session`: the response has no tokens, but a server-side session in a cookie. With the setting `both`, each route uses one of
- * the first three.
+ * `bearer`: in the body. `cookie`: in cookies, with null in the body. `both`: in both; as a setting, each route uses one of these three.
+ * `session`: no tokens, but a server-side session in a cookie.
  */
 export type Delivery = Settings['tokenDelivery']
 
-/** Returns true if responses of this delivery can set cookies with tokens. */
 export function setsTokenCookies(delivery: Delivery): boolean {
   return delivery === 'cookie' || delivery === 'both'
 }
 
-/** Sends the result of a login. A challenge is always in the body, and sets no cookie. */
+/** A challenge is always in the body, and sets no cookie. */
 function sendLoginTokens(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
   if (delivery !== 'bearer') setCookiesOfLogin(ctx, res, result)
   setResult(res, result)
   sendJson(res, 200, loginBody(result, delivery))
 }
 
-/** Describes the response of a route that ends in `sendSessionLogin`. */
 export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>): Answer {
   return {
     status: 200,
@@ -138,7 +129,6 @@ export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>):
   }
 }
 
-/** Sends the result of a login below `/session`, in every delivery. */
 function sendServerSession(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   setCookiesOfLogin(ctx, res, result)
   const { userId: user_id } = result
@@ -147,7 +137,7 @@ function sendServerSession(ctx: AuthContext, res: Response, result: AnyLoginResu
   sendJson(res, 200, body)
 }
 
-/** Sends the new tokens of a session that continues. If the refresh token did not change, `refresh_token` is null and its cookie stays. */
+/** If the refresh token did not change, `refresh_token` is null and its cookie stays. */
 export function sendRefreshed(ctx: AuthContext, res: Response, pair: TokenPair | ReissuedTokens, delivery: Delivery): void {
   if (delivery !== 'bearer') setTokenCookies(ctx, res, pair)
   sendJson(res, 200, loginBody(pair, delivery))
@@ -160,7 +150,7 @@ function setCookiesOfLogin(ctx: AuthContext, res: Response, result: AnyLoginResu
   else if ('accessToken' in result) setTokenCookies(ctx, res, result)
 }
 
-/** Sets the cookies of tokens. If `result` has no new refresh token, the refresh cookie stays unchanged. */
+/** Without a new refresh token, the refresh cookie stays unchanged. */
 export function setTokenCookies(ctx: AuthContext, res: Response, result: TokenPair | ReissuedTokens): void {
   const { settings } = ctx
   const { accessToken, refreshToken, refreshTokenExpiresAt, isPersistent = true } = result
@@ -194,7 +184,7 @@ export function readRefreshCookie(ctx: AuthContext, req: Request): string | null
   return readCookie(ctx, req, ctx.settings.refreshCookieName)
 }
 
-/** Returns the body of a login's response. The token of a server-side session is only in the cookie, never in the body. */
+/** The token of a server-side session is only in the cookie, never in the body. */
 export function loginBody(result: AnyLoginResult | ReissuedTokens, delivery: Delivery): object {
   const { userId: user_id } = result
   if (result.kind === 'challenge') {
@@ -210,7 +200,7 @@ export function loginBody(result: AnyLoginResult | ReissuedTokens, delivery: Del
   return { user_id, access_token: accessToken, refresh_token: refreshToken, mfa_required: false, mfa_token: null, ...told }
 }
 
-/** Returns `return_to`, for a script that finishes the login itself and then redirects the browser. The value never contains a secret. */
+/** For a script that finishes the login and then redirects the browser. The value never contains a secret. */
 function returnToOf({ returnTo }: { returnTo?: string }): { return_to?: string } {
   return returnTo === undefined ? {} : { return_to: locationOf(returnTo) }
 }
@@ -219,10 +209,7 @@ function accessScope(settings: Settings) {
   return { path: '/', sameSite: settings.cookieSamesite }
 }
 
-/**
- * Returns the scope of the refresh cookie. The browser sends the cookie only to the router. With `both` and without the built-in pages, the
- * browser sends the cookie only to the cookie routes.
- */
+/** Only the router, or with `both` and without the built-in pages only the cookie routes, gets the refresh cookie. */
 function refreshScope({ settings, prefix }: AuthContext) {
   const isBelowTwins = settings.tokenDelivery === 'both' && !settings.pagesEnabled // the pages are not below `/cookie`
   return { path: isBelowTwins ? `${prefix}/cookie` : prefix, sameSite: settings.cookieSamesite }

@@ -33,16 +33,13 @@ export function toPublicSession(session: SessionRecord): PublicSession {
 }
 
 export interface LiveSession extends SessionWithUser {
-  /** True: the session was just extended. The response sends the cookie again, so that the browser keeps it until the new end. */
+  /** True: the response sends the cookie again, so that the browser keeps it until the new end. */
   readonly hasSlid: boolean
 }
 
-/** The part of the context that finds a session by its cookie. */
 interface SessionLookUp {
   readonly sessions: SessionStore
-  /**
-   * Null: a guard without the secret. The guard cannot verify a MAC, so it queries the database for every text with the form of a token.
-   */
+  /** Null: a guard without the secret cannot verify a MAC, so it queries the database for every text in token form. */
   readonly sessionTokenKeys: KeyList | null
 }
 
@@ -51,33 +48,26 @@ type TokensContext = LiveContext & { readonly settings: Pick<AuthContext['settin
 
 const slideAfterSeconds = 60
 
-/**
- * Returns the session of a cookie's value, with its user, by one query. Extends the session, at most once a minute. Null: the session is
- * unknown, expired or revoked, or the account is deleted or inactive.
- */
+/** One query. Extends the session, at most once a minute. Null also if the account is inactive. */
 export async function findLiveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
   const found = await findAliveSession(ctx, token)
   return found?.user.isActive ? found : null
 }
 
-/**
- * Finds a session like `findLiveSession`, but also of an inactive account. The function does not extend the session of an inactive account.
- */
+/** Like `findLiveSession`, but also for an inactive account, whose session is not extended. */
 export async function findAliveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
   const found = await findByToken(ctx, 'session', token)
   const live = found && isAlive(found.session, ctx.now()) ? await moveOn(ctx, found, ctx.settings.sessionTtlSeconds) : null
   return live?.session.tokenHash === found?.session.tokenHash ? live : null
 }
 
-/**
- * Returns the live session of a refresh token and its active user. The function does not use the token up, and does not extend the session.
- */
+/** Does not use the token up, and does not extend the session. */
 export async function findLiveTokens(ctx: LiveContext, token: string): Promise<SessionWithUser | null> {
   const found = await findByRefreshToken(ctx, token)
   return found?.user.isActive && isAlive(found.session, ctx.now()) ? found : null
 }
 
-/** Extends a session that `findLiveTokens` found, at most once a minute. Null: the session has ended since `findLiveTokens` read it. */
+/** At most once a minute. Null: the session has ended since `findLiveTokens` read it. */
 export async function slideTokens(ctx: TokensContext, found: SessionWithUser): Promise<LiveSession | null> {
   const live = await moveOn(ctx, found, ctx.settings.refreshTokenTtlSeconds)
   return live?.user.isActive ? live : null
@@ -86,7 +76,7 @@ export async function slideTokens(ctx: TokensContext, found: SessionWithUser): P
 type LiveContext = SessionLookUp & Pick<AuthContext, 'now'>
 
 /**
- * Extends a session at most once a minute, if its user is active. Null: the session has ended since it was read.
+ * Null: the session has ended since it was read.
  * @param idleSeconds how long the session lasts after its last use
  */
 async function moveOn(ctx: LiveContext, found: SessionWithUser, idleSeconds: number): Promise<LiveSession | null> {
@@ -94,24 +84,20 @@ async function moveOn(ctx: LiveContext, found: SessionWithUser, idleSeconds: num
   if (!isDue) return { ...found, hasSlid: false }
   const session = await slide(ctx, found.session, idleSeconds)
   if (session) return { session, user: found.user, hasSlid: true }
-  // The session was not extended: it has ended since the first read, or a parallel request extended it or replaced its token. So this code
-  // reads the session again.
+  // The session has ended since the first read, or a parallel request extended it or replaced its token.
   const again = await ctx.sessions.find({ id: found.session.id })
   const isAsked = again?.session.id === found.session.id && again.user.id === found.user.id
   return isAsked && isAlive(again.session, ctx.now()) ? { ...again, hasSlid: false } : null
 }
 
-/**
- * Returns true if the session of an old cookie value is still alive. `/reauthenticate` may have replaced the value during this request, and
- * the browser then has the new value. Without the secret, the function always returns false.
- */
+/** `/reauthenticate` may have replaced the value during this request, and the browser then has the new one. False without the secret. */
 export async function hasNewerToken({ sessions, sessionTokenKeys: keys, now }: LiveContext, token: string): Promise<boolean> {
   const named = keys && readSessionToken(keys, 'session', token)
   const found = named && (await sessions.find({ id: named.id }))
   return found?.session.id === named?.id && found !== null && isAlive(found.session, now()) && found.user.isActive
 }
 
-/** Returns the session of a cookie's value, even if the session has ended. With the secret, a token with a wrong MAC causes no query. */
+/** Finds also an ended session. With the secret, a token with a wrong MAC causes no query. */
 export async function findBySessionCookie(lookUp: SessionLookUp, token: string): Promise<SessionWithUser | null> {
   return findByToken(lookUp, 'session', token)
 }
@@ -125,12 +111,12 @@ async function findByToken(
   if (!isPossible) return null
   const tokenHash = hashOpaqueToken(token)
   const found = await sessions.find({ tokenHash, kind })
-  // createGuards() uses the host's store directly, so this code checks the store's result.
+  // createGuards() uses the host's store directly, so its result is checked.
   const isAsked = found?.session.tokenHash === tokenHash && found.session.kind === kind && found.session.userId === found.user.id
   return isAsked ? found : null
 }
 
-/** Returns the session whose current refresh token is `token`, even if the session has ended. A used token finds no session. */
+/** Finds also an ended session. A used token finds none. */
 export async function findByRefreshToken(lookUp: SessionLookUp, token: string): Promise<SessionWithUser | null> {
   return findByToken(lookUp, 'tokens', token)
 }
@@ -154,24 +140,19 @@ export function sessionsOf({ sessions }: AuthContext['store']): SessionStore {
 interface ReadRow {
   readonly sessions: SessionStore
   readonly row: SessionWithUser
-  /** When a guard read the row: the time of the real clock, in milliseconds. */
+  /** The real clock, in milliseconds. */
   readonly at: number
 }
 
-/**
- * How long the guards reuse the row, in milliseconds. Handlers of a request usually run immediately after one another. A slow body can
- * delay a handler, and the session can end during that time. So after this time, the guard reads the row again.
- */
+/** Milliseconds. A slow body can delay a handler, and the session can end meanwhile. Then the guard reads the row again. */
 const believedMs = 1_000
 
 const read = new WeakMap<Request, ReadRow>()
 
-/** Stores the row that a guard read. Later handlers of the request do not read the row again from the same store. */
 export function keepSessionRow(req: Request, sessions: SessionStore, row: SessionWithUser): void {
   read.set(req, { sessions, row, at: performance.now() })
 }
 
-/** Returns the row of the session with this id or cookie. Returns null if no guard of this request read the row. */
 export function sessionRowOf(req: Request, sessions: SessionStore, named: { id: string } | { token: string }): SessionWithUser | null {
   const known = read.get(req)
   if (known?.sessions !== sessions || performance.now() - known.at > believedMs) return null
@@ -180,7 +161,6 @@ export function sessionRowOf(req: Request, sessions: SessionStore, named: { id: 
   return isNamed ? known.row : null
 }
 
-/** The session of a token, and the number of rotations before the token. */
 export interface SessionTokenId {
   readonly id: string
   readonly generation: number
@@ -192,8 +172,7 @@ const macBytes = 32
 const signedBytes = secretBytes + idBytes + 4
 
 /**
- * Returns a refresh token or the value of a session cookie. The token consists of 32 secret bytes, the session's id, the generation, and a
- * MAC. The MAC covers the secret bytes, the id, the generation and the kind. For clients, the token is an opaque text.
+ * 32 secret bytes, the session's id, the generation, and a MAC over these and the kind.
  * @param keys the first key makes the MAC
  */
 export function makeSessionToken(
@@ -209,10 +188,7 @@ export function makeSessionToken(
   return Buffer.concat([signed, macOf(keys[0], kind, signed)]).toString('base64url')
 }
 
-/**
- * Returns the session's id and the generation in a token, after one of the keys verified its MAC. So the function rejects a made-up token
- * without a query. Null: the MAC is wrong, or the token is of the other kind.
- */
+/** Rejects a made-up token without a query. Null: the MAC is wrong, or the token is of the other kind. */
 export function readSessionToken(keys: KeyList, kind: SessionKind, token: string): SessionTokenId | null {
   if (!tokenShape.test(token)) return null
   const bytes = Buffer.from(token, 'base64url')
@@ -224,7 +200,7 @@ export function readSessionToken(keys: KeyList, kind: SessionKind, token: string
   return { id, generation: signed.readUInt32BE(secretBytes + idBytes) }
 }
 
-/** Returns true if the text has the shape of a token, for guards without the keys. */
+/** For guards without the keys. */
 function hasTokenShape(token: string): boolean {
   return tokenShape.test(token)
 }
@@ -235,7 +211,7 @@ function macOf(key: KeyObject, kind: SessionKind, signed: Buffer): Buffer {
   return createHmac('sha256', key).update(kind).update('\0').update(signed).digest()
 }
 
-/** Returns the result of `read`, or null if it rejects the token with an AppError. */
+/** Null if `read` throws an AppError. */
 export function readQuietly<T>(read: () => T): T | null {
   try {
     return read()

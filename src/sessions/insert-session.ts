@@ -9,15 +9,14 @@ import type { Login, SessionOrigin } from './login'
 
 export interface StartedSession {
   readonly session: SessionRecord
-  /** The token itself. The response sends it once, and doorward never stores it. */
   readonly token: string
-  /** The number of other sessions of this user that doorward revoked because of the limit `maxSessionsPerUser`. */
+  /** Other sessions that `maxSessionsPerUser` revoked. */
   readonly endedByLimit: number
 }
 
 /**
- * Inserts the row of a new session, always with a new id and a new token (against session fixation). Call it in the login's transaction,
- * which has locked the user's row. So a parallel revocation of the user's sessions runs before or after this insert.
+ * Always a new id and a new token (against session fixation). Call it in the login's transaction, which has locked the user's row: a
+ * parallel revocation of the user's sessions then runs before or after this insert.
  */
 export async function startSession(
   ctx: AuthContext,
@@ -61,18 +60,15 @@ function lifetimeOf({ settings }: AuthContext, kind: SessionKind): { idleSeconds
     : { idleSeconds: settings.sessionTtlSeconds, maxSeconds: settings.sessionMaxSeconds }
 }
 
-/**
- * Returns the text shortened, and without control characters. This is necessary, because a client can send any header, and a person reads
- * the text in a list.
- */
+/** A client can send any header, and a person reads the text in a list. */
 export function plainText(value: string | null | undefined, maxLength: number): string | null {
   const visible = [...(value ?? '').replace(/[\p{Cc}\p{Cf}\p{Surrogate}\p{Zl}\p{Zp}]/gu, '')]
   return visible.slice(0, maxLength).join('').trim() || null
 }
 
 /**
- * Inserts a new session. If the user then has more than `maxSessionsPerUser` live sessions, revokes the sessions that were unused longest.
- * Call it in the login's transaction, which has locked the user's row. So two parallel logins cannot exceed the limit.
+ * Above `maxSessionsPerUser`, revokes the sessions that were unused longest. Call it in the login's transaction, which has locked the
+ * user's row: two parallel logins cannot exceed the limit.
  * @returns the number of revoked sessions
  */
 async function insertWithinLimit({ settings }: AuthContext, sessions: SessionStore, session: SessionRecord): Promise<number> {
@@ -90,9 +86,7 @@ async function endUnused(sessions: SessionStore, { userId, createdAt: at }: Sess
   return unused.length
 }
 
-/**
- * Orders sessions by last use. If two times are equal, the older session is first, because `listForUser` returns sessions in that order.
- */
+/** If two times are equal, the older session is first: `listForUser` returns sessions in that order. */
 function byLastUse(one: SessionRecord, other: SessionRecord): number {
   return one.lastSeenAt.getTime() - other.lastSeenAt.getTime()
 }

@@ -15,10 +15,9 @@ import { aliveSession, sessionOf } from './reauthentication/fresh-session'
 import { type RouteGuards, type RouteSet, routesByDelivery, sameSiteWhenByCookie } from './routes-by-delivery'
 import { cookieOf, setRenewedCookie } from './send-reissued-tokens'
 
-/** Returns the routes for a person's list of sessions, for every `tokenDelivery`. Returns no routes if the store keeps no sessions. */
 export function sessionListRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   if (!ctx.store.sessions) return []
-  // `endOthers` comes before `endOne`, because `/sessions/:id` also matches `/sessions/revoke-others` and would answer 405.
+  // First, because `/sessions/:id` also matches `/sessions/revoke-others` and would answer 405.
   return [list(ctx, guards), ...routesByDelivery(ctx, (line) => [endOthers(ctx, guards, line)]), endOne(ctx, guards)]
 }
 
@@ -80,9 +79,7 @@ function changing(ctx: AuthContext, guards: RouteGuards) {
   return [routeRateLimit(ctx, 'sessions'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 
-/**
- * Returns the session that `aliveSession` found. The session is never null, because these routes exist only if the store keeps sessions.
- */
+/** Never null, because these routes exist only if the store keeps sessions. */
 function ownSession(req: Request): SessionRecord {
   const session = sessionOf(req)
   if (!session) throw new Error('aliveSession() let a request in without a session')
@@ -123,16 +120,13 @@ function sessionBody({ id, kind, createdAt, lastSeenAt, expiresAt, ip, userAgent
   }
 }
 
-/** Returns a person's live sessions of both kinds, the last used first. */
+/** Of both kinds, the last used first. */
 export async function listSessions(ctx: AuthContext, userId: string): Promise<PublicSession[]> {
   const sessions = await sessionsOf(ctx.store).listForUser(userId, ctx.now())
   return sessions.sort((one, other) => other.lastSeenAt.getTime() - one.lastSeenAt.getTime()).map(toPublicSession)
 }
 
-/**
- * Revokes one session of a person by the id of the list.
- * @throws NotFoundError for another person's session, a session of another kind, an ended session and an invalid id
- */
+/** @throws NotFoundError for another person's session, a session of another kind, an ended session and an invalid id */
 export async function revokeSession(ctx: AuthContext, userId: string, id: string, kind?: SessionKind): Promise<void> {
   const sessions = sessionsOf(ctx.store)
   const found = await sessions.find({ id })

@@ -12,21 +12,17 @@ import { clearLoginCookies, readAccessCookie, readRefreshCookie, setsTokenCookie
 import { readDevices } from './devices/device-cookie'
 import { endNamed, endNamedAtOnce, type LoggedOut, type LogoutTokens } from './log-out'
 
-/** The name of the rate limit of all logout routes. */
+/** Shared by all logout routes. */
 export const logoutLimit = 'logout'
 
-/** Functions that a logout needs from modules of a higher layer. */
+/** From modules of a higher layer. */
 export interface LogoutRules {
-  /** Counts the request. False: the client exceeded the rate limit of the route. */
+  /** Counts the request. */
   isWithinRateLimit(req: Request): Promise<boolean>
-  /**
-   * Ends the unfinished provider logins of this browser. Removes the sessions that the logout revoked one by one from the device cookie,
-   * and the browser stays a known device.
-   */
+  /** Ends this browser's unfinished provider logins. Removes the ended sessions from the device cookie; the device stays known. */
   endOthers(req: Request, res: Response, endedIds: readonly string[]): void
 }
 
-/** The body of every logout route. */
 export interface LogoutBody {
   all_sessions: boolean
   provider_logout: boolean
@@ -46,10 +42,7 @@ export const logoutAnswers: readonly Answer[] = [
   },
 ]
 
-/**
- * Revokes the sessions that the tokens name, before the response is sent. If the client exceeds the rate limit, the function runs at most
- * one statement, and the result has no provider.
- */
+/** Runs before the response. Above the rate limit, it is at most one statement, and the result has no provider. */
 export async function logOutRequest(
   ctx: AuthContext,
   rules: LogoutRules,
@@ -64,7 +57,6 @@ export async function logOutRequest(
   return ended
 }
 
-/** Returns everything in the cookies of a browser that can name its session. */
 export function tokensOfCookies(ctx: AuthContext, req: Request): LogoutTokens {
   const isByTokens = setsTokenCookies(ctx.settings.tokenDelivery)
   return {
@@ -75,14 +67,13 @@ export function tokensOfCookies(ctx: AuthContext, req: Request): LogoutTokens {
   }
 }
 
-/** Clears the cookies of a session. The refresh cookie is cleared even if the request does not show it, because of its path. */
+/** The refresh cookie is cleared even if the request does not show it, because of its path. */
 export function clearSessionCookies(ctx: AuthContext, req: Request, res: Response): void {
   const { tokenDelivery } = ctx.settings
   if (setsTokenCookies(tokenDelivery)) clearLoginCookies(ctx, res)
   if (tokenDelivery === 'session' || readSessionCookie(ctx, req) !== null) clearSessionCookie(ctx, res)
 }
 
-/** Sends 204, or 200 if the client asked for the provider's logout URL. */
 export function sendLoggedOut(ctx: AuthContext, res: Response, { provider }: LoggedOut, { provider_logout: isAsked }: LogoutBody): void {
   if (!isAsked) return void sendEmpty(res)
   const logoutUrl = logoutUrlOf(ctx, provider)
@@ -92,10 +83,7 @@ export function sendLoggedOut(ctx: AuthContext, res: Response, { provider }: Log
 
 export const logoutSummary = 'Log out: revoke the session of this browser, or all sessions of the account'
 
-/**
- * Revokes every live session that a cookie of the browser names, and clears the cookies. Always responds with 204 (200 with
- * `provider_logout`), because a logout requires no login.
- */
+/** Always 204 (200 with `provider_logout`), because a logout requires no login. */
 export function logoutByCookies(ctx: AuthContext, path: '/logout' | '/cookie/logout', rules: LogoutRules): Route {
   return withBody({
     method: 'POST',
@@ -116,7 +104,6 @@ export function logoutByCookies(ctx: AuthContext, path: '/logout' | '/cookie/log
   })
 }
 
-/** Revokes only the server-side session of the cookie, in every delivery. */
 export function logoutOfSession(ctx: AuthContext, rules: LogoutRules): Route {
   return withBody({
     method: 'POST',
@@ -133,11 +120,9 @@ export function logoutOfSession(ctx: AuthContext, rules: LogoutRules): Route {
 }
 
 /**
- * Returns the URL where a browser also ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0 section 2). Null: the
- * session was started without a provider, or the provider has no such URL. The URL has no `id_token_hint`, because doorward stores no
- * id_token. So the provider can ask the person to confirm the logout.
- *
- * @param provider the registration key in the session's row; null: the session has no provider
+ * OpenID Connect RP-Initiated Logout 1.0 section 2. Null without a provider, or without such a URL. Without `id_token_hint`, because
+ * doorward stores no id_token: the provider can ask the person to confirm.
+ * @param provider the registration key in the session's row
  */
 export function logoutUrlOf({ providers, settings }: AuthContext, provider: string | null): string | null {
   const client = provider === null ? undefined : providers.get(provider)
@@ -149,7 +134,6 @@ export function logoutUrlOf({ providers, settings }: AuthContext, provider: stri
   return url.href
 }
 
-/** Returns the absolute URL of a path of this site, because the provider needs an absolute URL. */
 function absolute(target: string, publicUrl: string): string {
   return target.startsWith('/') ? `${publicUrl}${target}` : target
 }

@@ -11,32 +11,28 @@ import { type AskingSession, holdSession } from './reauthentication/fresh-sessio
 import { type CookieOfRequest, type RenewedCookie, renewCookie } from './reissue-tokens'
 import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 
-/** The result of a logout. */
 export interface LoggedOut {
-  /** The ids of the sessions that the logout revoked one by one. Empty: it revoked no session, or all sessions of the account. */
+  /** The sessions that the logout revoked one by one. Empty if it revoked none, or all sessions of the account. */
   readonly endedIds: readonly string[]
-  /** The name of the provider that the session was started with, as in the option `providers`. Null: no provider, or unknown. */
+  /** As in the option `providers`. Null: no provider, or unknown. */
   readonly provider: string | null
 }
 
 const nothing: LoggedOut = Object.freeze({ endedIds: [], provider: null })
 
 /**
- * Revokes the session of a refresh token, or every session of its user. A client can repeat the logout, and an unknown token is no error
- * (RFC 7009 section 2.2). The token of an ended session revokes nothing. A used token revokes only its own session, because an attacker may
- * have it. A stateless token stays valid, because only stored sessions can be revoked.
+ * Repeatable: an unknown token is no error (RFC 7009 section 2.2), and the token of an ended session revokes nothing. A used token revokes
+ * only its own session: an attacker may have it. A stateless token stays valid, because it has no row.
  */
 export async function logOut(ctx: AuthContext, refreshToken: string, options: { allSessions?: boolean } = {}): Promise<LoggedOut> {
   return endNamed(ctx, { refreshToken }, options)
 }
 
-/** Logs out like `logOut`, by the value of a session cookie. */
 export async function logOutSession(ctx: AuthContext, sessionToken: string, options: { allSessions?: boolean } = {}): Promise<LoggedOut> {
   sessionsOf(ctx.store)
   return endNamed(ctx, { sessionToken }, options)
 }
 
-/** The tokens of a request that can name a session for a logout. */
 export interface LogoutTokens {
   /** The newest entry of the device cookie. */
   readonly device?: Device | null
@@ -45,19 +41,17 @@ export interface LogoutTokens {
   readonly accessToken?: string | null
 }
 
-/** A session that a token with a good MAC or signature names. */
+/** The token's MAC or signature is good. */
 interface NamedSession {
   readonly wanted: { readonly id: string }
-  /** Returns true if the token belongs to the session that the store found. */
   readonly names: (session: SessionRecord) => boolean
-  /** Returns true if the token may also revoke all sessions of the account. A used refresh token and an expired access token may not. */
+  /** A used refresh token and an expired access token may not revoke all sessions. */
   readonly mayEndAll?: (session: SessionRecord) => boolean
 }
 
 /**
- * Revokes each live session that a token of the request names. `allSessions` acts for one account only: that of the first live session, in
- * the order device, session cookie, refresh token, access token. The order begins with the device cookie, because another subdomain can
- * plant each of the other cookies.
+ * Revokes each named live session. `allSessions` acts for the account of the first one only. The device cookie comes first, because another
+ * subdomain can plant each of the other cookies.
  */
 export async function endNamed(ctx: AuthContext, tokens: LogoutTokens, { allSessions = false } = {}): Promise<LoggedOut> {
   const { sessions } = ctx.store
@@ -80,30 +74,24 @@ export async function endNamed(ctx: AuthContext, tokens: LogoutTokens, { allSess
   return { endedIds, provider: first.session.provider }
 }
 
-/**
- * Revokes the named sessions by one statement, for a client that exceeds its rate limit. The function reads no row, so it emits no event
- * with the user's id. A token without a valid MAC or signature revokes nothing.
- */
+/** One statement for a client above its rate limit. It reads no row, so no event has the user's id. */
 export async function endNamedAtOnce(ctx: AuthContext, tokens: LogoutTokens): Promise<LoggedOut> {
   const ids = [...new Set(namedBy(ctx, tokens).map(({ wanted }) => wanted.id))]
   const isEnded = ids.length > 0 && (await ctx.store.sessions?.revoke({ id: ids }, ctx.now()))
   return isEnded ? { endedIds: ids, provider: null } : nothing
 }
 
-/**
- * Returns true if one of the tokens is ours: its MAC or signature is good. Its session may have ended, its time may be over, and a logout
- * may have emptied the device entry.
- */
+/** True if we made one of the tokens, even if its session has ended or a logout has emptied the device entry. */
 export function isAnyOurs(ctx: AuthContext, tokens: LogoutTokens): boolean {
   const { device = null, refreshToken = null, accessToken = null } = tokens
   if (device !== null || namedBy(ctx, tokens).length > 0 || readSigned(ctx, accessToken) !== null) return true
   return !ctx.store.sessions && refreshToken !== null && readQuietly(() => readStatelessToken(ctx, refreshToken, longAgo)) !== null
 }
 
-/** A time at which our tokens are not expired. It is not 0, because jsonwebtoken reads 0 as the current time. */
+/** Before any of our tokens expires. Not 0, because jsonwebtoken reads 0 as the current time. */
 const longAgo = new Date(1_000)
 
-/** Returns the claims of an access token of ours, also after its end: the person may log out later. */
+/** Accepts expired tokens: the person may log out later. */
 function readSigned(ctx: AuthContext, token: string | null): AccessTokenClaims | null {
   return token === null ? null : readQuietly(() => verifyAccessToken({ ...ctx, now: () => longAgo }, token))
 }
@@ -117,10 +105,10 @@ function namedBy(ctx: AuthContext, { device, sessionToken = null, refreshToken =
     return [{ wanted: { id: named.id }, names: (session) => session.kind === kind, isCurrent: isCurrent(token) }]
   }
   const claims = readSigned(ctx, accessToken)
-  // An expired token may come from an old log. It ends its own session at most.
+  // An expired token may come from an old log, so it ends its own session at most.
   const mayEndAll = () => claims !== null && ctx.now().getTime() < claims.exp * 1000
   const ofDevice = device?.sessionId == null ? [] : [{ wanted: { id: device.sessionId }, names: isOwnerOf(ctx, device) }]
-  // An old session cookie is no cookie, but a used refresh token still names its session.
+  // An old session cookie names no session. A used refresh token still does.
   const ofCookie = byToken('session', sessionToken).map(({ wanted, names, isCurrent }) => ({
     wanted,
     names: (session: SessionRecord) => names(session) && isCurrent(session),
@@ -135,7 +123,6 @@ function isOwnerOf(ctx: AuthContext, device: Device) {
   return ({ userId }: SessionRecord) => isOfUser(ctx, device, userId)
 }
 
-/** Returns the live sessions, each once. Each distinct session costs one query. */
 async function findNamed(ctx: AuthContext, sessions: SessionStore, named: readonly NamedSession[]) {
   const rows = new Map<string, SessionWithUser | null>()
   const found = new Map<string, { session: SessionRecord; mayEndAll: boolean }>()
@@ -165,13 +152,13 @@ async function ownerOfStateless(ctx: AuthContext, presented: string): Promise<st
   }
 }
 
-/** Revokes every session of a user, inside the caller's transaction. Locks the user's row first, like every login. */
+/** Call it inside a transaction. Locks the user's row first, like every login. */
 async function endSessions(ctx: AuthContext, userId: string): Promise<void> {
   await ctx.store.users.lock(userId)
   await endOtherSessions(ctx, userId)
 }
 
-/** Names the session that stays live. The first member that names a live session decides. */
+/** The first member that names a live session decides. */
 export interface KeptSession {
   refreshToken?: string | undefined
   /** The id of a server-side session, as in lists and in `getSession(req)`. */
@@ -180,12 +167,11 @@ export interface KeptSession {
   sessionToken?: string | undefined
 }
 
-/** Unfinished requests. `endOtherSessions` also revokes them, because one of the other sessions may have started them. */
+/** One of the other sessions may have started them, so `endOtherSessions` revokes them too. */
 const openRequests = ['EMAIL_CHANGE', 'LINK_TICKET', 'REAUTH_TICKET', 'OAUTH_CODE'] as const
 
 /**
- * Revokes every session of a user except the session in `keep`, inside a transaction that has locked the user's row. Also revokes
- * unfinished requests: a change of address, tickets, and app logins before their exchange. A ticket finishes a link or a reauthentication.
+ * Call it inside a transaction that has locked the user's row. Also revokes what unfinished requests began (`openRequests`).
  * @returns the id of the session that stays live
  */
 export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<string | null> {
@@ -197,7 +183,7 @@ export async function endOtherSessions(ctx: AuthContext, userId: string, keep: K
   return exceptId
 }
 
-/** Returns the id of the session to keep. An old token of a session cannot name the session, because an attacker may have the old token. */
+/** An old token cannot name the session to keep: an attacker may have it. */
 async function keptSessionId(ctx: AuthContext, sessions: SessionStore, userId: string, keep: KeptSession): Promise<string | null> {
   const { refreshToken, sessionId, sessionToken } = keep
   const lookUp = { sessions, sessionTokenKeys: ctx.keys['session-token'] }
@@ -214,10 +200,9 @@ async function keptSessionId(ctx: AuthContext, sessions: SessionStore, userId: s
 }
 
 /**
- * Revokes the sessions that a removed credential opened, except the session of the request. Also revokes app logins before their exchange,
- * because such a login may have used the credential. Call the function inside a transaction that has locked the user's row.
+ * Also revokes app logins before their exchange, which may have used the removed credential. Call it inside a transaction that has locked
+ * the user's row.
  * @param kept the session of the request; null if the call has no session
- * @returns how many sessions were not revoked before
  */
 export async function endSessionsOpenedBy(
   ctx: AuthContext,
@@ -229,23 +214,20 @@ export async function endSessionsOpenedBy(
   return (await ctx.store.sessions?.revokeForUser(userId, ctx.now(), { ...openedBy, ...(kept && { exceptId: kept.id }) })) ?? 0
 }
 
-/** Emits the event of `endSessionsOpenedBy`. Call the function after the commit. */
+/** Call it after the commit. */
 export function announceEnded({ events }: AuthContext, userId: string, count: number): void {
   if (count > 0) events.emit('session.revoked', { userId, count })
 }
 
-/** Removes a method from a live session, because its credential no longer exists. */
 export async function forgetMethod(ctx: AuthContext, { id, amr: known }: SessionRecord, method: AuthMethod): Promise<void> {
   const amr = amrFromText(known).filter((one) => one !== method)
   await ctx.store.sessions?.update(id, { amr: amrToText(amr) || noMethods })
 }
 
 /**
- * Revokes all sessions of a person except one. Also invalidates what the revoked sessions began: changes of the address, and tickets.
- * @param session the caller's session, which stays live; if this session has ended meanwhile, nothing is revoked
- * @param cookie the cookie of the request; its value is replaced
- * @returns the number of revoked sessions, and the new value of the cookie
- * @throws InvalidTokenError
+ * Also invalidates what the revoked sessions began: changes of the address, and tickets.
+ * @param session stays live; if it has ended meanwhile, nothing is revoked (InvalidTokenError)
+ * @param cookie of the request; gets a new value
  */
 export async function revokeOtherSessions(
   ctx: AuthContext,

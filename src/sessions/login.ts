@@ -6,38 +6,27 @@ import type { UserRecord } from '../store/auth-store'
 import type { HostTypes } from '../store/host-types'
 import type { AppDestination, Destination } from './destination'
 
-/** How a person logged in. */
 export interface Login {
   readonly amr: readonly AuthMethod[]
-  /** The name of the provider that verified the person, as in the option `providers`. Null: the login used no provider. */
+  /** As in the option `providers`. Null: the login used no provider. */
   readonly provider: string | null
   /** `sid` of that provider's id_token. Absent: the provider sent none. */
   readonly providerSid?: string | undefined
-  /**
-   * True if every credential of this login is young (`youngCredentialSeconds`). Young credentials can log in, but the session is not fresh
-   * until the person shows an older credential. A password and a mailed link are never young.
-   */
+  /** True if every credential of this login is young (`youngCredentialSeconds`): it can log in, but does not make a session fresh. */
   readonly isYoung?: boolean
-  /**
-   * Where the browser goes after the login. A second-factor challenge keeps this destination. Null or absent: the request names no
-   * destination.
-   */
+  /** Where the browser goes after the login, also after a second-factor challenge. Null or absent: the request names none. */
   readonly destination?: Destination | null
-  /**
-   * False: the browser deletes the cookies of the session when it closes (`remember: false`). A second-factor challenge keeps this choice.
-   * Default true.
-   */
+  /** False: the browser deletes the session's cookies when it closes (`remember: false`). Default true. */
   readonly isPersistent?: boolean
-  /** True if the login set a new password and revoked every earlier session. Then the device cookie of this browser no longer counts. */
+  /** True if the login set a new password and revoked every session. Then this browser's device cookie no longer counts. */
   readonly isReset?: true
 }
 
-/** The client of a login: what the login gives to it, and what the session stores about it. */
 export interface LoginClient {
-  /** `tokens`: an access token and a refresh token. `session`: a session cookie. An app gets a code, and exchanges it for tokens. */
+  /** An app gets a code, and exchanges it for tokens. */
   readonly gets: 'tokens' | 'session' | AppDestination
   readonly origin: SessionOrigin
-  /** The browser that gets the device cookie. Absent: the response sets no device cookie, and no notice names the browser. */
+  /** Gets the device cookie. Absent: the response sets no device cookie, and no notice names the browser. */
   readonly browser?: LoginBrowser
 }
 
@@ -47,41 +36,34 @@ export interface LoginBrowser {
   readonly namesSession: boolean
 }
 
-/**
- * The client in which a session starts, and the session that the new session replaces. The owner recognizes the session in a list by `ip`
- * and `userAgent`.
- */
+/** The client of a new session. The owner recognizes the session in a list by `ip` and `userAgent`. */
 export interface SessionOrigin {
   /** The IP address of the client. doorward stores at most 45 characters. */
   ip?: string | null | undefined
   /** The header `User-Agent`. doorward stores at most 512 characters. */
   userAgent?: string | null | undefined
-  /**
-   * The session cookie of the request. A login with a server-side session revokes the session of this cookie, even if it is of another
-   * account.
-   */
+  /** The session cookie of the request. A login with a server-side session revokes its session, even of another account. */
   sessionToken?: string | null | undefined
 }
 
 /** A browser in which a person logged in to one account. A device does not authenticate anybody. */
 export interface Device {
-  /** Digest of the account's id. With this digest, doorward finds the session of an account in the cookie. */
+  /** Digest of the account's id: finds the session of an account in the cookie. */
   readonly account: string
-  /** Digest of the account's address. With this digest, doorward finds the device of an account in the cookie without a query. */
+  /** Digest of the account's address: finds the device of an account without a query. */
   readonly address: string
-  /** A random id. The keys of the rate limits of this browser contain the id. */
+  /** Random. The rate limits of this browser have it in their keys. */
   readonly id: string
-  /** The session of the login. Null if the store keeps no sessions, or if the person logged out of the session in this browser. */
+  /** Null if the store keeps no sessions, or if the person logged out of the session in this browser. */
   readonly sessionId: string | null
-  /** Digest of the address and of the time when the password was set. If one of them changes, the device becomes invalid. */
+  /** Digest of the address and of the time when the password was set: a change of either invalidates the device. */
   readonly digest: string
-  /** When the device expires, in seconds since 1970. */
+  /** Seconds since 1970. */
   readonly end: number
   /** When the person last showed a credential in this browser, in milliseconds since 1970. */
   readonly at: number
 }
 
-/** A login in a browser that the account does not know. */
 export interface NewDevice {
   readonly user: UserRecord
   readonly locale: Locale
@@ -90,7 +72,6 @@ export interface NewDevice {
   readonly ip: string | null
 }
 
-/** A finished login. */
 export interface OpenedSession {
   kind: 'session'
   userId: string
@@ -103,7 +84,7 @@ export interface OpenedSession {
   returnTo?: string
   /** False: the session begins later, when an app exchanges the code of this login (`social/app-redirect`). */
   hasBegun?: false
-  /** Returns the entries of the device cookie, the newest first. Called only if the response sets the cookie. */
+  /** Newest first. Called only if the response sets the device cookie. */
   devices?: (ctx: AuthContext) => readonly Device[]
   /** The notice to send if the response sets the device cookie. Absent: send no notice. */
   newDevice?: NewDevice
@@ -116,7 +97,6 @@ export interface OpenedSession {
 export interface TokenPair extends OpenedSession {
   accessToken: string
   refreshToken: string
-  /** When the refresh token expires without use: the Max-Age of its cookie. */
   refreshTokenExpiresAt: Date
 }
 
@@ -129,10 +109,8 @@ export interface OpenedServerSession extends OpenedSession {
   expiresAt: Date
 }
 
-/** A login that is complete in the browser. Its session begins when the app exchanges the code. */
 export interface AppCode extends OpenedSession {
   hasBegun: false
-  /** The code itself. The response sends it once, and doorward never stores it. */
   code: string
 }
 
@@ -149,7 +127,6 @@ export interface LoginChallenge {
 /** `otp`: a code of the authenticator app, or a recovery code. */
 export type StepMethod = 'otp' | 'passkey'
 
-/** The result of a login, in any delivery: what the client gets, or a second-factor challenge. */
 export type AnyLoginResult = TokenPair | OpenedServerSession | AppCode | LoginChallenge
 
 /** The result of a login: a token pair, or a second-factor challenge. */
@@ -160,7 +137,7 @@ export type SessionLoginResult = OpenedServerSession | LoginChallenge
 /** The result of a login method of the service. */
 export type LoginResultOf<Host extends HostTypes> = Host extends { delivery: 'session' } ? SessionLoginResult : LoginResult
 
-/** Returns `isPersistent: false` for a session with cookies that end with the browser. Returns an empty object for other sessions. */
+/** Adds `isPersistent: false` only for a session whose cookies end with the browser. */
 export function lasting({ isPersistent }: { isPersistent?: boolean }): { isPersistent?: false } {
   return isPersistent === false ? { isPersistent } : {}
 }

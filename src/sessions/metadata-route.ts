@@ -14,9 +14,7 @@ const metadataSchema = shape('AuthorizationServerMetadata', {
 })
 
 /**
- * Serves the URL of our keys, for verifiers that only know the issuer. The first path is from RFC 8414, and the second path is from OpenID
- * Discovery 1.0. The routes require `accessTokenIssuer` and `jwtKeys`. Without `jwtKeys`, doorward has only a shared secret, which it never
- * publishes.
+ * For verifiers that only know the issuer: RFC 8414 and OpenID Discovery 1.0. Not without `jwtKeys`: a shared secret is never published.
  */
 export function metadataRoutes(ctx: MetadataContext): Route[] {
   return isPublished(ctx)
@@ -24,7 +22,7 @@ export function metadataRoutes(ctx: MetadataContext): Route[] {
     : []
 }
 
-/** Serves the metadata also at the root of the site, for `auth.wellKnown`. RFC 8414 section 3.1 looks at the root first. */
+/** For `auth.wellKnown`. RFC 8414 section 3.1 looks at the root first. */
 export function rootMetadataRoutes(ctx: MetadataContext): Route[] {
   const { accessTokenIssuer } = ctx.settings
   if (accessTokenIssuer === null || !isPublished(ctx)) return []
@@ -66,10 +64,7 @@ const keySchema = {
 }
 const keySetSchema = shape('KeySet', { keys: { type: 'array', items: keySchema } })
 
-/**
- * Serves the public keys of `jwtKeys`, so that other services can verify our tokens without our secrets. Without `jwtKeys`, the router has
- * no such route.
- */
+/** Other services can verify our tokens without our secrets. Without `jwtKeys`, there is no such route. */
 export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
   const keys = ctx.accessKeys.flatMap(publicJwk)
   if (keys.length === 0) return []
@@ -82,7 +77,7 @@ export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
         answers: [{ status: 200, description: 'The key set. Clients may cache it for five minutes.', schema: keySetSchema }],
       },
       handle: (_req, res) => {
-        // The response is public, and equal for every verifier, so caches may keep it.
+        // Public, and equal for every verifier, so caches may keep it.
         res.setHeader('Cache-Control', 'public, max-age=300')
         res.removeHeader('Pragma')
         sendJson(res, 200, { keys })
@@ -91,10 +86,7 @@ export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
   ]
 }
 
-/**
- * Returns a key of the key set (RFC 7517 section 4). Copies only public members, so that no private member can leak. Never returns a shared
- * secret.
- */
+/** RFC 7517 section 4. Copies only public members, so that no private member can leak. Never returns a shared secret. */
 function publicJwk(accessKey: AccessKey): object[] {
   if (accessKey.kid === null) return []
   const { kid, algorithm: alg, key } = accessKey

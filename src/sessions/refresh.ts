@@ -13,36 +13,30 @@ import { after, isAlive, makeSessionToken, readSessionToken, type SessionTokenId
 import { lasting, type TokenPair } from './login'
 import { isStillTrusted, readStatelessToken, signStatelessToken } from './stateless-refresh-token'
 
-/** A session that continues: its user, its methods, and its next refresh token. */
 interface ContinuedSession {
   readonly user: Pick<UserRecord, 'id' | 'email'>
   readonly amr: readonly AuthMethod[]
   /** Null: the store keeps no sessions. */
   readonly sessionId: string | null
-  /** When the person last showed a credential. A refresh does not change this time. */
+  /** A refresh does not change it. */
   readonly authenticatedAt: Date | null
   readonly refreshToken: string
   readonly expiresAt: Date
-  /** False: the browser deletes the session's cookies when it closes. */
+  /** False: the browser deletes the cookies when it closes. */
   readonly isPersistent: boolean
-  /** A time before the user was read. The access token shows the account as it was at that time. */
+  /** Before the user was read: the access token shows the account as of that time. */
   readonly at: Date
 }
 
 /**
- * Exchanges a refresh token for a new pair of tokens. The methods (`amr`) of the session stay unchanged. If a client uses a token a second
- * time, the function revokes the session (RFC 9700 section 4.14.2). The revocation stays, although the request fails. Within
- * `refreshReuseGraceSeconds`, a second use returns the first use's new token again. A stateless token can be used any number of times.
- *
- * @throws InvalidTokenError when the token is unknown, expired, revoked or reused
- * @throws AccountInactiveError; the token stays unused
- * @throws ServiceUnavailableError when the host's claims are not available; the token stays unused
+ * `amr` stays. A second use of a token revokes the session (RFC 9700 section 4.14.2), although the request fails. Within
+ * `refreshReuseGraceSeconds`, a second use returns the same new token. A stateless token can be used any number of times.
+ * @throws InvalidTokenError; AccountInactiveError and ServiceUnavailableError (the host's claims) leave the token unused
  */
 export async function refresh(ctx: AuthContext, presented: string): Promise<TokenPair> {
   const continued = await continueSession(ctx, presented)
   const { user, amr, sessionId, authenticatedAt, refreshToken, expiresAt, at } = continued
-  // Two cases have no claims yet: a used token within the grace period, and a stateless token. Neither case uses up a token, so no
-  // token is lost if the host's function fails here.
+  // A used token within the grace period, or a stateless token. Nothing is used up, so no token is lost if the host's function fails.
   const claims = continued.claims ?? (await claimsToGoOn(ctx, { userId: user.id, session: null, amr }))
   return {
     kind: 'session',
@@ -58,7 +52,7 @@ export async function refresh(ctx: AuthContext, presented: string): Promise<Toke
 async function continueSession(ctx: AuthContext, presented: string): Promise<ContinuedSession & { claims?: HostClaims | null }> {
   const { sessions } = ctx.store
   if (!sessions) return continueStateless(ctx, presented)
-  // All checks use one time: the start of the request. So a wait during the request changes no check.
+  // All checks use the start of the request, so a wait changes no check.
   const at = ctx.now()
   const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented)
   if (!token) throw new InvalidTokenError()
@@ -67,10 +61,7 @@ async function continueSession(ctx: AuthContext, presented: string): Promise<Con
   return { ...continued, claims }
 }
 
-/**
- * Returns the host's claims, before the token is used up. Null: the host has no `accessTokenClaims`, or the token is invalid or was already
- * used. For a used token, the function does not ask the host, because the session must be revoked even if the host's function fails.
- */
+/** Null also for a used token: its session must be revoked even if the host's function fails, so the host is not asked. */
 async function claimsBeforeUse(
   ctx: AuthContext,
   sessions: SessionStore,
@@ -83,10 +74,7 @@ async function claimsBeforeUse(
   return askForClaims(ctx, toPublicUser(found.user), amrFromText(found.session.amr))
 }
 
-/**
- * Uses the token up and stores its successor, in one statement. That statement decides between parallel requests, so no transaction is
- * needed.
- */
+/** One statement decides between parallel requests, so no transaction is needed. */
 async function rotate(
   ctx: AuthContext,
   sessions: SessionStore,
@@ -130,12 +118,8 @@ async function continueStateless(ctx: AuthContext, presented: string): Promise<C
 }
 
 /**
- * Handles a refresh token that could not be rotated. Usually, the token was already used. Otherwise its session has ended, or its user is
- * inactive. A used token has one successor. Within the grace period, the client gets an unused successor again (two tabs, or a lost
- * response). The function writes nothing then, so a second successor never exists. In every other case, a used token revokes its session. A
- * made-up token revokes nothing.
- *
- * @throws InvalidTokenError, AccountInactiveError
+ * The token was used, its session has ended, or its user is inactive. Within the grace period, the client gets an unused successor again
+ * (two tabs, or a lost response). A second one never exists. Otherwise a used token revokes its session. A made-up token revokes nothing.
  */
 async function refuseUsedToken(
   ctx: AuthContext,
@@ -161,16 +145,13 @@ async function refuseUsedToken(
   return { user, amr: amrFromText(amr), sessionId: id, authenticatedAt, refreshToken, expiresAt, isPersistent, at: rotatedAt ?? at }
 }
 
-/**
- * Returns true within the grace period, but not at its end. Without a grace period, always returns false, even if the clock of another
- * server is ahead.
- */
+/** False without a grace period, even if the clock of another server is ahead. */
 function isWithinWindow({ settings }: AuthContext, { rotatedAt }: SessionRecord, at: Date): boolean {
   const { refreshReuseGraceSeconds } = settings
   return refreshReuseGraceSeconds > 0 && rotatedAt !== null && after(rotatedAt, refreshReuseGraceSeconds) > at
 }
 
-/** Revokes the session of a reused token. The revocation stays, although the request fails. */
+/** The revocation stays, although the request fails. */
 async function endReusedSession(ctx: AuthContext, sessions: SessionStore, { id, userId }: SessionRecord): Promise<never> {
   if (await sessions.revoke({ id }, ctx.now())) {
     ctx.events.emit('refresh.reused', { userId, familyId: id })
@@ -183,20 +164,15 @@ async function endReusedSession(ctx: AuthContext, sessions: SessionStore, { id, 
 }
 
 /**
- * Returns the refresh token that replaces `predecessor`. Without a grace period, its secret bytes are random. With a grace period, the
- * function derives the secret bytes from the predecessor and the session's id, with our key. So a late request gets the first request's
- * token again, although doorward stores no token. The database alone does not reveal the token. The predecessor alone does not reveal the
- * token either.
+ * Random without a grace period. With one, derived from the predecessor and the session's id with our key: a late request gets the first
+ * one's token again, although no token is stored. Neither the database nor the predecessor alone reveals it.
  */
 function successorOf({ keys, settings }: AuthContext, predecessor: string, next: SessionTokenId): string {
   if (settings.refreshReuseGraceSeconds === 0) return makeSessionToken(keys['session-token'], 'tokens', next)
   return derived(keys['refresh-successor'][0], keys['session-token'][0], predecessor, next)
 }
 
-/**
- * Returns every token that `successorOf` could have returned with a grace period. `jwtSecret` can list several secrets, and the first one
- * makes new tokens. The result has one token for each secret, because the first secret may have changed after the successor was made.
- */
+/** One token for each secret of `jwtSecret`: the first secret may have changed after the successor was made. */
 function possibleSuccessors({ keys }: AuthContext, predecessor: string, next: SessionTokenId): string[] {
   const [first, ...others] = keys['session-token']
   return keys['refresh-successor'].map((key, place) => derived(key, others[place - 1] ?? first, predecessor, next))

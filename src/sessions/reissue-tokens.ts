@@ -10,10 +10,7 @@ import type { OpenedServerSession } from './login'
 import { lasting, type OpenedSession } from './login'
 import { isStillTrusted, readStatelessToken, type StatelessSession, signStatelessToken } from './stateless-refresh-token'
 
-/**
- * A session that continues with a new access token. If the request showed the valid refresh token, the session also gets a new refresh
- * token.
- */
+/** A session that continues with a new access token, and with a new refresh token if the request showed the valid one. */
 export interface KeptTokens extends OpenedSession {
   accessToken: string
   refreshToken: string | null
@@ -22,26 +19,21 @@ export interface KeptTokens extends OpenedSession {
 
 export type ReissuedTokens = KeptTokens
 
-/** The new values of a session that continues. */
 export interface Renewal {
   readonly amr: readonly AuthMethod[]
   /**
-   * The time for the session's row, after the person showed a credential. Undefined: the row's time stays. It also stays if the session
-   * gets no new token, because a copy of the old token must not become fresh.
+   * When the person showed a credential. Undefined: the row's time stays, as for a session without a new token, because a copy of the old
+   * token must not become fresh.
    */
   readonly authenticatedAt?: Date
-  /** The time for `auth_time` of the new access token. Null: `auth_time` is 0. */
+  /** For `auth_time` of the new access token. Null: 0. */
   readonly tokenAuthenticatedAt: Date | null
-  /** The refresh token of the request. Only the live token of this session counts. */
+  /** Only the live token of this session counts. */
   readonly refreshToken: string | null
-  /** The host's own claims for the new access token. */
   readonly claims: HostClaims
 }
 
-/**
- * Returns the session's methods together with the new methods. If the store keeps no sessions, or the table has no `amr` column, the
- * function uses the methods of the request's token.
- */
+/** Uses the methods of the request's token if the store keeps no sessions, or the table has no `amr` column. */
 export function addMethods(
   session: SessionRecord | null,
   asking: readonly AuthMethod[],
@@ -52,8 +44,8 @@ export function addMethods(
 }
 
 /**
- * Continues a session of tokens, inside a transaction that has locked the user's row and the session. Does not extend the session. Replaces
- * the refresh token only if the request shows it. So nobody can get a refresh token with an access token alone.
+ * Call it inside a transaction that has locked the user's row and the session. Does not extend the session. Replaces the refresh token only
+ * if the request shows it: an access token alone must not give a refresh token.
  * @param session the locked row
  */
 export async function keepTokens(
@@ -86,15 +78,11 @@ export async function keepTokens(
   }
 }
 
-/** Returns true if the text is the refresh token that is valid now. */
 export function isLiveToken({ kind, tokenHash }: SessionRecord, presented: string | null): presented is string {
   return kind === 'tokens' && presented !== null && hashOpaqueToken(presented) === tokenHash
 }
 
-/**
- * Returns a random token for a session, and its columns. The generation skips a number, so no token is the immediate predecessor. The grace
- * period therefore never applies to the old token: its next use revokes the session.
- */
+/** The generation skips a number, so the grace period never applies to the old token: its next use revokes the session. */
 function newToken(ctx: AuthContext, { id, kind, generation: old }: SessionRecord) {
   const generation = old + 2
   const token = makeSessionToken(ctx.keys['session-token'], kind, { id, generation })
@@ -105,7 +93,6 @@ async function updateRow(ctx: AuthContext, { id }: SessionRecord, changes: Sessi
   if (Object.keys(changes).length > 0) await sessionsOf(ctx.store).update(id, changes)
 }
 
-/** The new value of the cookie of a session that stays live. */
 export type RenewedCookie = { readonly sessionToken: string; readonly expiresAt: Date; readonly isPersistent: boolean } | RenewedTokens
 
 export interface RenewedTokens {
@@ -114,22 +101,20 @@ export interface RenewedTokens {
   readonly isPersistent: boolean
 }
 
-/** A session that stays live after a change of the account, and the account after the change. */
 export interface StayingSession {
   readonly user: UserRecord
-  /** The new value of the session's cookie. Null: the cookie of the request stays. */
+  /** Null: the cookie of the request stays. */
   readonly cookie: RenewedCookie | null
 }
 
-/** Identifies the cookie of a request. Null or absent: the session did not come by a cookie, and its token stays. */
+/** Null or absent: the session did not come by a cookie, and its token stays. */
 export interface CookieOfRequest {
   /** The refresh cookie. Null for a server-side session. */
   readonly refreshToken: string | null
 }
 
 /**
- * Gives a session that survives a change a new cookie value, so that a copy of the old cookie dies with the change. Call the function
- * inside a transaction that has locked the session.
+ * A copy of the old cookie dies with the change. Call it inside a transaction that has locked the session.
  * @returns null if the request does not show the live cookie of the session
  */
 export async function renewCookie(
@@ -146,7 +131,6 @@ export async function renewCookie(
     : { refreshToken: token, refreshTokenExpiresAt: expiresAt, isPersistent }
 }
 
-/** Continues a server-side session. The cookie gets a new value, and the old value becomes invalid. */
 export async function keepServerSession(
   ctx: AuthContext,
   session: SessionRecord,
@@ -159,9 +143,8 @@ export async function keepServerSession(
 }
 
 /**
- * Continues a session that the store does not keep. A refresh token contains a digest of the account's credentials. So a change of the
- * credentials needs a new refresh token.
- * @param shown the result of `trustedStateless` before the change; null: the session gets a new access token, but no new refresh token
+ * A refresh token contains a digest of the account's credentials, so their change needs a new one.
+ * @param shown `trustedStateless` before the change; null: the session gets a new access token, but no new refresh token
  */
 export function keepStateless(
   ctx: AuthContext,
@@ -182,7 +165,7 @@ export function keepStateless(
   }
 }
 
-/** Returns the session of a stateless refresh token. Null: the token is invalid, or of another user. */
+/** Null: the token is invalid, or of another user. */
 export function trustedStateless(ctx: AuthContext, user: UserRecord, presented: string | null): StatelessSession | null {
   if (presented === null) return null
   try {

@@ -97,8 +97,8 @@ function cookieRefresh(ctx: AuthContext, { base, before }: RouteSet): Route {
 }
 
 /**
- * Returns the routes of server-side sessions, for browsers. Other modules have the login routes. Returns no routes if the store has no
- * session table. A cookie is the only credential, so every route that changes data rejects requests from other sites.
+ * For browsers; other modules have the login routes. A cookie is the only credential, so every route that changes data rejects requests
+ * from other sites.
  */
 export function serverSessionRoutes(ctx: AuthContext, guards: RouteGuards, rules: LogoutRules): Route[] {
   if (!ctx.store.sessions) return []
@@ -114,7 +114,7 @@ export function serverSessionRoutes(ctx: AuthContext, guards: RouteGuards, rules
     },
     { method: 'GET', path: '/session/list', describes: describesList, before: [signedIn], handle: (req, res) => list(ctx, req, res) },
     logoutOfSession(ctx, rules),
-    // This route comes after the literal paths, because `:id` would also match the literal paths.
+    // Last, because `:id` also matches the literal paths.
     {
       method: 'DELETE',
       path: '/session/:id',

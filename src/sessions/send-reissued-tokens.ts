@@ -9,10 +9,8 @@ import type { OpenedServerSession } from './login'
 import type { CookieOfRequest, ReissuedTokens, RenewedCookie, StayingSession } from './reissue-tokens'
 import type { RouteSet } from './routes-by-delivery'
 
-/** A session of either kind that continues. */
 export type ReissuedSession = ReissuedTokens | OpenedServerSession
 
-/** Sends the new tokens of a session. The token of a server-side session is only in its cookie. */
 export function sendReissuedTokens(ctx: AuthContext, req: Request, res: Response, kept: ReissuedSession, delivery: Delivery): void {
   if (delivery !== 'bearer' || 'sessionToken' in kept) setReissuedCookies(ctx, req, res, kept)
   else keepDevice(ctx, req, res, kept)
@@ -20,14 +18,14 @@ export function sendReissuedTokens(ctx: AuthContext, req: Request, res: Response
   sendJson(res, 200, loginBody(kept, delivery))
 }
 
-/** Sets only the cookies, for a response that is a redirect. */
+/** For a response that is a redirect. */
 export function setReissuedCookies(ctx: AuthContext, req: Request, res: Response, kept: ReissuedSession): void {
   keepDevice(ctx, req, res, kept)
   if ('sessionToken' in kept) setSessionCookie(ctx, res, kept)
   else setTokenCookies(ctx, res, kept)
 }
 
-/** Keeps the browser's entry as young as the session's row, which is fresh only together with a new value (25.2). */
+/** Keeps the entry as young as the session's row, which is fresh only together with a new value. */
 function keepDevice(ctx: AuthContext, req: Request, res: Response, kept: ReissuedSession): void {
   const { tokenDelivery, accessTokenSessionClaims } = ctx.settings
   if (tokenDelivery === 'bearer' || accessTokenSessionClaims || 'sessionToken' in kept || kept.refreshToken === null) return
@@ -35,20 +33,19 @@ function keepDevice(ctx: AuthContext, req: Request, res: Response, kept: Reissue
   confirmDevice(ctx, req, res, { userId: kept.userId, id })
 }
 
-/** Returns the cookie whose value a change of the account replaces. Null on routes with tokens in the body. */
+/** A change of the account replaces this cookie. Null on routes with tokens in the body. */
 export function cookieOf(ctx: AuthContext, req: Request, delivery: RouteSet['delivery']): CookieOfRequest | null {
   if (delivery === 'bearer') return null
   return { refreshToken: delivery === 'cookie' ? readRefreshCookie(ctx, req) : null }
 }
 
-/** Gives the browser the new value of its session's cookie. */
 export function setRenewedCookie(ctx: AuthContext, res: Response, cookie: RenewedCookie | null): void {
   if (!cookie) return
   if ('sessionToken' in cookie) setSessionCookie(ctx, res, cookie)
   else setRefreshCookie(ctx, res, cookie)
 }
 
-/** Keeps the browser of a session that survived a change of the password or the address: its cookie, and its entry as a known device. */
+/** After a change of the password or the address, the browser keeps its cookie and stays a known device. */
 export function keepBrowser(ctx: AuthContext, req: Request, res: Response, { user, cookie }: StayingSession): void {
   setRenewedCookie(ctx, res, cookie)
   if (ctx.settings.tokenDelivery !== 'bearer') renewDevice(ctx, req, res, user)

@@ -25,10 +25,7 @@ import {
 } from './login'
 import { issueStatelessToken } from './stateless-refresh-token'
 
-/**
- * A login whose transaction has written everything. The access token is still missing, because doorward asks the host for its claims after
- * the commit.
- */
+/** The transaction has written everything. The host's claims, and so the access token, come after the commit. */
 export type BegunLogin = BegunTokens | { readonly result: OpenedServerSession | AppCode | LoginChallenge; readonly access: null }
 
 interface BegunTokens {
@@ -36,7 +33,6 @@ interface BegunTokens {
   readonly access: AccessOfLogin
 }
 
-/** What the access token of a login contains. */
 interface AccessOfLogin {
   readonly user: UserRecord
   readonly amr: readonly AuthMethod[]
@@ -47,9 +43,8 @@ interface AccessOfLogin {
 }
 
 /**
- * Starts the session of a login of any method: every login ends here, and then in `finishLogin`. Call it inside the transaction that has locked or inserted the active user's row. So a
- * parallel deactivation waits for that transaction, and then revokes the new session. If the account has a second factor that this login
- * did not show, the result is a challenge.
+ * Every login ends here, and then in `finishLogin`. Call it inside the transaction that has locked or inserted the active user's row: a
+ * parallel deactivation then waits, and revokes the new session.
  */
 export async function startLogin(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
   return needsSecondFactor(ctx, user, login)
@@ -57,7 +52,6 @@ export async function startLogin(ctx: AuthContext, client: LoginClient, user: Us
     : beginSession(ctx, client, user, login)
 }
 
-/** Starts the session like `startLogin`, but without a challenge. */
 export async function beginSession(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
   const { gets, origin, browser } = client
   const session: OpenedSession = { kind: 'session', userId: user.id, amr: login.amr }
@@ -82,8 +76,7 @@ export async function beginSession(ctx: AuthContext, client: LoginClient, user: 
 }
 
 /**
- * Finishes a login after the commit: asks the host for its claims, signs the access token and emits the events. If the host's function fails,
- * the new session is revoked. What the login has used up stays used.
+ * Call it after the commit. If the host's function fails, the new session is revoked. What the login has used up stays used.
  * @throws ServiceUnavailableError if the host's claims are not available; UnauthorizedError if the account changed while the host was asked
  */
 export async function finishLogin(ctx: AuthContext, begun: BegunLogin, about: { provider?: string } = {}): Promise<AnyLoginResult> {
@@ -96,8 +89,7 @@ export async function finishLogin(ctx: AuthContext, begun: BegunLogin, about: { 
 }
 
 /**
- * Asks the host for its claims and signs the access token. Call it after the commit, because the hook can query the host's database, whose
- * only connection the transaction may hold.
+ * Call it after the commit: the hook can query the host's database, whose only connection the transaction may hold.
  * @throws the errors of `finishLogin`
  */
 export async function withAccessToken(ctx: AuthContext, { result, access }: BegunLogin): Promise<AnyLoginResult> {
@@ -113,7 +105,6 @@ function announceEndedByLimit(ctx: AuthContext, { result }: BegunLogin): void {
   ctx.events.emit('session.revoked', { userId: result.userId, count: result.endedByLimit, reason: 'limit' })
 }
 
-/** Returns true if the account has a second factor that this login has not shown. */
 function needsSecondFactor({ settings }: AuthContext, user: UserRecord, { amr }: Login): boolean {
   return settings.mfaEnabled && user.totpEnabledAt !== null && !amr.some(isSecondFactor)
 }
@@ -125,10 +116,7 @@ async function challenge(ctx: AuthContext, user: UserRecord, login: Login): Prom
   return { kind: 'challenge', userId: user.id, amr: login.amr, mfaToken, ...(passkeys && { mfaMethods }) }
 }
 
-/**
- * Returns the user's row from the database. A later step compares a challenge with that row, and the host's table can store less than
- * `user` contains. For example, a column can store only whole seconds, or can be missing.
- */
+/** A challenge is later compared with the row, which can store less than `user`: whole seconds only, or no such column. */
 async function asStored(ctx: AuthContext, user: UserRecord): Promise<UserRecord> {
   return (await ctx.store.users.find(user.id)) ?? user
 }
@@ -147,7 +135,7 @@ function limited(endedByLimit: number): { endedByLimit?: number } {
   return endedByLimit > 0 ? { endedByLimit } : {}
 }
 
-/** Revokes the session of the browser's old cookie. The browser will lose that cookie, so nobody could log that session out later. */
+/** The browser will lose its old cookie, so nobody could log that session out later. */
 async function endPresented(ctx: AuthContext, sessions: SessionStore, presented: string): Promise<void> {
   const found = await findBySessionCookie({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
   if (found) await sessions.revoke({ id: found.session.id }, ctx.now())
@@ -167,7 +155,7 @@ async function claimsOfNewSession(ctx: AuthContext, begun: BegunTokens): Promise
   }
 }
 
-/** Revokes a session whose token nobody has. If that fails too, the first error counts, and the session ends by itself. */
+/** Nobody has the session's token. If this fails too, the first error counts, and the session ends by itself. */
 async function revokeQuietly(ctx: AuthContext, sessionId: string): Promise<void> {
   try {
     await ctx.store.sessions?.revoke({ id: sessionId }, ctx.now())
@@ -176,7 +164,7 @@ async function revokeQuietly(ctx: AuthContext, sessionId: string): Promise<void>
   }
 }
 
-/** Returns true if nothing ended the new session. Without a row of the session, the account itself must be unchanged. */
+/** Without a row of the session, the account itself must be unchanged. */
 async function isStillOpen(ctx: AuthContext, user: UserRecord, sessionId: string | null): Promise<boolean> {
   if (sessionId !== null) {
     const found = await sessionsOf(ctx.store).find({ id: sessionId })

@@ -16,30 +16,28 @@ export interface IssuedRefreshToken {
 }
 
 /**
- * The session of a refresh token that is not stored. The token can be used any number of times until it expires, and no logout revokes it.
- * The token contains a digest of the account's credentials. So a reset, a password change or a change of the second factor makes the token
- * invalid.
+ * The token works any number of times until it expires, and no logout revokes it. A reset, a password change or a change of the second
+ * factor makes it invalid (`digest`).
  */
 export interface StatelessSession {
   readonly userId: string
   readonly amr: readonly AuthMethod[]
-  /** When the person last showed a credential. Null: the time is unknown, or the credential was added less than 24 hours ago. */
+  /** Null: unknown, or the credential was added less than 24 hours ago. */
   readonly authenticatedAt: Date | null
-  /** When the session ends at the latest, in seconds since 1970. A refresh does not change this time. */
+  /** The latest end, in seconds since 1970. A refresh keeps it. */
   readonly end: number
   readonly digest: string
-  /** False: the browser deletes the session's cookies when it closes. */
+  /** False: the browser deletes the cookies when it closes. */
   readonly isPersistent: boolean
 }
 
-/** Starts a session. Call it inside the login's transaction, because the token must contain the login's changes to the user. */
+/** Call it inside the login's transaction: the token must contain the login's changes to the user. */
 export async function issueStatelessToken(
   ctx: AuthContext,
   userId: string,
   { amr, isYoung, isPersistent = true }: Login,
 ): Promise<IssuedRefreshToken> {
-  // A later step compares the token with the row. A host's table can store less of a user than this login knows, so the code reads the row
-  // again.
+  // The token is later compared with the row, and a host's table can store less of a user than this login knows.
   const user = await ctx.store.users.find(userId)
   if (!user) throw new InvalidTokenError()
   const at = ctx.now()
@@ -70,10 +68,6 @@ export function signStatelessToken(
   return { token: signPrivateToken(key, claims), authenticatedAt, expiresAt: new Date(exp * 1000), createdAt: at }
 }
 
-/**
- * Reads a stateless refresh token.
- * @throws InvalidTokenError unless the token is valid, is signed by us, and has not expired
- */
 export function readStatelessToken(ctx: AuthContext, token: string, at: Date): StatelessSession {
   const claims = readPrivateToken(ctx.keys.refresh, token, { typ: 'refresh', at })
   if (!claims) throw new InvalidTokenError()
@@ -84,15 +78,11 @@ export function readStatelessToken(ctx: AuthContext, token: string, at: Date): S
   return { userId: sub, amr, authenticatedAt: instantOfAuthTime(authTime), end, digest: dig, isPersistent: tmp !== true }
 }
 
-/** Returns true if the account's credentials have not changed since the token was made. */
 export function isStillTrusted(ctx: AuthContext, { digest }: StatelessSession, user: UserRecord): boolean {
   return isUnderAny(ctx.keys.refresh, (key) => credentialDigest(key, user) === digest)
 }
 
-/**
- * Returns a digest of the credentials. The digest is an HMAC, because clients see it. A plain hash would let an attacker test password
- * guesses if the host's password hashes are weak.
- */
+/** An HMAC, because clients see it: a plain hash would let an attacker test password guesses if the host's hashes are weak. */
 function credentialDigest(key: KeyObject, { id, hashedPassword, totpEnabledAt, activatedAt }: UserRecord): string {
   const text = JSON.stringify(['credentials', id, hashedPassword, totpEnabledAt?.getTime() ?? null, activatedAt?.getTime() ?? null])
   return createHmac('sha256', key).update(text).digest('base64url')

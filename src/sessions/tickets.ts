@@ -5,10 +5,10 @@ import type { UserRecord, UserTokenPurpose } from '../store/auth-store'
 import { accountDigest, isAccountDigest } from './challenge'
 import { after } from './find-session'
 
-/** `LINK_TICKET` finishes a link. `REAUTH_TICKET` finishes a reauthentication at a provider. A ticket is valid only for its own purpose. */
+/** `LINK_TICKET` finishes a link, `REAUTH_TICKET` a reauthentication at a provider. Neither is valid for the other. */
 export type TicketPurpose = Extract<UserTokenPurpose, 'LINK_TICKET' | 'REAUTH_TICKET'>
 
-/** The person who started at the provider. Only this person may use the ticket. */
+/** Who started at the provider. Only this person may use the ticket. */
 export interface TicketOwner {
   readonly userId: string
   /** Null: the store keeps no sessions. */
@@ -16,13 +16,12 @@ export interface TicketOwner {
 }
 
 export const ticketSeconds = 300
-/** The form of a ticket: 43 random characters, optionally followed by data. */
+/** 43 random characters, optionally followed by data. */
 const shape = /^[\w-]{43}(?:\.[\w-]{1,6000})?$/
 
 /**
- * Returns a one-time ticket of 300 seconds, for a browser in which nobody is signed in. The ticket's row contains the account, its session
- * and a digest of the account's credentials. The row's hash covers the whole ticket, so nobody can change the data in the ticket.
- * @param carries the data in the ticket; the browser can read it
+ * Valid once, for 300 seconds, in a browser in which nobody is signed in. The hash covers the whole ticket, so its data cannot change.
+ * @param carries the browser can read it
  */
 export async function issueTicket(
   ctx: AuthContext,
@@ -45,21 +44,19 @@ export async function issueTicket(
   return ticket
 }
 
-/** The content of a used ticket. */
 export interface TakenTicket {
-  /** Null: the ticket contains no data. */
   readonly carries: string | null
   /**
-   * Compares the account with the ticket. Pass the locked row.
+   * Pass the locked row.
    * @throws OAuthStateMismatchError if the account has changed since the ticket was made
    */
   requireSameAccount(user: UserRecord): void
 }
 
 /**
- * Uses a ticket up in every case, and rejects every caller except the ticket's owner.
- * @param owner the caller; null: a caller who may use no ticket
- * @throws OAuthStateMismatchError for a ticket that is unknown, used, expired, of another purpose or of another person
+ * Used up in every case, also for a caller who is not the owner.
+ * @param owner null: a caller who may use no ticket
+ * @throws OAuthStateMismatchError
  */
 export async function takeTicket(
   ctx: AuthContext,

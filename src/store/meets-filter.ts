@@ -1,7 +1,7 @@
 import { asciiLowerCase } from '../core/ascii-lower-case'
 import type { UserFilter, UserFilterValue, UserRecord } from './auth-store'
 
-/** Returns true if the record matches the filter. Used to check what a database returned. */
+/** Checks what a database returned. */
 export function meetsFilter(user: Partial<UserRecord>, filter: UserFilter): boolean {
   const held = user[filter.field] ?? null
   if (filter.operator === 'isnull') return (held === null) === filter.value
@@ -47,7 +47,7 @@ function finds(held: string, operator: 'contains' | 'icontains' | 'startswith' |
   }
 }
 
-/** Compares texts by their bytes in UTF-8, because JavaScript's order of UTF-16 is different. */
+/** Compares the bytes in UTF-8, because JavaScript's order of UTF-16 is different. */
 function compare(one: UserFilterValue, other: UserFilterValue): number {
   if (typeof one === 'string' && typeof other === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(other))
   return Number(one) - Number(other)

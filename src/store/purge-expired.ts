@@ -18,7 +18,7 @@ export interface PurgeOptions {
   }
 }
 
-/** How long a pending account stays after its last activation link has expired. */
+/** Counted from the expiry of the account's last activation link. */
 const abandonedAfterMs = 7 * 86_400_000
 
 /**
@@ -44,13 +44,10 @@ export async function purgeExpired(
   }
 }
 
-/** How far a purge came in each table, so that the next purge goes on there if this one is ended. */
+/** If a purge is ended, the next one goes on there. */
 export type PurgeProgress = Map<string, PurgeRun>
 
-/**
- * Deletes the expired rows of the store's tables. Begins with the tables whose rows take the least time. Leaves out the tables that
- * `progress` calls done.
- */
+/** Begins with the tables whose rows take the least time. Leaves out the tables that `progress` calls done. */
 export async function deleteExpiredRows(
   store: AuthStore,
   before: Date,
@@ -98,18 +95,15 @@ async function deleteAbandoned(users: UserStore, before: Date, logger: Pick<Logg
   return deleted
 }
 
-/** The sizes of batches, in rows. */
+/** In rows. */
 const [firstSize, leastSize, mostSize] = [20, 20, 2_000]
-/**
- * How long a batch should take, in milliseconds. The driver of SQLite blocks the process while a statement runs. The limit for a batch is
- * 20 ms there, so this goal leaves room for a slow batch.
- */
+/** The driver of SQLite blocks the process while a statement runs. The limit there is 20 ms, so this leaves room for a slow batch. */
 const goalMs = 10
-/** A pause is `pauseFactor` times as long as the last batch, and at least `leastPauseMs`. Other users of the database work meanwhile. */
+/** Factor of the last batch's time. Other users of the database work meanwhile. */
 const [pauseFactor, leastPauseMs] = [2, 2]
 
 interface BatchOptions {
-  /** Where the run goes on. At its end, `isOver` is true. Default: it begins. */
+  /** At its end, `isOver` is true. Default: it begins. */
   run?: PurgeRun | undefined
   /** Ends the run after the current batch. With a signal, the pauses do not keep the process alive. */
   signal?: AbortSignal | undefined
@@ -117,7 +111,6 @@ interface BatchOptions {
   clock?: () => number
 }
 
-/** Deletes all rows that ended before an instant, in batches with pauses between them. Returns how many rows it deleted. */
 export async function emptyInBatches(
   deleteExpired: (expired: Required<Expired>) => Promise<number>,
   before: Date,

@@ -11,13 +11,12 @@ import type {
 } from './auth-store'
 import { meetsFilter } from './meets-filter'
 
-/** Gets the name of a method if the method's result did not match its arguments. Never gets a value from the database. */
+/** Gets the name of a method, never a value from the database. */
 export type ReportMismatch = (verb: string) => void
 
 /**
- * Returns a store that compares every result with the arguments. A host's adapter may use a database that treats 'ANA' and 'ana', or 'é'
- * and 'e', as equal. A database can also treat a value as a pattern (CVE-2022-39263). If a row does not match, the store reports the
- * mismatch and treats the row as not found. If an inserted row does not match, the store throws an error.
+ * A host's adapter may use a database that treats 'ANA' and 'ana' as equal, or a value as a pattern (CVE-2022-39263). Reports a mismatched
+ * row and treats it as not found. A mismatched inserted row is an error.
  */
 export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
   const recheck = recheckWith(report)
@@ -36,9 +35,9 @@ export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthSt
 }
 
 interface Recheck {
-  /** Returns the row if it matches the arguments. Otherwise reports the mismatch and returns null. */
+  /** Reports a mismatch and returns null. */
   only<Row>(verb: string, row: Row | null, isAsked: (row: Row) => boolean): Row | null
-  /** Returns the inserted row. @throws Error if the returned row is not the row to insert */
+  /** @throws Error if the returned row is not the row to insert */
   inserted<Row>(verb: string, row: Row, isAsked: (row: Row) => boolean): Row
 }
 
@@ -93,10 +92,7 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
   }
 }
 
-/**
- * Returns true if the record is exact enough to check the filter. A filter by an instant is not checked, because a host's column may store
- * more digits than our record.
- */
+/** A filter by an instant is not checked, because a host's column may store more digits than our record. */
 function isExact({ value }: UserFilter): boolean {
   return ![value].flat().some((one) => one instanceof Date)
 }

@@ -1,9 +1,8 @@
 import type { HostFields, NewUser, UserRecord } from './auth-store'
 
-/** The values that every new account needs, and values that replace a default of `newUser`. */
 type Given = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'fields'> & Partial<NewUser>
 
-/** Returns the row of a new account. By default the account is active, and has no second factor and no verified address. */
+/** Default: active, no second factor, no verified address. */
 export function newUser(now: Date, given: Given): NewUser {
   return {
     isActive: true,
@@ -36,10 +35,7 @@ export interface PublicUser {
   readonly fields?: HostFields
 }
 
-/**
- * Returns the fields that the person may see. Copies each field by its name, so that a column that the host added never gets into a
- * response.
- */
+/** Copies each field by its name, so that a column that the host added never gets into a response. */
 export function toPublicUser(user: UserRecord): PublicUser {
   const { id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt, fields } = user
   const mfaEnabled = user.totpEnabledAt !== null
@@ -49,7 +45,7 @@ export function toPublicUser(user: UserRecord): PublicUser {
 
 const yearMs = 366 * 86_400_000
 
-/** Returns the end of a row that no purge deletes. A TIMESTAMP column of a host holds no later year than 2037. */
+/** No purge deletes the row. A TIMESTAMP column of a host holds no later year than 2037. */
 export function neverEnds(now: Date): Date {
   return new Date(Math.max(Date.UTC(2037, 11, 31), now.getTime() + yearMs))
 }

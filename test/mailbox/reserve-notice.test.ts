@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
 import { mailNotice, reserveNotice } from '../../src/accounts/email-links/send-mail'
 import { ServiceUnavailableError, TooManyRequestsError } from '../../src/core/errors'
-import { takeChange } from '../../src/rate-limits/rate-limiter'
+import { beginChange } from '../../src/rate-limits/rate-limiter'
 import { createContext } from '../../src/router/create-context'
 import { testSecret } from '../support/app'
 import { testClock } from '../support/clock'
@@ -80,19 +80,19 @@ test('a change whose notice finds no room is 503 before anything happened; witho
 
   const without = await context({ hasMailer: false })
   for (let number = 0; number < 1_001; number++) reserveNotice(without.ctx).mail(ana, 'password_changed', { link: null })
-  for (let number = 0; number < 11; number++) await takeChange(without.ctx, ana)
+  for (let number = 0; number < 11; number++) await beginChange(without.ctx, ana)
   await without.close()
 })
 
 test('an account makes ten such changes a day; the eleventh is 429, of another account it is not; a refused one is given back', async () => {
   const { ctx, clock, close } = await context()
-  await (await takeChange(ctx, ana)).giveBack()
-  for (let number = 0; number < 10; number++) await takeChange(ctx, ana)
-  await expect(takeChange(ctx, ana)).rejects.toThrow(TooManyRequestsError)
-  await takeChange(ctx, { id: 'user-2' })
+  await (await beginChange(ctx, ana)).release()
+  for (let number = 0; number < 10; number++) await beginChange(ctx, ana)
+  await expect(beginChange(ctx, ana)).rejects.toThrow(TooManyRequestsError)
+  await beginChange(ctx, { id: 'user-2' })
   clock.advance(86_399)
-  await expect(takeChange(ctx, ana)).rejects.toThrow(TooManyRequestsError)
+  await expect(beginChange(ctx, ana)).rejects.toThrow(TooManyRequestsError)
   clock.advance(1)
-  await takeChange(ctx, ana)
+  await beginChange(ctx, ana)
   await close()
 })

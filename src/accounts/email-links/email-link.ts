@@ -32,7 +32,7 @@ const purposes: Record<LinkPurpose, { page: string; template: keyof Settings; tt
   UNDO: { page: 'security/undo', template: 'undoUrlTemplate', ttlSeconds: (settings) => settings.undoSeconds },
 }
 
-/** Makes a link. Older links with the same purpose stay valid. Call the function inside a transaction. */
+/** Older links stay valid. Call it inside a transaction. */
 export async function issueLink(
   ctx: AuthContext,
   userId: string,
@@ -56,8 +56,8 @@ export async function issueLink(
 }
 
 /**
- * Makes a further link. If `singleActiveToken` is on, invalidates the older links with this purpose. Call the function inside a transaction
- * that has locked the user's row. Then, after two requests at once, only one link is valid.
+ * With `singleActiveToken`, invalidates the older links of this purpose. Call it inside a transaction that has locked the user's row: after
+ * two requests at once, only one link is valid.
  */
 export async function replaceLink(
   ctx: AuthContext,
@@ -70,7 +70,7 @@ export async function replaceLink(
 }
 
 /**
- * Returns the open link of a token. Does not use the link, so that a page can show the link before the person decides.
+ * Does not use the link, so that a page can show it before the person decides.
  * @throws InvalidTokenError
  */
 export async function findLink(ctx: AuthContext, token: string, purpose: LinkPurpose): Promise<UserTokenRecord> {
@@ -80,24 +80,20 @@ export async function findLink(ctx: AuthContext, token: string, purpose: LinkPur
 }
 
 /**
- * Uses a link that was found before. Call the function inside the transaction of the link's effect. If two callers use the link, the second
- * caller gets an error.
- * @throws InvalidTokenError
+ * Call it inside the transaction of the link's effect.
+ * @throws InvalidTokenError for the second of two callers
  */
 export async function consumeLink(ctx: AuthContext, { tokenHash }: UserTokenRecord, purpose: LinkPurpose): Promise<void> {
   if (!(await ctx.store.userTokens.consume(tokenHash, purpose, ctx.now()))) throw new InvalidTokenError()
 }
 
-/** Returns the URL of a login link. Login links have their own table and no `LinkPurpose`, so `urlOf` cannot make this URL. */
+/** Login links have their own table and no `LinkPurpose`, so `urlOf` cannot make this URL. */
 export function emailLoginUrl({ settings, prefix }: AuthContext, token: string): string {
   const { emailLoginUrlTemplate: own } = settings
   return own === null ? `${settings.publicUrl}${prefix}/email-login/${token}` : own.replace('{token}', () => token)
 }
 
-/**
- * Returns the URL of a link: a page of the host, or our page below the mount path. The URL never uses the Host header (compare RFC 9700
- * section 4.1).
- */
+/** A page of the host, or ours below the mount path. Never uses the Host header (compare RFC 9700 section 4.1). */
 function urlOf({ settings, prefix }: AuthContext, purpose: LinkPurpose, token: string): string {
   const { page, template } = purposes[purpose]
   const own = settings[template]
@@ -105,31 +101,23 @@ function urlOf({ settings, prefix }: AuthContext, purpose: LinkPurpose, token: s
   return `${settings.publicUrl}${prefix}/${page}/${token}`
 }
 
-/** Returns false if a link of this purpose has no URL. The purpose then has no template, and `publicUrl` is empty. */
+/** False if links of this purpose have no URL: no template, and an empty `publicUrl`. */
 export function leadsSomewhere(settings: Settings, purpose: LinkPurpose): boolean {
   return settings[purposes[purpose].template] !== null || settings.publicUrl !== ''
 }
 
-/** How many tries a code allows. */
 export const mostTries = 5
 
-/** Returns eight random digits. */
 export function newCode(): string {
   return String(randomInt(100_000_000)).padStart(8, '0')
 }
 
-/**
- * Returns the keyed hash of a code. The store keeps only this hash. The hash needs a key, because eight digits are quickly found from a
- * plain hash.
- */
+/** Keyed, because eight digits are quickly found from a plain hash. */
 export function hashCode({ keys }: Pick<AuthContext, 'keys'>, id: string, code: string): string {
   return macOf(keys['email-login-code'][0], id, code)
 }
 
-/**
- * Returns true if the text is the code of this row. People may type the code in two groups. Call the function only after the try was
- * counted.
- */
+/** People may type the code in two groups. Call it only after the try was counted. */
 export function isCodeOf({ keys }: Pick<AuthContext, 'keys'>, { id, codeHash }: EmailLoginRecord, typed: string): boolean {
   const code = readTypedCode(typed)
   if (codeHash === null || !/^\d{8}$/.test(code)) return false
@@ -142,45 +130,32 @@ function macOf(key: KeyObject, id: string, code: string): string {
     .digest('hex')
 }
 
-/**
- * Returns true for an account that waits for its first activation. Returns false for an active or deactivated account. If the users table
- * has no `activatedAt`, a redeemed activation link or a login shows an earlier activation.
- */
+/** False for an active or deactivated account. Without `activatedAt`, a redeemed activation link or a login shows an earlier activation. */
 export async function isPending({ store }: Pick<AuthContext, 'store'>, user: UserRecord): Promise<boolean> {
   if (user.isActive) return false
-  // An account with a login was active before, even if imported rows do not say when.
+  // A login shows an earlier activation, even if imported rows do not say when.
   if (user.activatedAt !== null || user.lastLoginAt !== null) return false
   return store.users.fields.has('activatedAt') || !(await store.userTokens.wasConsumed(user.id, 'ACTIVATION'))
 }
 
-/**
- * Returns the account of an address that a person typed. Returns null without a query if the address has a NUL or a lone surrogate, because
- * a text column cannot store such an address.
- */
+/** Null without a query for a NUL or a lone surrogate, which a text column cannot store. */
 export async function findByAddress(ctx: AuthContext, address: string): Promise<UserRecord | null> {
   const isStorable = address !== '' && !address.includes('\0') && address.isWellFormed()
   return isStorable ? ctx.store.users.findByEmail(address) : null
 }
 
 /**
- * Looks up an address that no account has (RFC 2606 reserves the domain). Some routes respond before looking up the real address. These
- * routes call this function first, so that they can answer 503 if the database is down. The response time reveals nothing, because it does
- * not depend on whether an account exists.
+ * Routes that respond before the real look-up call this first, to answer 503 if the database is down. RFC 2606 reserves the domain. The
+ * response time does not depend on whether an account exists.
  */
 export async function lookForNobody(ctx: AuthContext): Promise<void> {
   await ctx.store.users.findByEmail('nobody@doorward.invalid')
 }
 
-/**
- * The value that doorward returns instead of a link if `refusesEmailLink` returned true. doorward made no token, sent no mail and did not
- * activate the account.
- */
+/** `refusesEmailLink` returned true: doorward made no token, sent no mail and did not activate the account. Returned instead of a link. */
 export const ACTIVATION_WITHHELD: unique symbol = Symbol.for('doorward.activation-withheld.v1')
 
-/**
- * Returns true if the host rejects mailed links to this account. Never call the function inside our transactions, because the host's hook
- * may be slow.
- */
+/** Never call it inside our transactions, because the host's hook may be slow. */
 export async function refusesEmailLink(
   { refusesEmailLink }: Partial<Pick<AuthContext, 'refusesEmailLink'>>,
   user: UserRecord,
@@ -189,8 +164,7 @@ export async function refusesEmailLink(
 }
 
 /**
- * Invalidates all links of the account with this purpose, in a transaction of its own, and then throws. So the error does not roll the
- * transaction back. The links count as replaced by a newer link, and not as redeemed.
+ * A transaction of its own, so that the error does not roll it back. The links count as replaced, and not as redeemed.
  * @throws EmailLinkForbiddenError
  */
 export async function refuseLink(ctx: AuthContext, { userId }: UserTokenRecord, purpose: LinkPurpose): Promise<never> {

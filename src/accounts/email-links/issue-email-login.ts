@@ -5,7 +5,7 @@ import { plainText } from '../../sessions/insert-session'
 import type { EmailLoginRecord, EmailLoginStore, UserRecord } from '../../store/auth-store'
 import { emailLoginUrl, hashCode, newCode } from './email-link'
 
-/** The link and the code of a mail, in plain text. They are returned once and never stored. */
+/** In plain text: returned once and never stored. */
 export interface IssuedEmailLogin {
   readonly token: string | null
   readonly url: string | null
@@ -24,10 +24,10 @@ interface ToIssue extends AskedFrom, Pick<EmailLoginRecord, 'id' | 'email' | 're
   readonly carries: 'link' | 'code' | 'both'
 }
 
-/** The most open requests for an address. A known device can exceed this limit. */
+/** For an address. A known device can exceed it. */
 const mostOpen = 5
 
-/** Inserts the row of a mail inside the caller's transaction. Returns the link and the code for the mail. */
+/** Call it inside a transaction. */
 export async function issueEmailLogin(
   ctx: AuthContext,
   emailLogins: EmailLoginStore,
@@ -52,9 +52,8 @@ export async function issueEmailLogin(
 }
 
 /**
- * Invalidates the oldest open requests of an address, so that at most five requests are open after the new request. The function never
- * invalidates requests of known devices, so a known device can exceed this limit.
- * @returns false if the client is unknown and the function cannot invalidate enough requests; the client then gets no mail
+ * Invalidates the oldest open requests above the limit, but never those of known devices.
+ * @returns false if not enough can be invalidated for an unknown client, which then gets no mail
  */
 export async function makeRoom(
   ctx: AuthContext,
@@ -69,10 +68,7 @@ export async function makeRoom(
   return true
 }
 
-/**
- * Returns the store of requests for a login by email. Returns null if login by email is off and there is no mailer for confirmation codes.
- * In that case the table may be missing.
- */
+/** Null if login by email is off and no mailer sends confirmation codes. The table may then be missing. */
 export function emailLoginsOf({ store, settings, mailQueue }: AuthContext): EmailLoginStore | null {
   const isWritten = settings.emailLogin !== 'off' || mailQueue !== null
   return (isWritten && store.emailLogins) || null

@@ -5,28 +5,24 @@ import type { Locale } from '../../http/locale'
 import type { CodeTopic, LinkTopic, NoticeTopic } from '../../mail/compose'
 import { type MailContent, writeMail } from '../../mail/write-mail'
 import type { RateLimit } from '../../rate-limits/rate-limit'
-import { attempt, counterKey, giveBack, takeUnit, tellThrottled } from '../../rate-limits/rate-limiter'
+import { attempt, beginAttempt, counterKey, giveBack, tellThrottled } from '../../rate-limits/rate-limiter'
 import type { UserRecord } from '../../store/auth-store'
 import type { LinkPurpose, LinkToken } from './email-link'
 
-/** The recipient of a mail: an account, at its own address or at another address. */
+/** An account, at its own address or at another. */
 export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVerifiedAt'> {
   /** Null if no account has the address. */
   readonly id: string | null
 }
 
-/** The purpose of a row of `emailLogins`: a login, or the confirmation of a session. */
 type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
 
 /**
- * Returns true if the address may get another link of this purpose. Call the function before the link is made, because a request without a
- * mail must make no link and invalidate no link. Without a mailer the function counts nothing.
- *
- * A person without a valid link gets one mail an hour, even beyond the rate limit. So an attacker's requests cannot lock the owner out. If
- * the function returns false, the function also emits `throttled`.
- *
+ * Call it before the link is made: a request without a mail must make no link and invalidate none. Counts nothing without a mailer. A
+ * person without a valid link gets one mail an hour beyond the rate limit, so an attacker cannot lock the owner out. Emits `throttled` for
+ * false.
  * @param options.besides a link that was already made for this mail
- * @param options.device a device that the account knows; the device has a separate limit of five mails an hour
+ * @param options.device a device that the account knows; it has a separate limit of five mails an hour
  */
 export async function mayMail(
   ctx: AuthContext,
@@ -52,7 +48,7 @@ export async function mayMail(
   return false
 }
 
-/** Returns the valid links and codes of this purpose. An address without an account can have only logins by email. */
+/** An address without an account can have only logins by email. */
 async function openLinks(
   ctx: AuthContext,
   { id, email }: Pick<Recipient, 'id' | 'email'>,
@@ -66,29 +62,26 @@ async function openLinks(
 
 const anHour: RateLimit = { attempts: 1, windowSeconds: 3_600 }
 
-/**
- * The keys of two counters. `sent` counts a mail for one hour. `sending` counts requests that are about to send a mail, because `sent` does
- * not count these mails yet.
- */
+/** `sent` counts a mail for one hour. `sending` counts requests that are about to send one, which `sent` does not know yet. */
 interface HourKeys {
   readonly sent: string
   readonly sending: string
 }
 
-/** The lifetime of the counter `sending`, in seconds. If a process dies, its counter disappears after this time. */
+/** Seconds. If a process dies, its counter `sending` disappears after this time. */
 const aMoment = 60
 
 function hourKeys(purpose: LinkPurpose | CodePurpose, email: string): HourKeys {
   return { sent: counterKey(`mail:sent:${purpose}`, email), sending: counterKey(`mail:sending:${purpose}`, email) }
 }
 
-/** Counts a mail that is sent now, so that the hour starts again. Called for each mail. */
+/** Call it for each mail: the hour starts again. */
 async function beginHour({ counters }: AuthContext, { sent }: HourKeys): Promise<void> {
   await counters.reset(sent)
   await counters.increment(sent, anHour.windowSeconds, anHour.attempts)
 }
 
-/** Returns true if no mail was sent within the hour. Of many callers at once, only one gets true. */
+/** Of many callers at once, only one gets true. */
 async function takeHour(ctx: AuthContext, { sent, sending }: HourKeys): Promise<boolean> {
   const alone: RateLimit = { attempts: 1, windowSeconds: aMoment }
   if ((await secondsUntilFree(ctx, alone, sending)) > 0) return false
@@ -102,10 +95,7 @@ async function hasMailLeft(ctx: AuthContext, { id }: { id: string }, email: stri
   return mails !== false && (await secondsUntilFree(ctx, mails, counterKey('mail:device', `${id} ${email}`))) === 0
 }
 
-/**
- * Counts an attempt against every rate limit of links. If a limit is reached, counts nothing. Returns 0, or the seconds until the reached
- * limit allows another attempt.
- */
+/** Counts nothing if a limit is reached. Returns the seconds to wait, or 0. */
 async function takeEach(ctx: AuthContext, rateLimits: readonly RateLimit[], email: string): Promise<number> {
   const taken: [RateLimit, string][] = []
   for (const [index, rateLimit] of rateLimits.entries()) {
@@ -120,7 +110,7 @@ async function takeEach(ctx: AuthContext, rateLimits: readonly RateLimit[], emai
   return 0
 }
 
-/** Counts an attempt and returns 0. If the limit is reached, counts nothing and returns the seconds to wait. */
+/** Counts nothing if the limit is reached. Returns the seconds to wait, or 0. */
 async function secondsUntilFree({ counters }: AuthContext, rateLimit: RateLimit, key: string): Promise<number> {
   try {
     await attempt(counters, rateLimit, key, TooManyRequestsError)
@@ -131,25 +121,22 @@ async function secondsUntilFree({ counters }: AuthContext, rateLimit: RateLimit,
   }
 }
 
-/** Notices that an attacker can cause. The cause is a sign-up, a change of address, or a login for an address without an account. */
+/** An attacker can cause these by a sign-up, a change of address, or a login for an address without an account. */
 const byStrangers: ReadonlySet<string> = new Set(['address_taken', 'email_change_taken', 'no_account'])
 
-/**
- * Notices without a rate limit. If they had a limit, an attacker could use it up before the change that matters. They need no limit,
- * because the changes that cause these notices have separate limits.
- */
+/** An attacker could use a limit of these notices up before the change that matters. The changes themselves have limits. */
 const boundedElsewhere: ReadonlySet<string> = new Set<NoticeTopic | 'account_restored'>([
   'admin_granted',
   'admin_revoked',
   'account_restored',
 ])
 
-/** Returns true if the address may get another notice. If the function returns false, it emits `throttled`. */
+/** Emits `throttled` for false. */
 async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restored', email: string): Promise<boolean> {
   if (boundedElsewhere.has(topic)) return true
   const kind = byStrangers.has(topic) ? 'strangers' : 'notices'
   try {
-    await takeUnit(ctx, ctx.rateLimits.mail[kind], [`mail:${kind}`, email])
+    await beginAttempt(ctx, [{ name: `mail:${kind}`, subject: email, rateLimit: ctx.rateLimits.mail[kind] }])
     return true
   } catch (error) {
     if (error instanceof TooManyRequestsError) return false
@@ -158,10 +145,8 @@ async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restore
 }
 
 /**
- * Mails a link to the stored address. Call the function after the commit and after `mayMail`. The mail does not delay the response.
- *
- * Only `email_change` goes to another address. In that case pass `{ ...user, email: newEmail, emailVerifiedAt: null }` to this function and
- * to `mayMail`, because the mailbox may belong to another person.
+ * Call it after the commit and after `mayMail`. The mail does not delay the response. Only `email_change` goes to another address, whose
+ * mailbox may belong to another person: pass `{ ...user, email: newEmail, emailVerifiedAt: null }` here and to `mayMail`.
  */
 export function mailLink(
   ctx: AuthContext,
@@ -175,7 +160,7 @@ export function mailLink(
   ctx.mailQueue?.post(writeMail(ctx, { ...addressed(recipient), ...about, topic, locale, link }), recipient.id)
 }
 
-/** Mails a code, or a code and a link, in the same way as `mailLink`. */
+/** Like `mailLink`. The mail has a code, or a code and a link. */
 export function mailCode(
   ctx: AuthContext,
   recipient: Recipient,
@@ -190,8 +175,8 @@ export function mailCode(
 }
 
 /**
- * Notifies the owner of a change to the account. Never throws, because the change is already done. `provider` is the registration key, for
- * topics about identities. For a notice to a former address, pass `{ ...user, email: oldEmail }`.
+ * Never throws, because the change is already done. `provider` is the registration key. For a notice to a former address, pass `{ ...user,
+ * email: oldEmail }`.
  */
 export function mailNotice(
   ctx: AuthContext,
@@ -205,7 +190,7 @@ export function mailNotice(
   ctx.mailQueue.post(mail, recipient.id, () => mayNotify(ctx, topic, recipient.email))
 }
 
-/** Returns the page where the reader signs in or up. Null: the mail needs none, or no page has a known address. */
+/** Where the reader signs in or up. Null: the mail needs no page, or none has a known address. */
 function pageOf({ settings, prefix }: AuthContext, topic: string, { canSignUp = false }: Pick<MailContent, 'canSignUp'>): string | null {
   if (topic !== 'no_account' && topic !== 'address_taken') return null
   const { publicUrl, pagesEnabled, loginUrl } = settings
@@ -214,12 +199,9 @@ function pageOf({ settings, prefix }: AuthContext, topic: string, { canSignUp = 
   return publicUrl === '' ? null : `${publicUrl}${page}`
 }
 
-/** A reservation for the notice of a change that an undo link can revert. */
+/** For a change that an undo link can revert. */
 export interface ReservedNotice {
-  /**
-   * Sends the notice, outside every rate limit. Call the method once, after the commit. `link` undoes the change. If `link` is null, the
-   * notice says that there is no such link.
-   */
+  /** Outside every rate limit. Call it once, after the commit. `link` undoes the change; null: the notice says that there is none. */
   mail(
     recipient: Recipient,
     topic: NoticeTopic,
@@ -231,13 +213,12 @@ export interface ReservedNotice {
       provider?: string | undefined
     },
   ): void
-  /** Releases the reservation if no notice was sent. Call the method in `finally`. */
+  /** Releases the place if no notice was sent. Call it in `finally`. */
   release(): void
 }
 
 /**
- * Reserves a notice before the change is made, because a change must not happen if the owner cannot be notified. Does nothing without a
- * mailer.
+ * A change must not happen if the owner cannot be notified. Does nothing without a mailer.
  * @throws ServiceUnavailableError if no further mail can be queued
  */
 export function reserveNotice(ctx: AuthContext): ReservedNotice {
@@ -253,10 +234,7 @@ export function reserveNotice(ctx: AuthContext): ReservedNotice {
   }
 }
 
-/**
- * Returns the address and the name. The mail shows the name only after the address was verified, because an attacker may have signed up
- * with a message as the name.
- */
+/** The name only after the address was verified: an attacker may have signed up with a message as the name. */
 function addressed({ email, name, emailVerifiedAt }: Recipient) {
   return { to: email, name, saysName: emailVerifiedAt !== null }
 }

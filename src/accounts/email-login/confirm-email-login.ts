@@ -14,20 +14,15 @@ import { announceTakeOver } from '../take-over'
 import { type ConfirmedEmailLogin, type ConfirmingEmailLogin, type ConfirmOptions, logInByEmail, signUpByEmail } from './log-in-by-email'
 import { maySignUp, requireEmailLogins } from './request-email-login'
 
-/** The token of a link, or a code with the id of its request. `requestId` is null if the client did not send the id. */
+/** `requestId` is null if the client did not send it. */
 export type EmailLoginProof = { readonly token: string } | { readonly code: string; readonly requestId: string | null }
 
 const rounds = 3
 
 /**
- * Redeems a link or a code of login by email. The function logs in to the account of the address. If the account is pending (never
- * activated), the function activates the account. If the address has no account and `emailLoginSignup` is on, the function creates an
- * account.
- *
- * At the first verification of an address, if the evidence does not identify the owner, the function takes the account over. A take-over
- * (`accounts/take-over.ts`) removes every earlier way to log in.
- * @throws EmailLoginInvalidError for any fault of the link, the code or the account; InvalidCredentialsError for a wrong password in the
- * evidence (the link and the code then stay unused)
+ * Activates a pending account. Creates one for an address without an account, if `emailLoginSignup` is on. The first verification without
+ * evidence of the owner takes the account over (`accounts/take-over.ts`).
+ * @throws EmailLoginInvalidError for any fault; InvalidCredentialsError for a wrong password (the link and the code stay unused)
  */
 export async function confirmEmailLogin(
   ctx: AuthContext,
@@ -52,7 +47,7 @@ export async function confirmEmailLogin(
 }
 
 /**
- * Returns the data that a link's page shows before the person decides. Does not use the link.
+ * What a link's page shows before the person decides. Does not use the link.
  * @throws EmailLoginInvalidError
  */
 export async function lookAtEmailLogin(
@@ -72,7 +67,6 @@ export async function lookAtEmailLogin(
   return { login, asksPassword }
 }
 
-/** Returns true for an active or pending account, unless the host rejects mailed links to the account. */
 async function mayLogIn(ctx: AuthContext, user: UserRecord): Promise<boolean> {
   return user.isActive ? !(await refusesEmailLink(ctx, user)) : mayActivate(ctx, user)
 }
@@ -88,8 +82,7 @@ async function findByToken(ctx: AuthContext, token: string): Promise<EmailLoginR
 }
 
 /**
- * Finds the login request of a code. Counts the try before it compares the code. So at most five tries are compared, even if many tries run
- * in parallel.
+ * Counts the try before it compares the code: at most five are compared, even in parallel.
  * @throws EmailLoginInvalidError
  */
 async function findByCode(ctx: AuthContext, code: string, requestId: string | null): Promise<EmailLoginRecord> {
@@ -98,7 +91,7 @@ async function findByCode(ctx: AuthContext, code: string, requestId: string | nu
   return login
 }
 
-/** Confirms the login. Tries again if the account changed or was created between our read and our write. */
+/** Tries again if the account changed or was created between our read and our write. */
 async function confirmInRounds(
   ctx: AuthContext,
   login: EmailLoginRecord,
@@ -118,7 +111,7 @@ async function confirmInRounds(
   throw new EmailLoginInvalidError()
 }
 
-/** Runs `signUp`. Returns null if another request created an account with the address meanwhile. */
+/** Null if another request created an account with the address meanwhile. */
 async function unlessTaken<T>(signUp: () => Promise<T>): Promise<T | null> {
   try {
     return await signUp()

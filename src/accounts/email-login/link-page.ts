@@ -22,10 +22,7 @@ import { loginLinkSummary } from '../email-verification/verify-address'
 import { confirmEmailLogin, lookAtEmailLogin } from './confirm-email-login'
 import { forgetRequest, requestOfBrowser } from './request-email-login'
 
-/**
- * Returns the routes of the mailed link's page. The page's button logs in with cookies. A GET does not use the link, because mail scanners
- * open links.
- */
+/** A GET does not use the link, because mail scanners open links. The page's button logs in with cookies. */
 export function emailLoginPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/email-login/:token',
@@ -75,12 +72,12 @@ function askForCode(ctx: AuthContext, req: Request, res: Response, { mfaToken }:
   sendChallenge(ctx, req, res, { mfaToken, target }, sendSeeOther)
 }
 
-/** Returns the redirect target of a browser that did not request the mail. */
+/** For a browser that did not request the mail. */
 function landingOf({ settings, prefix }: AuthContext): string {
   return settings.oauthSuccessRedirect ?? prefix
 }
 
-/** Returns the origins for the page's `form-action` policy. The policy must allow the targets of the page's redirect. */
+/** The `form-action` policy must allow the targets of the page's redirect. */
 function targetsOf(ctx: AuthContext): string[] {
   const { trustedOrigins, publicUrl } = ctx.settings
   const landing = landingOf(ctx)
@@ -89,10 +86,7 @@ function targetsOf(ctx: AuthContext): string[] {
   ]
 }
 
-/**
- * Returns the lines for the page. The first line is the address of the login. If the login replaces another account's session, a line gives
- * that account's address. If another browser opens the link, a line says when and with which browser the mail was requested.
- */
+/** The address; in another browser, when and with which browser the mail was requested; the account whose session the login replaces. */
 async function aboutLogin(ctx: AuthContext, req: Request, login: EmailLoginRecord, locale: Locale): Promise<string[]> {
   const [address = '', ...replaced] = await loginLinkSummary(ctx, req, login.email, locale)
   return [address, ...(login.id === requestOfBrowser(ctx, req) ? [] : [askedFrom(ctx, login, locale)]), ...replaced]

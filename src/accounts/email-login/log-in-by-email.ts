@@ -21,24 +21,22 @@ import type { Clearing, TakenOver } from '../take-over'
 import { requireEmailLogins } from './request-email-login'
 
 export interface ConfirmOptions {
-  /** The facts that identify the account's owner. Used only at the first verification of the address. */
+  /** Used only at the first verification of the address. */
   readonly evidence?: SignupOwnership | undefined
   /** Language of mails. Default: `defaultLocale`. */
   readonly locale?: Locale | undefined
-  /** The id of the login request that this browser made. Only the browser that requested the mail is redirected to `return_to`. */
+  /** Only the browser that requested the mail is redirected to `return_to`. */
   readonly browserRequestId?: string | null
-  /** The redirect target for other browsers. */
+  /** For other browsers. */
   readonly elsewhere?: string
-  /** The facts for the event of a failed login. `confirmEmailLogin` adds the address and the account. */
+  /** For the event of a failed login. `confirmEmailLogin` adds the address and the account. */
   readonly attempt: LoginAttempt
 }
 
 export interface ConfirmingEmailLogin extends ConfirmOptions {
-  /** The redirect target for this browser. Null if there is no target. */
   readonly returnTo: string | null
 }
 
-/** The result of a confirmation inside its transaction. */
 export interface ConfirmedEmailLogin {
   readonly user: UserRecord
   /** Null if the host's hook made the new account inactive. */
@@ -49,14 +47,10 @@ export interface ConfirmedEmailLogin {
 
 interface Matching {
   readonly login: EmailLoginRecord
-  /** The account that has the address. */
   readonly seen: UserRecord
 }
 
-/**
- * Logs in to an account. If the account is pending, the function activates the account. Returns null if the account changed since the
- * caller read it.
- */
+/** Activates a pending account. Null if the account changed since the caller read it. */
 export async function logInByEmail(
   ctx: AuthContext,
   { login, seen }: Matching,
@@ -84,7 +78,7 @@ function loginOf(returnTo: string | null): Login {
 }
 
 /**
- * Marks the login as used, so that only one of many confirmations by link or code succeeds.
+ * Only one of many confirmations by link or code succeeds.
  * @throws EmailLoginInvalidError
  */
 async function consume(ctx: AuthContext, { id }: EmailLoginRecord): Promise<void> {
@@ -97,7 +91,6 @@ interface FirstVerification {
   readonly how: Login
 }
 
-/** Verifies the address for the first time, and logs in. */
 function verifyAndLogIn(
   ctx: AuthContext,
   { login, seen }: Matching,
@@ -120,8 +113,7 @@ function verifyAndLogIn(
 }
 
 /**
- * Creates an active account with a verified address, for an address without an account. If the host's `onSignup` throws, no account is
- * created and the login stays unused. If `onSignup` makes the account inactive, the account stays, but no session begins.
+ * If `onSignup` throws, no account is created and the login stays unused. If it makes the account inactive, no session begins.
  * @throws EmailLoginInvalidError if another confirmation was first; DuplicateRecordError if another request created the account meanwhile
  */
 export function signUpByEmail(
@@ -134,7 +126,7 @@ export function signUpByEmail(
     await consume(ctx, login)
     const inserted = await ctx.store.users.insert(newAccount(ctx, login.email), { by: 'email_login' })
     await ctx.signup.onSignup?.(inserted, {}, ctx.store, { trx: transactionOf(ctx.store), isRepeat: false })
-    // The account is read again, because the hook may have changed the account.
+    // The hook may have changed the account.
     const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
     if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
     const begun = user.isActive ? await startLogin(ctx, client, user, loginOf(returnTo)) : null

@@ -14,22 +14,20 @@ import { mailCode, mailNotice, mayMail } from '../email-links/send-mail'
 import { mayActivate } from '../email-verification/verify-address'
 
 interface EmailLoginRequest extends AskedFrom {
-  /** The id for the new row. */
   readonly id: string
-  /** The address in lower case. */
+  /** In lower case. */
   readonly email: string
   readonly returnTo: string | null
   readonly locale: Locale
-  /** The known device that sends the request. Null for an unknown client. */
+  /** Null for an unknown client. */
   readonly device: KnownDevice | null
-  /** The id of the browser's earlier request. Null if the browser has made no earlier request. */
+  /** The browser's earlier request. */
   readonly earlierId: string | null
 }
 
 /**
- * Mails a link, a code, or both to an address. An address without an account gets this mail only if the confirmation may create an account.
- * Otherwise the function mails a notice that there is no account. With `emailLoginSilent`, it does not mail this notice. Returns null if
- * the function mailed no link and no code.
+ * An address without an account gets this mail only if the confirmation may create one, else a notice (none with `emailLoginSilent`). Null
+ * if no link and no code was mailed.
  */
 export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
   const user = await findByAddress(ctx, request.email)
@@ -50,10 +48,7 @@ async function requestForNobody(ctx: AuthContext, request: EmailLoginRequest): P
   return null
 }
 
-/**
- * Returns true if the confirmation may create an account. The response may already be sent, so an AppError of the host cannot reach the
- * client. Such an error counts as a rejection. Any other error is thrown and logged.
- */
+/** The response may already be sent, so an AppError of the host counts as a rejection. Any other error is thrown and logged. */
 async function isAdmitted(ctx: AuthContext, email: string): Promise<boolean> {
   try {
     return await maySignUp(ctx, email)
@@ -68,8 +63,7 @@ async function issueAndMail(ctx: AuthContext, user: UserRecord | null, request: 
   const recipient = user ?? { id: null, email, name: null, emailVerifiedAt: null }
   if (!(await mayMail(ctx, recipient, 'EMAIL_LOGIN', { device }))) return null
   const issued = await transaction(ctx, async (ctx) => {
-    // The lock orders two parallel requests, so that the second request sees the row of the first. If the address changed meanwhile, no
-    // mail is sent.
+    // The lock orders two parallel requests: the second one sees the row of the first. A changed address gets no mail.
     const locked = user && (await ctx.store.users.lock(user.id))
     if (user && (locked?.email !== email || locked.isActive !== user.isActive)) return null
     return replaceEarlier(ctx, requireEmailLogins(ctx), request)
@@ -90,7 +84,7 @@ async function replaceEarlier(
   return issueEmailLogin(ctx, emailLogins, { id, email, returnTo, sessionId: null, isKnownDevice, ip, userAgent, carries: emailLogin })
 }
 
-/** Returns the store of login requests. If login by email is on, the store exists, because the boot checks require the store. */
+/** If login by email is on, the boot checks require the store. */
 export function requireEmailLogins(ctx: AuthContext): EmailLoginStore {
   const emailLogins = emailLoginsOf(ctx)
   if (emailLogins) return emailLogins
@@ -101,14 +95,14 @@ const cookieName = 'email_login'
 const typ = 'email-login'
 
 /**
- * Stores the id of the login request in a cookie. A code works only in the browser that requested the mail. The id is random, so the cookie
- * does not reveal whether the address has an account.
+ * A code works only in the browser that requested the mail. The id is random, so the cookie does not reveal whether the address has an
+ * account.
  */
 export function rememberRequest(ctx: AuthContext, res: Response, requestId: string): void {
   setProofCookie(ctx, res, cookieName, requestId, ctx.settings.emailLoginTtlSeconds)
 }
 
-/** Returns the id of the login request in this browser's cookie. Returns null if the browser has no valid cookie. */
+/** Null if the browser has no valid cookie. */
 export function requestOfBrowser(ctx: AuthContext, req: Request): string | null {
   return readProofCookie(ctx, req, cookieName)
 }
@@ -117,21 +111,21 @@ export function forgetRequest(ctx: AuthContext, res: Response): void {
   clearProofCookie(ctx, res, cookieName)
 }
 
-/** Returns the `request_token`. Clients without cookies use this token instead of the cookie. */
+/** The `request_token`, for clients without cookies. */
 export function signRequestToken(ctx: AuthContext, requestId: string): string {
   const now = ctx.now()
   const exp = epochSeconds(after(now, ctx.settings.emailLoginTtlSeconds))
   return signPrivateToken(ctx.keys['email-login'][0], { exp, iat: epochSeconds(now), jti: requestId, typ })
 }
 
-/** Returns the id of the login request in a `request_token`. Returns null if the token is invalid or expired. */
+/** Null if the token is invalid or expired. */
 export function readRequestToken(ctx: AuthContext, token: string): string | null {
   const claims = readPrivateToken(ctx.keys['email-login'], token, { typ, at: ctx.now() })
   return claims && String(claims['jti'])
 }
 
 /**
- * Returns true if a confirmed login by email may create an account for an address without an account. Calls the host's `signup.admit`.
+ * Calls the host's `signup.admit`.
  * @throws the errors of `admit`
  */
 export async function maySignUp(ctx: AuthContext, email: string): Promise<boolean> {

@@ -16,7 +16,7 @@ import { routeRateLimit } from '../../rate-limits/rate-limiter'
 import { clearEndedCookies } from '../../sessions/current-auth'
 import { type Delivery, loginAnswer, loginClient, sendLogin } from '../../sessions/delivery'
 import { presentedDevice, previousToken } from '../../sessions/devices/device-cookie'
-import { newLoginAttempt, takeLinkRequest } from '../../sessions/devices/login-limits'
+import { countLinkRequest, newLoginAttempt } from '../../sessions/devices/login-limits'
 import { type RouteSet, routesByDelivery } from '../../sessions/routes-by-delivery'
 import { lookForNobody } from '../email-links/email-link'
 import { passwordField, passwordRefusals, type SignupOwnershipBody, signupOwnershipOf } from '../email-verification/signup-ownership'
@@ -32,14 +32,13 @@ import {
   signRequestToken,
 } from './request-email-login'
 
-/** Returns the routes for a login by a mailed link or code. */
 export function emailLoginRoutes(ctx: AuthContext): Route[] {
   const { emailLogin, backendLinks, tokenDelivery } = ctx.settings
   if (emailLogin === 'off') return []
   const hasPage = emailLogin !== 'code' && backendLinks && tokenDelivery !== 'bearer'
   return [
     ...routesByDelivery(ctx, (line) => [requestRoute(ctx, line), confirmRoute(ctx, line)]),
-    // These routes come after `/email-login/request` and `/email-login/confirm`, because `:token` would match those paths.
+    // After `/email-login/request` and `/email-login/confirm`, because `:token` would match those paths.
     ...(hasPage ? emailLoginPage(ctx) : []),
   ]
 }
@@ -70,14 +69,11 @@ function requestRoute(ctx: AuthContext, { base, before }: RouteSet): Route {
   })
 }
 
-/**
- * Sends the response before the account is looked up. So the response time and the cookie do not reveal whether the address has an account.
- * Exception: if responses contain links (`showsLinks`), the function first makes the link.
- */
+/** Responds before the account is looked up, so that neither the time nor the cookie reveals an account. Not with `showsLinks`. */
 async function answer(ctx: AuthContext, req: Request, res: Response, body: RequestBody): Promise<void> {
   const email = readTypedAddress(body.email)
   const returnTo = readReturnTo(ctx.settings, body.return_to === undefined ? [] : [body.return_to])
-  const device = await takeLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
+  const device = await countLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
   const id = randomUUID()
   const origin = { ip: req.ip, userAgent: req.headers['user-agent'] }
@@ -113,7 +109,7 @@ function confirmRoute(ctx: AuthContext, { base, delivery, before }: RouteSet): R
     before: [...before, routeRateLimit(ctx, 'email_login_confirm')],
     body: Joi.object<ConfirmBody>({
       token: text(512).optional(),
-      // A string of any length and with any characters counts as a wrong code, not as a malformed request.
+      // Any string counts as a wrong code, not as a malformed request.
       code: Joi.string().allow('').optional(),
       request_token: text(4096).optional(),
       ...passwordField(ctx),
@@ -138,10 +134,7 @@ async function confirm(ctx: AuthContext, req: Request, res: Response, body: Conf
   sendLogin(ctx, res, result, delivery)
 }
 
-/**
- * Returns the token or the code of the body. A code needs the id of its request. The id comes from the browser's cookie. Clients without
- * cookies send the id in the body.
- */
+/** The id of a code's request comes from the browser's cookie, or from the body of clients without cookies. */
 function proofOf(
   ctx: AuthContext,
   { token, code, request_token: requestToken }: ConfirmBody,

@@ -9,7 +9,7 @@ import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
 
 const cookieName = 'signup_binding'
 
-/** A sign-up of a pending account. The rows of its activation links contain the mark. The browser that signed up keeps a `signupToken`. */
+/** A sign-up of a pending account, in the rows of its activation links. The browser that signed up keeps a `signupToken`. */
 export interface SignupMark {
   /** See `signupIdOf`. */
   readonly id: string
@@ -26,10 +26,7 @@ export function newSignupMark(ctx: Pick<AuthContext, 'now'>, user: SignedUp, use
 
 type SignedUp = Pick<UserRecord, 'id' | 'hashedPassword'>
 
-/**
- * Returns the id of the sign-up of a pending account. A repeated sign-up with the same password keeps the stored hash, so it has the same
- * id. A sign-up with another password stores another hash, so it has another id.
- */
+/** The same password keeps the stored hash, and so the id. Another password stores another hash. */
 function signupIdOf({ id, hashedPassword }: SignedUp): string {
   return createHash('sha256')
     .update(JSON.stringify([id, hashedPassword]))
@@ -39,8 +36,7 @@ function signupIdOf({ id, hashedPassword }: SignedUp): string {
 const nonceBytes = 16
 
 /**
- * Returns a token that identifies the person of a sign-up: a nonce and a MAC. Two tokens of one sign-up differ, because equal tokens would
- * tell a client that a repeated sign-up met its own pending account, so that the address was free.
+ * A nonce and a MAC. Equal tokens of one sign-up would tell a client that it met its own pending account: that the address was free.
  * @param signupId null if the request signed nobody up; the token then looks the same, and identifies no sign-up
  */
 export function newSignupToken({ keys }: Pick<AuthContext, 'keys'>, signupId: string | null): string {
@@ -60,12 +56,11 @@ function macOf(key: KeyObject, nonce: Buffer, signupId: string): Buffer {
   return createHmac('sha256', key).update(nonce).update(signupId).digest().subarray(0, nonceBytes)
 }
 
-/** Writes the mark as the payload of an activation link. */
 export function signupMarkToText({ id, at, browser, isLenient }: SignupMark): string {
   return JSON.stringify({ id, at: at.toISOString(), browser, isLenient })
 }
 
-/** Reads the mark of an activation link. Returns null for a link that names no sign-up. */
+/** Null for a link that names no sign-up. */
 export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): SignupMark | null {
   try {
     const { id, at, browser, isLenient } = JSON.parse(payload ?? 'null') as Record<string, unknown> // JSON `null` throws here
@@ -76,15 +71,12 @@ export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): Sig
   }
 }
 
-/** Sets the cookie that identifies this browser as the browser that signed up. The cookie lasts as long as the activation link. */
+/** Lasts as long as the activation link. */
 export function setSignupBinding(ctx: AuthContext, res: Response, token: string): void {
   setBinding(ctx, res, { token, returnTo: null })
 }
 
-/**
- * Stores a page in the sign-up cookie: the page to which the person wants to return. Call the function after `setSignupBinding`, for the
- * same response.
- */
+/** The page to which the person wants to return. Call it after `setSignupBinding`, for the same response. */
 export function setSignupReturn(ctx: AuthContext, req: Request, res: Response, returnTo: string): void {
   const next = Object.defineProperty(Object.create(req) as Request, 'headers', {
     value: { ...req.headers, cookie: cookiesAfter(req, res) },
@@ -93,12 +85,11 @@ export function setSignupReturn(ctx: AuthContext, req: Request, res: Response, r
   if (token !== null) setBinding(ctx, res, { token, returnTo })
 }
 
-/** Returns the `signupToken` of this browser. */
 export function readSignupBinding(ctx: AuthContext, req: Request): string | null {
   return readBinding(ctx, req)?.token ?? null
 }
 
-/** Returns the page to which the person wanted to return when this browser signed up. The page was checked at the sign-up. */
+/** The page was checked at the sign-up. */
 export function readSignupReturn(ctx: AuthContext, req: Request): string | null {
   return readBinding(ctx, req)?.returnTo ?? null
 }
@@ -108,7 +99,7 @@ interface Binding {
   readonly returnTo: string | null
 }
 
-/** Writes both values into one cookie, with a space between them. A token and a page contain no space. */
+/** One cookie with a space between: a token and a page contain none. */
 function setBinding(ctx: AuthContext, res: Response, { token, returnTo }: Binding): void {
   const value = returnTo === null ? token : `${token} ${returnTo}`
   setProofCookie(ctx, res, cookieName, value, ctx.settings.activationTtlSeconds)

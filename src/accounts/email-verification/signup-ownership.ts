@@ -17,31 +17,27 @@ import { isSuperseded } from '../../sessions/superseded-token'
 import type { SessionRecord, UserRecord } from '../../store/auth-store'
 import { isSignupToken, readSignupBinding } from './signup-binding'
 
-/** The data of a request that may identify the account's owner. The data is not verified yet. */
+/** What a request shows about the account's owner. Not verified yet. */
 export interface SignupOwnership {
   /**
-   * The live session of the request. A session of a cookie counts only in a browser whose device cookie names it too, because another
-   * subdomain can set an attacker's session cookie. The session is no evidence at the first verification of an address. It finishes a change
-   * of the address that it began.
+   * The live session. A cookie's session counts only if this browser's device cookie names it too: another subdomain can set a session
+   * cookie. No evidence at the first verification of an address. It finishes a change of the address that it began.
    */
   readonly requestSession?: SessionRecord | null | undefined
-  /** The ids of the sessions that the access token in the header and the refresh token in the body identify. */
+  /** From the access token in the header and the refresh token in the body. */
   readonly sessionIds?: readonly string[] | undefined
-  /** Returns the id of the session that the device cookie names for an account. Absent if the request may come from another site. */
+  /** The session that the device cookie names. Absent if the request may come from another site. */
   readonly deviceSession?: ((userId: string) => string | null) | undefined
-  /** The access token of the request, if the store keeps no sessions. */
+  /** Only if the store keeps no sessions. */
   readonly token?: PresentedToken | null | undefined
   /** The `signup_token` of this browser or client. */
   readonly bindings?: readonly string[] | undefined
   readonly password?: string | undefined
-  /**
-   * True if the page can ask for the password. The page asks before a take-over, which removes the password. The page asks only if the
-   * account has a password and nothing else identifies the owner.
-   */
+  /** True if the page can ask for the password, before a take-over removes it. It asks only if nothing else identifies the owner. */
   readonly asksPassword?: boolean | undefined
 }
 
-/** The error for a page that must first ask for the account's password. A click or a code alone must not remove the password. */
+/** A click or a code alone must not remove the password. */
 export class PasswordAskedError extends ValidationError {
   constructor() {
     super({ details: { errors: [{ path: 'password', rule: 'any.required' }] }, explains: localized('error.password_missing') })
@@ -50,7 +46,7 @@ export class PasswordAskedError extends ValidationError {
 
 const asking = Symbol('the page can ask for the password')
 
-/** Marks the request of a page with a form that can ask for the password. A client cannot set this mark. */
+/** For a page whose form can ask for the password. A client cannot set this mark. */
 export function canAskForPassword(req: Request): void {
   Object.defineProperty(req, asking, { value: true })
 }
@@ -61,41 +57,37 @@ interface PresentedToken {
   readonly isProven: (user: UserRecord) => boolean
 }
 
-/** Optional body fields of the routes that verify an address. */
 export interface SignupOwnershipBody {
   readonly password?: string | undefined
   readonly signup_token?: string | undefined
   readonly refresh_token?: string | undefined
 }
 
-/** Returns the body field for the account's password. Returns no field if passwords are off. */
+/** None if passwords are off. */
 export function passwordField({ settings }: Pick<AuthContext, 'settings'>): Joi.SchemaMap {
   return hasPasswords(settings) ? { password: passwordText().allow('').optional() } : {}
 }
 
-/** Returns the additional errors of a route that has the password field. */
 export function passwordRefusals({ settings }: Pick<AuthContext, 'settings'>): (typeof InvalidCredentialsError)[] {
   return hasPasswords(settings) ? [InvalidCredentialsError] : []
 }
 
-/** Evidence about an account, after the request's password was verified, and before the account's row is locked. */
+/** The request's password is verified. The account's row is not locked yet. */
 export interface VerifiedSignupOwnership extends Pick<SignupOwnership, 'sessionIds' | 'deviceSession' | 'token' | 'bindings'> {
-  /** The hash that matched the request's password. Null if no password was verified. */
+  /** Matched the request's password. Null if no password was verified. */
   readonly verifiedHash: string | null
 }
 
 /**
- * Reads the evidence of a request. If the header has an expired access token of a valid session, the function throws. The client can then
- * refresh the token. Without that error, the owner of the token would lose the account's password in a take-over. Cookies in a form post of
- * another site do not count.
+ * Cookies in a form post of another site do not count. Throws for an expired access token of a valid session, so that the client refreshes
+ * it. Otherwise the token's owner would lose the account's password in a take-over.
  * @throws TokenExpiredError
  */
 export async function signupOwnershipOf(ctx: AuthContext, req: Request, body: SignupOwnershipBody = {}): Promise<SignupOwnership> {
   const named = await sessionOfRequest(ctx, req, body)
   const isByClient = named !== null && isByHeader(ctx, req)
   const presented = await sessionOfBody(ctx, body)
-  // The access cookie, the refresh cookie and the session cookie do not count, because another subdomain can set an attacker's session
-  // cookie. It cannot set the device cookie, so the device cookie counts by itself.
+  // Another subdomain can set an attacker's session cookie, so cookies of sessions do not count. It cannot set the device cookie.
   const sessionIds = [...(isByClient ? [named.id] : []), ...(presented ? [presented.id] : [])]
   const requestSession = isByClient || (named && sessionIdOfDevice(ctx, req, named.userId) === named.id) ? named : null
   const deviceSession = isNavigation(req) || comesFromHere(ctx, req) ? (userId: string) => sessionIdOfDevice(ctx, req, userId) : undefined
@@ -104,15 +96,12 @@ export async function signupOwnershipOf(ctx: AuthContext, req: Request, body: Si
   return { requestSession, sessionIds, deviceSession, token: presentedToken(ctx, req), bindings, password, asksPassword: asking in req }
 }
 
-/** Returns true for a GET by which a browser opens a page. Another site's image or script is no navigation. */
+/** Another site's image or script is no navigation. */
 function isNavigation({ method, headers }: Request): boolean {
   return method === 'GET' && (headers['sec-fetch-mode'] ?? 'navigate') === 'navigate'
 }
 
-/**
- * Returns the access token if the store keeps no sessions. The app cannot revoke such a token. After a change of the password or the
- * second factor, the token no longer counts.
- */
+/** Only if the store keeps no sessions: the app cannot revoke such a token, so it counts until the password or second factor changes. */
 function presentedToken(ctx: AuthContext, req: Request): PresentedToken | null {
   if (ctx.store.sessions || !isOwn(ctx, req)) return null
   const credential = readQuietly(() => readCredential(ctx, req))
@@ -127,17 +116,14 @@ async function sessionOfBody(ctx: AuthContext, { refresh_token: token }: SignupO
   return found && isAlive(found.session, ctx.now()) ? found.session : null
 }
 
-/**
- * Returns true if a valid access token is in the Authorization header. A header of another scheme, for example Basic, identifies no
- * session, so the cookies count.
- */
+/** A header of another scheme, for example Basic, identifies no session, so the cookies count. */
 function isByHeader(ctx: AuthContext, req: Request): boolean {
   const credential = readQuietly(() => readCredential(ctx, req))
   return credential?.from === 'header' && readQuietly(() => verifyAccessToken(ctx, credential.token)) !== null
 }
 
 /**
- * Returns the live session of a request, for any account. Returns null if the request has no live session.
+ * For any account.
  * @throws TokenExpiredError
  */
 export async function sessionOfRequest(ctx: AuthContext, req: Request, body: SignupOwnershipBody = {}): Promise<SessionRecord | null> {
@@ -145,18 +131,12 @@ export async function sessionOfRequest(ctx: AuthContext, req: Request, body: Sig
   return isOwn(ctx, req) ? findRequestSession(ctx, req, body) : null
 }
 
-/**
- * Returns true if the cookies of the request count as evidence. They do not count in a POST that another site can have sent. They count in
- * a GET, for example the callback of a provider, and together with our token in a header, which another site cannot send.
- */
+/** Cookies do not count in a POST that another site can have sent. Another site cannot send our token in a header. */
 function isOwn(ctx: AuthContext, req: Request): boolean {
   return req.method === 'GET' || isByHeader(ctx, req) || comesFromHere(ctx, req)
 }
 
-/**
- * Throws if the header has an expired access token of a valid session. An expired access cookie is ignored, because the refresh cookie
- * identifies the session.
- */
+/** An expired access cookie is ignored, because the refresh cookie identifies the session. */
 export async function refuseExpiredToken(ctx: AuthContext, req: Request): Promise<void> {
   const credential = readQuietly(() => readCredential(ctx, req))
   const read = (now: Date) => credential && readQuietly(() => verifyAccessToken({ ...ctx, now: () => now }, credential.token))
@@ -185,7 +165,7 @@ function comesFromHere(ctx: AuthContext, req: Request): boolean {
 }
 
 /**
- * Verifies the password of the request if no other evidence is enough. Call the function before the transaction.
+ * Verifies the password only if no other evidence is enough. Call it before the transaction.
  * @param signup the sign-up that a mailed link belongs to
  * @throws InvalidCredentialsError for a wrong password, TooManyRequestsError, PasswordAskedError if a page must ask for the password
  */
@@ -203,8 +183,7 @@ export async function verifySignupOwnership(
 }
 
 /**
- * Returns true if the evidence identifies the owner of this account. Call the function inside the transaction that has locked the user's
- * row.
+ * Call it inside the transaction that has locked the user's row.
  * @throws InvalidCredentialsError if the password was right and has changed meanwhile
  */
 export async function isSignupOwnership(
@@ -219,10 +198,7 @@ export async function isSignupOwnership(
   return true
 }
 
-/**
- * Returns true if a page must ask for the password. Passwords must be on, the account must have a password, and nothing else identifies the
- * owner.
- */
+/** True if a page must ask for the password, because nothing else identifies the owner. */
 export async function wantsPassword(
   ctx: AuthContext,
   user: UserRecord,
@@ -233,7 +209,6 @@ export async function wantsPassword(
   return hasPassword(user) && !isFromSignupBrowser(ctx, evidence, signup) && !(await namesSession(ctx, user, evidence))
 }
 
-/** Returns true if this browser or client made the sign-up with the id `signup`. */
 export function isFromSignupBrowser(
   ctx: AuthContext,
   { bindings = [] }: Pick<SignupOwnership, 'bindings'>,
@@ -242,7 +217,6 @@ export function isFromSignupBrowser(
   return typeof signup === 'string' && bindings.some((token) => isSignupToken(ctx, token, signup))
 }
 
-/** Returns true if the request identifies a live session of this account. */
 export async function namesSession(
   ctx: AuthContext,
   user: UserRecord,
@@ -256,7 +230,7 @@ export async function namesSession(
   return false
 }
 
-/** Like `namesSession`, but locks the session, so that the session cannot end before the transaction ends. */
+/** Like `namesSession`, but the session cannot end before the transaction does. */
 async function holdsSession(
   ctx: AuthContext,
   user: UserRecord,
@@ -287,20 +261,16 @@ interface OldPassword {
   forgot?: string
 }
 
-/**
- * The fields of a page that asks for the account's password. With `forgot`, the person says that the password is forgotten, and the
- * password is removed.
- */
+/** `forgot`: the person has forgotten the password, which is then removed. */
 export const oldPassword = Joi.object<OldPassword>({
   password: passwordText().allow('').optional(),
   forgot: Joi.string().valid('1').optional(),
 })
 
 /**
- * Returns the evidence (`SignupOwnership`) of a page's form. If the page asks for the password, the person must enter the password or set
- * `forgot`, because a click alone must not remove a password.
- * @param isAsked returns true if the page asks for the password, given the other evidence of the request
- * @throws PasswordAskedError if the page asks, and the form has no password and no `forgot`. The error has a message for the person
+ * If the page asks, the person must enter the password or set `forgot`: a click alone must not remove a password.
+ * @param isAsked given the other evidence of the request
+ * @throws PasswordAskedError with a message for the person
  */
 export async function signupOwnershipOfForm(
   ctx: AuthContext,

@@ -1,7 +1,7 @@
 import type { AuthContext } from '../../context'
 import type { Locale } from '../../http/locale'
 import type { NoticeTopic } from '../../mail/compose'
-import { takeChange } from '../../rate-limits/rate-limiter'
+import { beginChange } from '../../rate-limits/rate-limiter'
 import type { Irreversibility } from '../../sessions/reauthentication/irreversible-change'
 import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
 import { issueLink, type LinkToken, leadsSomewhere } from '../email-links/email-link'
@@ -11,35 +11,30 @@ interface ChangeNotice {
   readonly topic: UndoableChange
   /** Language of the notice. Default: `defaultLocale`. */
   readonly locale?: Locale | undefined
-  /** The name of the provider in the option `providers`, for topics about identities. */
+  /** As in the option `providers`, for topics about identities. */
   readonly provider?: string | undefined
 }
 
-/** The facts about a change, before the transaction writes the change. */
 interface BeforeChange {
-  /** The locked row, before the change. */
+  /** Locked. */
   readonly user: UserRecord
-  /** If not false, a factor older than a day confirmed the change, and an undo link cannot revert the change. */
+  /** If not false, a factor older than a day confirmed the change, and no undo link can revert it. */
   readonly isFinal?: Irreversibility | undefined
-  /** The digest of the passkey that is added or removed. */
+  /** Of the passkey that is added or removed. */
   readonly passkey?: string | undefined
-  /** True if a recovery code confirmed the change. The notice then also reports that the code was used, so no other mail reports it. */
+  /** The notice then also reports the use of the recovery code, so no other mail does. */
   readonly usedRecoveryCode?: boolean | undefined
-  /** The topic of the change, if it differs from the `topic` of the `ChangeNotice`. */
+  /** If it differs from the `topic` of the `ChangeNotice`. */
   readonly topic?: UndoableChange | undefined
 }
 
-/**
- * Stores an undo point (the state before a change) inside the transaction of the change. If the transaction is repeated, only the last
- * point remains, because the rollback removes the earlier points.
- */
+/** Call it inside the transaction of the change. A repeated transaction keeps only the last point: the rollback removes the others. */
 export type LeaveUndoPoint = (ctx: AuthContext, before: BeforeChange) => Promise<void>
 
 /**
- * Runs a change of the ways to log in, and sends the owner a notice after the commit. The notice goes to the address that the account had
- * before the change. If that address is verified, the notice has an undo link. A final change (`Irreversibility`) has no undo link.
- * @throws TooManyRequestsError after ten such changes in a day, ServiceUnavailableError if the notice cannot be queued. In both cases
- * nothing has changed.
+ * After the commit, notifies the address of before the change. If that is verified, the notice has an undo link, except for a final change.
+ * @throws TooManyRequestsError after ten such changes in a day, ServiceUnavailableError if no notice can be queued; nothing has changed
+ * then
  * @throws the errors of the change
  */
 export async function announceChange<T>(
@@ -48,8 +43,8 @@ export async function announceChange<T>(
   { topic: announced, locale, provider }: ChangeNotice,
   change: (leaveUndoPoint: LeaveUndoPoint) => Promise<T>,
 ): Promise<T> {
-  const taken = await takeChange(ctx, { id: userId })
-  const place = await reserveOr(ctx, taken.giveBack)
+  const counted = await beginChange(ctx, { id: userId })
+  const place = await reserveOr(ctx, counted.release)
   const left: Left[] = [] // the last point counts, because a repeated transaction adds another point
   try {
     const result = await change(async (ctx, { user, isFinal = false, passkey, usedRecoveryCode = false, topic = announced }) => {
@@ -58,10 +53,10 @@ export async function announceChange<T>(
     })
     const point = left.at(-1)
     if (point) place.mail(point.user, point.topic, { ...point.confirmed, locale, provider })
-    else await taken.giveBack() // nothing was changed
+    else await counted.release() // nothing was changed
     return result
   } catch (error) {
-    await taken.giveBack()
+    await counted.release()
     throw error
   } finally {
     place.release()
@@ -74,19 +69,16 @@ interface Left {
   readonly confirmed: { readonly link: LinkToken | null; readonly isFinal: boolean; readonly usedRecoveryCode: boolean }
 }
 
-async function reserveOr(ctx: AuthContext, giveBack: () => Promise<void>) {
+async function reserveOr(ctx: AuthContext, release: () => Promise<void>) {
   try {
     return reserveNotice(ctx)
   } catch (error) {
-    await giveBack()
+    await release()
     throw error
   }
 }
 
-/**
- * The longest lifetime of the link that removes the factor of an account that had no factor. It is short, because in this time the mailbox
- * alone removes the factor.
- */
+/** For the first factor of an account. Short, because in this time the mailbox alone removes the factor. */
 const firstFactorUndoSeconds = 48 * 3_600
 
 interface PointOf extends Pick<BeforeChange, 'passkey'> {
@@ -95,7 +87,7 @@ interface PointOf extends Pick<BeforeChange, 'passkey'> {
   readonly isFinal: Irreversibility
 }
 
-/** Stores the undo point and returns its link. Returns null if no link can undo the change. */
+/** Null if no link can undo the change. */
 async function leavePoint(
   ctx: AuthContext,
   user: UserRecord,
@@ -107,16 +99,16 @@ async function leavePoint(
   const isFirstFactor = topic === 'mfa_enabled' && point.factor.totpEnabledAt === null
   const seconds = isFirstFactor ? Math.min(undoSeconds, firstFactorUndoSeconds) : undoSeconds
   const link = await issueLink(ctx, user.id, 'UNDO', writePoint(point), seconds)
-  // A final change needs a row too, because a later undo must not revert the change. The token of that row is never sent.
+  // A final change needs a row too, so that a later undo does not revert it. The token of that row is never sent.
   return isFinal ? null : link
 }
 
-/** Returns true if notices can have an undo link. An undo link needs a mailer, a public URL or a template, and `undoSeconds`. */
+/** An undo link needs a mailer, a public URL or a template, and `undoSeconds`. */
 export function canUndo({ mailQueue, settings }: Pick<AuthContext, 'mailQueue' | 'settings'>): boolean {
   return mailQueue !== null && settings.undoSeconds > 0 && leadsSomewhere(settings, 'UNDO')
 }
 
-/** A change that the link in its notice can undo. The name is the topic of the notice. */
+/** By the link in its notice. The name is the topic of the notice. */
 export type UndoableChange = Extract<
   NoticeTopic,
   | 'password_changed'
@@ -131,41 +123,35 @@ export type UndoableChange = Extract<
   | 'passkey_removed'
 >
 
-/** The second factor in the users row. The secret stays encrypted. */
+/** In the users row. The secret stays encrypted. */
 export type FactorState = Pick<UserRecord, 'totpSecret' | 'totpEnabledAt' | 'totpLastStep'>
 
 export const noFactor: FactorState = { totpSecret: null, totpEnabledAt: null, totpLastStep: null }
 
-/** Returns true if two states have the same factor, or no factor. */
 export type SameFactor = (one: FactorState, other: FactorState) => boolean
 
-/** The state of an account just before a change. The state is the payload of an UNDO row. */
+/** Just before a change. The payload of an UNDO row. */
 interface UndoPoint {
   readonly change: UndoableChange
-  /** The verified address that gets the notice. */
+  /** Verified. Gets the notice. */
   readonly email: string
   readonly factor: FactorState
-  /** The name of the provider in the option `providers`, for a change to identities. */
+  /** As in the option `providers`, for a change to identities. */
   readonly provider: string | null
-  /** The digest of the passkey, for a change to passkeys. Left out for other changes. */
+  /** For a change to passkeys. */
   readonly passkey?: string | undefined
   readonly isFinal: Irreversibility
-  /**
-   * The number of the point. A later change has a higher number. Times cannot order the changes, because two changes can have equal times,
-   * and the clocks of two processes differ.
-   */
+  /** A later change has a higher number. Times can be equal, and the clocks of two processes differ. */
   readonly order: number
 }
 
-/** An UNDO row of an account. */
 export interface StoredUndoPoint extends UndoPoint {
   readonly tokenHash: string
   readonly createdAt: Date
 }
 
 /**
- * Returns the undo point of a change.
- * @param user the user's row before the change
+ * @param user before the change
  * @param earlier the account's open points, read after the account's row was locked
  */
 function pointBefore(
@@ -177,7 +163,7 @@ function pointBefore(
   return { ...change, email: user.email, factor, order: Math.max(0, ...earlier.map(({ order }) => order)) + 1 }
 }
 
-/** Returns the account's open points, oldest first. */
+/** Oldest first. */
 export async function openPoints({ store, now }: Pick<AuthContext, 'store' | 'now'>, userId: string): Promise<readonly StoredUndoPoint[]> {
   const points = (await store.userTokens.listOpen(userId, 'UNDO', now())).map(readPoint)
   return points.sort((one, other) => one.order - other.order)
@@ -187,7 +173,7 @@ export function factorOf({ totpSecret, totpEnabledAt, totpLastStep }: UserRecord
   return { totpSecret, totpEnabledAt, totpLastStep }
 }
 
-/** Compares decrypted secrets, because a later key, or the first key, may have encrypted one of them. */
+/** Compares decrypted secrets, because different keys may have encrypted them. */
 export function sameFactorOf({ isSameTotpSecret }: Pick<AuthContext, 'isSameTotpSecret'>, userId: string): SameFactor {
   return (one, other) =>
     one.totpEnabledAt?.getTime() === other.totpEnabledAt?.getTime() && isSameTotpSecret(userId, one.totpSecret, other.totpSecret)

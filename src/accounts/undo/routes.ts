@@ -13,7 +13,7 @@ import { clearEndedCookies } from '../../sessions/current-auth'
 import { canUndo } from './announce-change'
 import { previewUndo, type UndoResult, undoChanges } from './undo-changes'
 
-/** Returns the routes of the undo links in notices. Returns no routes if notices have no undo links. */
+/** No routes if notices have no undo links. */
 export function undoRoutes(ctx: AuthContext): Route[] {
   if (!canUndo(ctx)) return []
   const before = [routeRateLimit(ctx, 'security_undo')]

@@ -38,9 +38,9 @@ export interface UndoInput {
 
 export interface UndoResult {
   userId: string
-  /** False if another account has the address by now. In that case this account is deactivated, and an administrator must decide. */
+  /** False if another account has the address by now. This account is then deactivated, and an administrator must decide. */
   addressRestored: boolean
-  /** False if no way to log in is left. In that case the account is deactivated. */
+  /** False if no way to log in is left. The account is then deactivated. */
   isOpen: boolean
   /** The ways to log in after the undo, in the language of the request. */
   left: readonly string[]
@@ -53,14 +53,13 @@ interface Undone {
   readonly addressRestored: boolean
   readonly isOpen: boolean
   readonly byMail: MailedWay
-  /** The link in the mail, to choose a password or to log in. Null if the mail has no link. */
+  /** To choose a password or to log in. Null if the mail has no link. */
   readonly way: Pick<LinkToken, 'url' | 'expiresAt'> | null
 }
 
 /**
- * Undoes changes of an account by the link of a notice. Restores the account's address and second factor, and removes what
- * was added later (`planUndo`). Invalidates the password, every session and every link, but not the undo links of earlier changes. So if an
- * attacker uses an undo link, the owner can still use an earlier one.
+ * Restores the address and the second factor, and removes what was added later (`planUndo`). Invalidates the password, sessions and links,
+ * except earlier undo links: if an attacker uses one, the owner can still use an earlier one.
  * @throws InvalidTokenError
  */
 export async function undoChanges(ctx: AuthContext, { token, locale = ctx.settings.defaultLocale }: UndoInput): Promise<UndoResult> {
@@ -72,7 +71,7 @@ export async function undoChanges(ctx: AuthContext, { token, locale = ctx.settin
 }
 
 /**
- * Returns the list that the link's page shows before the person decides. Does not use the link.
+ * What the link's page shows before the person decides. Does not use the link.
  * @throws InvalidTokenError
  */
 export async function previewUndo(ctx: AuthContext, token: string, locale: Locale): Promise<readonly string[]> {
@@ -81,10 +80,7 @@ export async function previewUndo(ctx: AuthContext, token: string, locale: Local
   return whatIsLeft(ctx, plan, await mailedWay(ctx, { ...user, email: point.email }), locale)
 }
 
-/**
- * Returns how a mail lets the owner log in again. If passwords are on, the mail offers a new password. Otherwise the mail offers a login by
- * email. Returns null if passwords and login by email are off, or if the host rejects mailed links.
- */
+/** A new password if passwords are on, else a login by email. Null if both are off, or if the host rejects mailed links. */
 async function mailedWay(ctx: AuthContext, user: UserRecord): Promise<MailedWay> {
   const hasWay = hasPasswords(ctx.settings) || ctx.settings.emailLogin !== 'off'
   if (!hasWay || (await refusesEmailLink(ctx, user))) return null
@@ -110,7 +106,6 @@ async function planFor(ctx: AuthContext, user: UserRecord, point: StoredUndoPoin
   return ctx.settings.passkeysEnabled ? plan : { ...plan, keptPasskeys: [] } // while passkeys are off, nobody can log in with them
 }
 
-/** Undoes the changes. Tries again if another account took the address between our read and our write. */
 async function undoOrAgain(ctx: AuthContext, link: UserTokenRecord, byMail: MailedWay): Promise<Undone> {
   const undo = () => transaction(ctx, (ctx) => undoInUnit(ctx, link, byMail))
   try {
@@ -140,9 +135,7 @@ async function undoInUnit(ctx: AuthContext, link: UserTokenRecord, byMail: Maile
   return { before, after, plan, addressRestored, isOpen, byMail, way }
 }
 
-/**
- * Makes the link for the mail. Returns null if the app mails only codes, because a code works only in the browser that requested the code.
- */
+/** Null if the app mails only codes: a code works only in the browser that requested it. */
 async function issueWay(ctx: AuthContext, { id, email }: UserRecord, byMail: MailedWay): Promise<Undone['way']> {
   if (byMail === 'password') return issueLink(ctx, id, 'PASSWORD_RESET')
   const emailLogins = emailLoginsOf(ctx)
@@ -196,25 +189,21 @@ function announce(ctx: AuthContext, { before, after, plan, addressRestored, isOp
   if (isElsewhere) mailNotice(ctx, before, 'address_taken_back', locale)
 }
 
-/**
- * Returns a placeholder address for an account that lost its own address to another account. The placeholder cannot receive mail (RFC 6761
- * section 6.4).
- */
+/** For an account that lost its address to another account. It cannot receive mail (RFC 6761 section 6.4). */
 function nowhere(userId: string): string {
   return `${userId}@undone.invalid`
 }
 
-/** An undo always asks for a day, whatever the setting says, because an attacker's factor of an hour ago must not stay. */
+/** A day, whatever the setting says: an attacker's factor of an hour ago must not stay. */
 const dayOld = { youngCredentialSeconds: 86_400 }
 
-/** The plan of an undo. */
 interface UndoPlan {
   readonly email: string
   readonly factor: FactorState
   readonly keepsRecoveryCodes: boolean
-  /** When the mail went out whose link still removes the factor. Null: no such link is left, or the account has no factor. */
+  /** Of the mail whose link still removes the factor. Null: no such link is left, or the account has no factor. */
   readonly factorMailedAt: Date | null
-  /** The names of the providers whose identities the undo removes. */
+  /** The names of the providers. */
   readonly removedProviders: readonly string[]
   readonly keptIdentities: readonly IdentityRecord[]
   readonly removedPasskeys: readonly PasskeyRecord[]
@@ -222,12 +211,9 @@ interface UndoPlan {
 }
 
 /**
- * Decides what an undo does. A change is final if no undo link can revert the change (`Irreversibility`). The undo restores the
- * address of the point. The undo removes everything that was added since the oldest point that is not final. Final changes since that point
- * stay. The undo restores the second factor of that point, with one exception: if the factor of a point up to `point` was
- * older than 24 hours at that point, the first such point decides. Otherwise an undo would remove the factor that its owner enrolled some
- * days before the attack.
- *
+ * Restores the address of the point. Removes what was added since the oldest point that is not final; final changes stay. Restores that
+ * point's factor. But if the factor of a point up to `point` was then older than 24 hours, the first such point decides: otherwise an undo
+ * would remove the factor that its owner enrolled some days before the attack.
  * @param open the account's open points, oldest first; `point` is one of them
  */
 function planUndo(
@@ -249,8 +235,7 @@ function planUndo(
   const isEnrolment = ({ change, isFinal }: StoredUndoPoint, place: number) =>
     enrolments.has(change) && isFinal === false && isSame(factor, open[place + 1]?.factor ?? factorOf(user))
   const isKept = ({ provider, createdAt }: IdentityRecord) => {
-    // If an undo point records the linking, the point decides. Otherwise the date decides. The date comes second, because the host's column
-    // may store only whole seconds.
+    // The date decides only without an undo point of the linking, because the host's column may store only whole seconds.
     const linking = since.findLast((one) => one.change === 'identity_linked' && one.provider === provider)
     return linking ? final.has(linking) : createdAt < oldest.createdAt
   }
@@ -271,7 +256,6 @@ function planUndo(
   }
 }
 
-/** The account before the undo. */
 interface AccountAsItIs {
   readonly user: UserRecord
   readonly identities: readonly IdentityRecord[]
@@ -283,18 +267,17 @@ function addingOf(since: readonly StoredUndoPoint[], digest: string): StoredUndo
 }
 
 interface Followed {
-  /** The second factor of the point that decides, with the final changes since that point. */
+  /** Of the point that decides, with the final changes since then. */
   readonly factor: FactorState
-  /** The points of changes that stay. */
+  /** The changes of these points stay. */
   readonly final: ReadonlySet<StoredUndoPoint>
-  /** The undo points that are newer than the last final change of the factor. The undo reverts the changes of these points. */
+  /** Newer than the last final change of the factor. The undo reverts their changes. */
   readonly openSince: readonly StoredUndoPoint[]
 }
 
 /**
- * Follows the changes since the oldest point. A final change stays only if the factor or passkey that confirmed the change also stays. The
- * reason is that an attacker can add a factor and wait a day, until the factor can confirm final changes. If the undo removes that factor,
- * the undo must also revert these changes.
+ * A final change stays only if the factor or passkey that confirmed it also stays. Otherwise an attacker could add a factor, wait a day,
+ * and then make final changes.
  */
 function followIrreversible(
   user: UserRecord,
@@ -327,12 +310,10 @@ function followIrreversible(
 const enrolments: ReadonlySet<UndoableChange> = new Set(['mfa_enabled', 'mfa_replaced'])
 const factorChanges: ReadonlySet<UndoableChange> = new Set([...enrolments, 'mfa_disabled'])
 
-/** How a mail lets the owner log in again. Null if the mail offers no way to log in. */
+/** Null if the mail offers no way to log in. */
 type MailedWay = 'password' | 'email_login' | null
 
-/**
- * Returns the ways to log in after an undo, with dates, and what the person must know about the second factor, in the reader's language.
- */
+/** With dates, and with what the person must know about the second factor. */
 function whatIsLeft(
   { texts }: { readonly texts: PhraseBook },
   { keptIdentities, keptPasskeys, factor: { totpEnabledAt }, factorMailedAt, keepsRecoveryCodes }: UndoPlan,

@@ -15,7 +15,7 @@ type DeviceContext = Pick<AuthContext, 'keys' | 'now' | 'prefix' | 'settings'> &
   readonly store: { readonly users: Pick<AuthContext['store']['users'], 'fields'> }
 }
 
-/** The part of the context that reads the cookie. Guards that know the secret read the cookie too. */
+/** Guards that know the secret read the cookie too. */
 export interface DeviceReadContext extends ProofReadContext {
   readonly keys: Pick<Keys, 'proof-cookie' | 'device'>
 }
@@ -24,7 +24,6 @@ const cookieName = 'auth_device'
 const lifetimeSeconds = 180 * 86_400
 const mostAccounts = 10
 
-/** Returns the device entry of a login. `user` is the user's row after the login's changes. */
 export function newDevice(ctx: DeviceContext, user: UserRecord, sessionId: string | null): Device {
   const [key] = ctx.keys.device
   return {
@@ -38,22 +37,18 @@ export function newDevice(ctx: DeviceContext, user: UserRecord, sessionId: strin
   }
 }
 
-/** Returns an entry that names no session and belongs to no account's credentials, so that it proves nothing, now or later. */
+/** An entry that names no session and no credentials, so that it proves nothing, now or later. */
 export function strangeDevice(ctx: DeviceContext, user: UserRecord): Device {
   return { ...newDevice(ctx, user, null), digest: '' }
 }
 
-/** Returns the devices in the request's cookie, newest first. */
 export function readDevices(ctx: DeviceReadContext, req: Request): Device[] {
   const devices = JSON.parse(readProofCookie(ctx, req, cookieName) ?? '[]') as Device[] // its MAC is valid, so `writeDevices` wrote it
   // An entry without a time is as old as can be.
   return devices.filter(({ end }) => end > epochSeconds(ctx.now())).map((device) => ({ ...device, at: device.at ?? 0 }))
 }
 
-/**
- * Writes the ten newest entries into the cookie, one for each account. The cookie lasts until the last of these entries ends. It reaches
- * every path of the host, so that a logout of the host names the session too.
- */
+/** Writes the ten newest entries, one for each account. The path is the whole host, so that a logout of the host names the session too. */
 export function writeDevices(ctx: DeviceContext, res: Response, devices: readonly Device[]): void {
   const kept = devices.slice(0, mostAccounts)
   const end = Math.max(...kept.map((device) => device.end))
@@ -61,8 +56,7 @@ export function writeDevices(ctx: DeviceContext, res: Response, devices: readonl
 }
 
 /**
- * Writes this browser's entry of an account anew, after a change of the password or the address by the account's owner. The change
- * invalidates the entry, but the browser stays the owner's. Does nothing if the browser has no entry of the account.
+ * After its owner changed the password or the address, the browser's entry stays valid. Does nothing without an entry of the account.
  * @param user the row after the change
  */
 export function renewDevice(ctx: DeviceContext, req: Request, res: Response, user: UserRecord): void {
@@ -74,8 +68,8 @@ export function renewDevice(ctx: DeviceContext, req: Request, res: Response, use
 }
 
 /**
- * Notes in this browser's entry of an account that the person showed a credential, and that the browser got a new value of its session. An
- * access token without `sid` is fresh beside such an entry, and not beside a copy that was made before.
+ * Notes that the person showed a credential and the browser got a new value of its session. An access token without `sid` is fresh beside
+ * such an entry, and not beside an older copy.
  */
 export function confirmDevice(ctx: DeviceContext, req: Request, res: Response, session: { userId: string; id: string | null }): void {
   const devices = readDevices(ctx, req)
@@ -103,21 +97,17 @@ export function isOfAddress({ keys }: Pick<DeviceReadContext, 'keys'>, device: D
   return isUnderAny(keys.device, (key) => addressDigest(key, email) === device.address)
 }
 
-/** Returns true if the account's password and address have not changed since the login that made the device entry. */
+/** True while the account's password and address are those of the login that made the entry. */
 export function isOfAccount(ctx: DeviceContext, device: Device, user: UserRecord): boolean {
   return isUnderAny(ctx.keys.device, (key) => credentialDigest(ctx, key, user) === device.digest)
 }
 
-/** A session that the device cookie names. */
 export interface SessionOfDevice extends SessionWithUser {
   /** When the person last showed a credential in this browser, in milliseconds since 1970. */
   readonly confirmedAt: number
 }
 
-/**
- * Returns the session that the device cookie names for an account, even if the session has ended. The cookie is no credential: the caller
- * must have another one.
- */
+/** Finds also a session that has ended. The cookie is no credential: the caller must have another one. */
 export async function findSessionOfDevice(
   ctx: DeviceReadContext,
   sessions: Pick<SessionStore, 'find'>,
@@ -129,7 +119,6 @@ export async function findSessionOfDevice(
   return device && found?.session.id === device.sessionId && found.session.userId === userId ? { ...found, confirmedAt: device.at } : null
 }
 
-/** Returns the id of the session that the device cookie names for an account. */
 export function sessionIdOfDevice(ctx: DeviceReadContext, req: Request, userId: string): string | null {
   return deviceOf(ctx, readDevices(ctx, req), userId)?.sessionId ?? null
 }
@@ -143,9 +132,8 @@ function addressDigest(key: KeyObject, email: string): string {
 }
 
 /**
- * Returns a digest of the address and of the time when the password was set. A login that stores a better hash of the same password does
- * not change it. Without a column for the time, the hash counts. The digest is an HMAC, because browsers see the digest and a host's
- * password hashes may be weak.
+ * A better hash of the same password does not change the digest. Without a column for the password's time, the hash counts. An HMAC,
+ * because browsers see the digest and a host's password hashes may be weak.
  */
 function credentialDigest({ store }: Pick<DeviceContext, 'store'>, key: KeyObject, { id, email, ...user }: UserRecord): string {
   const seconds = user.passwordSetAt && epochSeconds(user.passwordSetAt) // a host's column can store only whole seconds
@@ -153,44 +141,37 @@ function credentialDigest({ store }: Pick<DeviceContext, 'store'>, key: KeyObjec
   return digestOf(key, ['credentials', id, email, password])
 }
 
-/** Returns an HMAC of 128 bits. The HMAC is short, so that ten devices fit into a cookie. */
+/** 128 bits, so that ten devices fit into a cookie. */
 function digestOf(key: KeyObject, parts: readonly (string | null)[]): string {
   return createHmac('sha256', key).update(JSON.stringify(parts)).digest().toString('base64url', 0, 16)
 }
 
-/**
- * A client in which the account's owner finished a login before. The client has separate rate limits, which other clients cannot use up.
- */
+/** A client in which the owner logged in before. It has separate rate limits, which other clients cannot use up. */
 export interface KnownDevice {
-  /** The id of the device. All requests of a device have the same id. */
+  /** The same in all requests of a device. */
   readonly id: string
 }
 
-/** The data of a request about its device. The data is not verified yet. */
+/** Not verified yet. */
 export interface PresentedDevice {
   readonly devices: readonly Device[]
   readonly previousToken: string | undefined
 }
 
-/** The body field for an earlier refresh token, for clients without cookies. */
 export const previousToken = { previous_token: text(4096).optional() } as const satisfies Joi.SchemaMap
 
 export function presentedDevice(ctx: AuthContext, req: Request, body: { previous_token?: string | undefined } = {}): PresentedDevice {
   return { devices: readDevices(ctx, req), previousToken: body.previous_token }
 }
 
-/** Makes a `PresentedDevice` for a call of `auth.service`. Such a call has no request and no device cookie, so only `previousToken` is set. */
+/** For a call of `auth.service`, which has no request and no device cookie. */
 export function tokenPresented({ previousToken }: { previousToken?: string | undefined }): PresentedDevice {
   return { devices: [], previousToken }
 }
 
 /**
- * Returns the device of a request if it is a known device of the account with this address. The function checks the device cookie, then a
- * refresh token of the account. The refresh token may be expired or used. If the session was revoked or its row is gone, the cookie and the
- * token do not count.
- *
- * The function queries the database only for a device of this address, or for a token that we made. Therefore the time reveals nothing
- * about other accounts.
+ * Checks the device cookie, then a refresh token, even an expired or used one. A revoked session or one without a row does not count.
+ * Queries only for a device of this address or a token that we made, so the time reveals nothing about other accounts.
  * @param email in lower case
  */
 export async function findKnownDevice(ctx: AuthContext, email: string, presented: PresentedDevice): Promise<KnownDevice | null> {
@@ -217,15 +198,10 @@ async function findByToken(ctx: AuthContext, email: string, token: string): Prom
   return isKnown ? { id: found.session.id } : null
 }
 
-/**
- * The time at which a stateless token is verified. The time is early, so that an expired token counts too. It is not 0, because
- * jsonwebtoken reads 0 as the current time.
- */
+/** So early that an expired stateless token counts too. Not 0, because jsonwebtoken reads 0 as the current time. */
 const longAgo = new Date(1_000)
 
-/**
- * Finds a device by a stateless token. Every refresh keeps the absolute end of the login. So the user and this end identify the device.
- */
+/** Every refresh keeps the absolute end of the login. So the user and this end identify the device. */
 async function findByStatelessToken(ctx: AuthContext, email: string, token: string): Promise<KnownDevice | null> {
   const session = readQuietly(() => readStatelessToken(ctx, token, longAgo))
   const user = session && (await ctx.store.users.find(session.userId))
@@ -233,9 +209,7 @@ async function findByStatelessToken(ctx: AuthContext, email: string, token: stri
   return isKnown ? { id: `${user.id} ${session.end}` } : null
 }
 
-/**
- * Returns true if the request's device cookie is of this account, for a store without sessions. In that case the cookie names no session.
- */
+/** For a store without sessions: its device cookie names no session. */
 export function isDeviceOfAccount(ctx: AuthContext, req: Request, user: UserRecord): boolean {
   return readDevices(ctx, req).some((device) => isOfAccount(ctx, device, user))
 }

@@ -14,8 +14,8 @@ import { isOfAccount, isOfAddress, newDevice, readDevices, strangeDevice } from 
 type DeviceOfLogin = Pick<OpenedSession, 'devices' | 'newDevice'>
 
 /**
- * Returns a function that adds the device of the browser to the result of a login. Call it in the login's transaction, before the login
- * revokes the session that it replaces. Call the returned function with the id of the new session.
+ * Call it in the login's transaction, before the login revokes the session that it replaces. Call the returned function with the id of the
+ * new session.
  */
 export async function deviceOfLogin(
   ctx: AuthContext,
@@ -28,7 +28,7 @@ export async function deviceOfLogin(
   return addDevice(user, namesSession, staying, await newDeviceOf(ctx, req, user, login))
 }
 
-/** A function of its own, so that the result of a login does not keep the transaction and the request in memory. */
+/** Separate, so that the result of a login does not keep the transaction and the request in memory. */
 function addDevice(
   user: UserRecord,
   namesSession: boolean,
@@ -41,10 +41,7 @@ function addDevice(
   })
 }
 
-/**
- * Returns the entries of the device cookie. If this login replaces the live session of another account, the entry of that account stays,
- * but no longer names a session. So the browser stays a known device of that account, as after a logout in this browser.
- */
+/** If this login replaces another account's session, its entry stays without the session, as after a logout in this browser. */
 async function keepReplaced(ctx: AuthContext, req: Request, devices: readonly Device[]): Promise<readonly Device[]> {
   const cookie = devices.length === 0 ? null : readSessionCookie(ctx, req)
   const replaced = cookie === null ? null : readSessionToken(ctx.keys['session-token'], 'session', cookie)
@@ -58,10 +55,8 @@ export function withoutSession(devices: readonly Device[], endedIds: readonly (s
 }
 
 /**
- * Returns the notice about a login in a new browser. Returns null if the browser has a device cookie of the account, or if
- * `newDeviceNotice` is off. Also returns null for the account's first login since the setting is on, because that login only sets the
- * cookie. A login that creates or activates an account is such a first login. Call the function inside the login's transaction, which has
- * locked the user's row.
+ * Null if the browser has a device cookie of the account, and for the first login since `newDeviceNotice` is on, which only sets the
+ * cookie. A login that creates or activates an account is such a first login. Call it inside the login's transaction (user's row locked).
  */
 async function newDeviceOf(ctx: AuthContext, req: Request, user: UserRecord, login: Login): Promise<NewDevice | null> {
   if (!ctx.settings.newDeviceNotice || (await isFirstLogin(ctx, user)) || (await carriesDevice(ctx, req, user, login))) return null
@@ -69,19 +64,13 @@ async function newDeviceOf(ctx: AuthContext, req: Request, user: UserRecord, log
   return { user, locale: localeOf(ctx, req), at: ctx.now(), browser, ip: readAddress(req.ip) }
 }
 
-/**
- * Emits the event and mails the notice. Call the function after the commit. Call it only if the response sets the cookie, because a client
- * without cookies would be a new device at every login.
- */
+/** Call it after the commit, and only if the response sets the cookie: a client without cookies would be new at every login. */
 export function tellNewDevice(ctx: AuthContext, { user, locale, ...login }: NewDevice): void {
   ctx.events.emit('login.new_device', { userId: user.id })
   mailNotice(ctx, user, 'new_device', locale, { login })
 }
 
-/**
- * Returns true at the first call for an account, and records the call in a row that does not expire. The row is inserted as used, so that a
- * revocation of links and codes does not affect the row.
- */
+/** True once for an account. The row does not expire, and is inserted as used, so that a revocation of links does not affect it. */
 async function isFirstLogin(ctx: AuthContext, { id }: UserRecord): Promise<boolean> {
   const { userTokens } = ctx.store
   const now = ctx.now()
@@ -99,10 +88,8 @@ async function isFirstLogin(ctx: AuthContext, { id }: UserRecord): Promise<boole
 }
 
 /**
- * Returns true if the browser has a valid device cookie of the account. A new password, a new address and a revoked session invalidate the
- * cookie. If the session's row was purged, the cookie stays valid.
- * Exception: if this login has just reset the password, any device cookie of the address is enough, because the reset itself invalidates
- * every cookie.
+ * A new password, a new address and a revoked session invalidate the cookie. A purged row of the session does not. After a reset by this
+ * login, any device cookie of the address is enough, because the reset invalidates every cookie.
  */
 async function carriesDevice(ctx: AuthContext, req: Request, user: UserRecord, { isReset }: Login): Promise<boolean> {
   const device = readDevices(ctx, req).find((one) => isOfAddress(ctx, one, user.email))

@@ -12,31 +12,27 @@ import { holdSession, requestSessionOf } from './fresh-session'
 import { requireVerifiedAddress } from './irreversible-change'
 import { mailsCodes, needsFactor } from './methods'
 
-/** The session that a code confirms, and its user. */
 interface Asking {
   readonly user: UserRecord
-  /** Null if the store keeps no sessions. Without sessions, no code can belong to a session. */
+  /** Null if the store keeps no sessions: then no code can belong to one. */
   readonly session: SessionRecord | null
 }
 
 interface CodeRequest extends AskedFrom {
   readonly locale: Locale
-  /** The known device of the request. Left out or null: no known device. */
   readonly device?: KnownDevice | null
 }
 
-/** A code of eight digits, and the time when the code expires. */
+/** A code of eight digits. */
 export interface ConfirmationCode {
   readonly code: string
   readonly expiresAt: Date
 }
 
 /**
- * Mails a code that confirms only this session. Invalidates the earlier code of the session.
- * @returns null if no mail was sent, because the address may get no further mail now, or the account has another address now; the earlier
- *   code then stays valid
- * @throws EmailNotVerifiedError; MfaRequiredError if only a second factor makes the session fresh; EmailLinkForbiddenError;
- *   InvalidTokenError (the session has ended meanwhile)
+ * The code confirms only this session, and replaces its earlier code.
+ * @returns null if no mail was sent: the address may get no further mail now, or has changed; the earlier code then stays valid
+ * @throws EmailNotVerifiedError, MfaRequiredError (only a second factor counts), EmailLinkForbiddenError, InvalidTokenError
  */
 export async function requestConfirmationCode(
   ctx: AuthContext,
@@ -60,7 +56,7 @@ async function requireTakesCode(ctx: AuthContext, user: UserRecord): Promise<voi
   if (await refusesEmailLink(ctx, user)) throw new EmailLinkForbiddenError()
 }
 
-/** Replaces the earlier code of the session by a new code. Returns null if the account has another or an unverified address by now. */
+/** Null if the account has another or an unverified address by now. */
 async function replaceCode(
   ctx: AuthContext,
   { user: { id: userId, email }, session }: { user: UserRecord; session: SessionRecord },
@@ -75,9 +71,8 @@ async function replaceCode(
 }
 
 /**
- * Verifies a typed code. Counts the attempt before comparing the code. The attempt stays counted even if a later step fails.
- * @returns a function that uses the code up; call it in the transaction that makes the session fresh; of several calls, only one succeeds
- * @throws EmailLoginInvalidError
+ * Counts the attempt before comparing. It stays counted even if a later step fails.
+ * @returns call it in the transaction that makes the session fresh; of several calls, only one succeeds
  */
 export async function tryConfirmationCode(
   ctx: AuthContext,
@@ -108,8 +103,8 @@ function codesOf({ store }: AuthContext): EmailLoginStore {
 }
 
 /**
- * Returns the known device that typed a code. Its wrong codes have a separate limit, so other clients cannot lock the owner out. An access
- * token alone shows no known device. Call the function after `aliveSession`.
+ * A known device has a separate limit of wrong codes, so other clients cannot lock the owner out. An access token alone shows no known
+ * device. Call it after `aliveSession`.
  */
 export async function codeDevice(
   ctx: AuthContext,

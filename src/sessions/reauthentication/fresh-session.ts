@@ -13,22 +13,17 @@ import { isSuperseded } from '../superseded-token'
 import { hasYoungFactor, type MethodContext, methodsOf } from './methods'
 import { findActiveUser, findNamedSession } from './request-session'
 
-/** The session and the user of a request, and how long ago the person authenticated. */
 export interface SessionOfRequest {
   /** Null if the store keeps no sessions. */
   readonly session: SessionRecord | null
   readonly user: UserRecord
-  /** The seconds since the last authentication that counts. Null if no authentication counts. */
+  /** Seconds since the last authentication that counts. Null if none counts. */
   readonly ageSeconds: number | null
 }
 
 const found = new WeakMap<Request, SessionOfRequest>()
 
-/**
- * Returns a middleware that requires a live session (`findRequestSession`). A guard must run before this middleware. If the session is not
- * live, the middleware answers 401 INVALID_TOKEN. Without a session table, the token must be newer than the last change of the ways to log
- * in.
- */
+/** A guard must run before. Without a session table, the token must be newer than the last change of the ways to log in. */
 export function aliveSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
     await requireAlive(ctx, req, res)
@@ -37,12 +32,9 @@ export function aliveSession(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns a middleware that requires a live and fresh session. A session is fresh if the person authenticated within `freshSessionSeconds`.
- * A guard must run before this middleware. If the session is not fresh, the middleware answers 403 REAUTHENTICATION_REQUIRED. With
- * `freshSessionSeconds: 0`, every live session is fresh.
- *
- * The `auth_time` of an access token counts. So a stolen older token does not become fresh when the owner logs in again. Place other
- * middlewares that answer 403 between `aliveSession` and this middleware.
+ * Requires an authentication within `freshSessionSeconds` (0: any live session). A guard must run before. The token's own `auth_time`
+ * counts: a stolen older token does not become fresh when the owner logs in again. Place other middlewares that answer 403 between
+ * `aliveSession` and this middleware.
  */
 export function freshSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
@@ -52,8 +44,7 @@ export function freshSession(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns a middleware for accounts whose second factor is young (`youngCredentialSeconds`): the person must have authenticated again since
- * the factor was added, because an attacker with a stolen access token could have added the factor. The middleware runs after
+ * An attacker with a stolen access token could have added a young factor, so the person must authenticate again after that. Runs after
  * `freshSession`.
  */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
@@ -61,10 +52,7 @@ export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   return describeStep(check, { refuses: [ReauthenticationRequiredError] })
 }
 
-/**
- * Returns the session. If the second factor is young, and the person authenticated before the factor was added, its age is
- * null.
- */
+/** If the person authenticated before a young second factor was added, the age is null. */
 export function sinceFactor(ctx: Pick<MethodContext, 'now' | 'settings'>, found: SessionOfRequest): SessionOfRequest {
   const { totpEnabledAt } = found.user
   if (!totpEnabledAt || !hasYoungFactor(ctx, found.user)) return found
@@ -72,38 +60,27 @@ export function sinceFactor(ctx: Pick<MethodContext, 'now' | 'settings'>, found:
   return found.ageSeconds !== null && found.ageSeconds < factorSeconds ? found : { ...found, ageSeconds: null }
 }
 
-/** Without `sid` in access tokens, a request may name no session at all (`refuseUnnamed`). */
 function aliveRefusals({ settings }: AuthContext): Refusal[] {
   const refusals = [UnauthorizedError, InvalidTokenError, AccountInactiveError]
   return settings.accessTokenSessionClaims ? refusals : [...refusals, ReauthenticationRequiredError]
 }
 
-/**
- * Returns the session that `aliveSession` or `freshSession` found. Returns null if the store keeps no sessions.
- * @throws Error if neither middleware ran
- */
+/** Null if the store keeps no sessions. `aliveSession` or `freshSession` must run before. */
 export function sessionOf(req: Request): SessionRecord | null {
   return requestSessionOf(req).session
 }
 
-/**
- * Returns the session and the user, in the state that `aliveSession` or `freshSession` read from the database.
- * @throws Error if neither middleware ran
- */
 export function requestSessionOf(req: Request): SessionOfRequest {
   const known = found.get(req)
   if (!known) throw new Error('sessionOf(req) needs aliveSession() or freshSession() before the handler')
   return known
 }
 
-/** The session of a request, as a guard read it. */
 export type AskingSession = Pick<SessionRecord, 'id' | 'userId'> & Partial<Pick<SessionRecord, 'kind' | 'tokenHash'>>
 
 /**
- * Locks the session again. Call the function inside a transaction that has locked the user's row. Does nothing for a caller without a
- * session.
- * @throws InvalidTokenError if the session has ended meanwhile, or if the session cookie of the request has been replaced: a copy of an old
- *   cookie must not get the next value
+ * Call it inside a transaction that has locked the user's row.
+ * @throws InvalidTokenError also if the request's session cookie has been replaced: a copy of an old cookie must not get the next value
  */
 export async function holdSession(ctx: AuthContext, session: AskingSession | null | undefined): Promise<SessionRecord | null> {
   if (!session) return null
@@ -113,23 +90,15 @@ export async function holdSession(ctx: AuthContext, session: AskingSession | nul
   return held
 }
 
-/**
- * Like `holdSession`, for work after the response. That work cannot report an error, so the function returns false if the session has
- * ended.
- */
+/** Like `holdSession`, for work after the response, which cannot report an error. */
 export async function isSessionHeld(ctx: AuthContext, session: SessionRecord | null | undefined): Promise<boolean> {
   return !session || (await sessionsOf(ctx.store).lock(session.id, ctx.now()))?.userId === session.userId
 }
 
-/**
- * Rejects a session that is too old.
- * @throws ReauthenticationRequiredError, which lists the ways to make the session fresh
- */
 export async function refuseStale(ctx: MethodContext, { user, ageSeconds }: SessionOfRequest, maxAgeSeconds: number): Promise<void> {
   if (!isFresh({ ageSeconds }, maxAgeSeconds)) throw await reauthenticationRequired(ctx, user, maxAgeSeconds)
 }
 
-/** Returns the error that lists the ways to make a session of this account fresh. */
 export async function reauthenticationRequired(
   ctx: MethodContext,
   user: UserRecord,
@@ -139,8 +108,7 @@ export async function reauthenticationRequired(
 }
 
 /**
- * Rejects a reauthentication that could make nothing fresh. With `accessTokenSessionClaims: false` an access token has no `auth_time`, and
- * the row of a session becomes fresh only together with a new refresh token.
+ * Without `auth_time` in tokens (`accessTokenSessionClaims: false`), only a session that gets a new refresh token can become fresh.
  * @throws ReauthenticationRequiredError
  */
 export async function requireNewToken(
@@ -151,12 +119,11 @@ export async function requireNewToken(
   throw await reauthenticationRequired(ctx, user)
 }
 
-/** Returns true if the session is fresh. The setting `freshSessionSeconds: 0` makes every live session fresh. */
 export function isFresh({ ageSeconds }: Pick<SessionOfRequest, 'ageSeconds'>, maxAgeSeconds: number): boolean {
   return maxAgeSeconds === 0 || (ageSeconds !== null && ageSeconds <= maxAgeSeconds)
 }
 
-/** Looks the session up once for each request. Later middlewares of the request share the result. */
+/** Later middlewares of the request share the result. */
 async function requireAlive(ctx: AuthContext, req: Request, res: Response): Promise<SessionOfRequest> {
   const known = found.get(req) ?? (await findAlive(ctx, req, res))
   found.set(req, known)
@@ -167,7 +134,7 @@ async function findAlive(ctx: AuthContext, req: Request, res: Response): Promise
   const claims = findAuth(req)
   const { sessions } = ctx.store
   if (!sessions) return findStateless(ctx, claims)
-  // A token without `sid` does not identify its session. In that case `refresh_token` in the body can identify the session.
+  // A token without `sid` does not identify its session. `refresh_token` in the body can.
   const body = claims !== null && claims.sid === undefined ? await readJsonBody(req, res) : undefined
   const named = await findNamedSession({ ...ctx, sessions, sessionTokenKeys: ctx.keys['session-token'] }, req, claims, body)
   if (!named) await refuseUnnamed(ctx, claims, await findActiveUser(ctx, findSubject(req) ?? '')) // throws if the account was deleted
@@ -177,15 +144,14 @@ async function findAlive(ctx: AuthContext, req: Request, res: Response): Promise
 }
 
 /**
- * Rejects a request with a token without `sid`, if nothing else names its session. The answer is no 401, because a client would then
- * refresh its tokens again and again, and the new token has no `sid` either.
+ * No 401 for a token without `sid`: the client would refresh again and again, and the new token has no `sid` either.
  * @throws ReauthenticationRequiredError
  */
 export async function refuseUnnamed(ctx: MethodContext, claims: AccessTokenClaims | null, user: UserRecord): Promise<void> {
   if (claims !== null && claims.sid === undefined) throw await reauthenticationRequired(ctx, user)
 }
 
-/** Returns the user of an access token. A stateless refresh token has no row, so the function can check only the access token. */
+/** A stateless refresh token has no row, so only the access token can be checked. */
 async function findStateless(ctx: AuthContext, claims: AccessTokenClaims | null): Promise<SessionOfRequest> {
   if (!claims) throw new InvalidTokenError()
   const user = await findActiveUser(ctx, claims.sub)
@@ -194,10 +160,9 @@ async function findStateless(ctx: AuthContext, claims: AccessTokenClaims | null)
 }
 
 /**
- * Returns the age in seconds. The age comes from the token's `auth_time`, in whole seconds. For a cookie, or a token without `auth_time`,
- * the age comes from the session's row. A token that is older than that time has no age, because a copy of a token must not become fresh
- * when the owner confirms the session. Where only the device cookie names the session, the token has to come with an entry of that time,
- * because the token may be one of another session of the account.
+ * Seconds since the token's `auth_time`, or since the time in the session's row for a cookie or a token without `auth_time`. A token older
+ * than that time has no age: a copy must not become fresh when the owner confirms the session. If only the device cookie names the session,
+ * its entry must have that time too: the token may be of another session.
  */
 export function ageOf(
   now: Date,

@@ -11,19 +11,17 @@ import { findAuth } from '../current-auth'
 import { requestSessionOf } from './fresh-session'
 
 /**
- * Says whether an undo link can revert a change. A change is final if no undo link can revert it.
- * - False: the change is not final.
- * - True: the change is final, because a code confirmed it. The authenticator app of the code is older than a day.
- * - Text: the change is final, because a passkey confirmed it. The passkey is older than a day. The text is the digest of the passkey.
+ * Whether no undo link can revert a change. False: an undo link can. True: a code of an authenticator app older than a day confirmed it.
+ * Text: the digest of a passkey older than a day that confirmed it.
  */
 export type Irreversibility = boolean | string
 
-/** Returns a digest that still identifies a passkey after its row was deleted. */
+/** Identifies a passkey also after its row was deleted. */
 export function passkeyDigest({ credentialId }: Pick<PasskeyRecord, 'credentialId'>): string {
   return createHash('sha256').update(credentialId).digest('base64url')
 }
 
-/** Writes the value as one word without spaces and dots. If an undo link can revert the change, the result is the empty string. */
+/** One word without spaces and dots. Empty: an undo link can revert the change. */
 export function writeIrreversibility(isFinal: Irreversibility): string {
   return isFinal === true ? 'final' : isFinal || ''
 }
@@ -32,26 +30,20 @@ export function readIrreversibility(word: string | undefined): Irreversibility {
   return word === 'final' ? true : word || false
 }
 
-/**
- * Rejects a session without the second factor, if the account has a second factor.
- * @param amr the methods of the session; undefined for a call without a session, which the function does not check
- * @throws MfaRequiredError
- */
+/** @param amr undefined for a call without a session, which is not checked */
 export function requireFactor({ settings }: AuthContext, user: UserRecord, amr: readonly AuthMethod[] | undefined): void {
   if (amr && settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor)) throw new MfaRequiredError()
 }
 
-/** Returns `requireFactor` as a middleware for requests with an access token. The middleware runs after `aliveSession`. */
+/** Runs after `aliveSession`. */
 export function factorPresented(ctx: AuthContext): RequestHandler {
   const check = step((req) => requireFactor(ctx, requestSessionOf(req).user, findAuth(req)?.amr))
   return describeStep(check, { refuses: [MfaRequiredError] })
 }
 
 /**
- * Rejects a request to add a way to log in while the address is unverified, because an attacker may have registered the address. The
- * owner's first verification would then have to remove the added way to log in. The rule applies only if the account can verify its
- * address, which needs a mailer and a column for `emailVerifiedAt`.
- * @throws EmailNotVerifiedError with the path of the route to call
+ * An attacker may have registered an unverified address. The owner's verification would have to remove an added way to log in. Applies only
+ * if the account can verify its address, which needs a mailer and a column for `emailVerifiedAt`.
  */
 export function requireVerifiedAddress(ctx: AuthContext, user: UserRecord): void {
   const canProve = ctx.mailQueue !== null && ctx.store.users.fields.has('emailVerifiedAt')
@@ -62,7 +54,7 @@ export function requireVerifiedAddress(ctx: AuthContext, user: UserRecord): void
   })
 }
 
-/** Returns `requireVerifiedAddress` as a middleware. The middleware runs after `aliveSession` and before `freshSession`. */
+/** Runs after `aliveSession` and before `freshSession`. */
 export function verifiedAddress(ctx: AuthContext): RequestHandler {
   const check = step((req) => requireVerifiedAddress(ctx, requestSessionOf(req).user))
   return describeStep(check, { refuses: [EmailNotVerifiedError] })

@@ -24,9 +24,9 @@ export interface MethodContext {
     'localAccountsEnabled' | 'passwordLogin' | 'mfaEnabled' | 'passkeysEnabled' | 'freshSessionSeconds' | 'youngCredentialSeconds'
   >
   readonly now: () => Date
-  /** The router's providers by their keys in the option `providers`. Absent in guards without a router. */
+  /** By their keys in the option `providers`. Absent in guards without a router. */
   readonly providers?: ReadonlyMap<string, Provider>
-  /** Sends the mails. Null or absent: no mail can be sent. Absent in guards without a router. */
+  /** Null or absent: no mail can be sent, as in guards without a router. */
   readonly mailQueue?: AuthContext['mailQueue']
   readonly refusesEmailLink?: AuthContext['refusesEmailLink']
   readonly store: {
@@ -38,10 +38,7 @@ export interface MethodContext {
   } | null
 }
 
-/**
- * Returns the ways to make a session of this account fresh. If a second factor is active and no longer young, only its code and a passkey
- * count. If the list is empty, the person must log in again.
- */
+/** With a second factor that is no longer young, only its code and a passkey count. Empty: the person must log in again. */
 export async function methodsOf(ctx: MethodContext, user: UserRecord): Promise<ReauthenticationMethod[]> {
   const code: ReauthenticationMethod[] = hasMatureFactor(ctx, user) ? ['otp'] : []
   const factors = [...code, ...(await passkeyOf(ctx, user))]
@@ -51,10 +48,7 @@ export async function methodsOf(ctx: MethodContext, user: UserRecord): Promise<R
   return [...password, ...factors, ...email, ...(await providersOf(ctx, user))]
 }
 
-/**
- * Returns true if the app can mail codes that confirm a session. The store must keep sessions, because each code belongs to a session's
- * row.
- */
+/** Each code belongs to a session's row, so the store must keep sessions. */
 export function mailsCodes({ mailQueue, store }: Pick<MethodContext, 'mailQueue' | 'store'>): boolean {
   return Boolean(mailQueue && store?.emailLogins && store.sessions)
 }
@@ -63,16 +57,13 @@ async function takesMailedCode(ctx: MethodContext, user: UserRecord): Promise<bo
   return mailsCodes(ctx) && user.emailVerifiedAt !== null && !(await refusesEmailLink(ctx, user))
 }
 
-/** Returns `passkey` if the account has a passkey that is no longer young. */
+/** The passkey must not be young. */
 async function passkeyOf(ctx: MethodContext, user: UserRecord): Promise<ReauthenticationMethod[]> {
   const passkeys = (ctx.store && (await passkeysOf({ ...ctx, store: ctx.store })?.listForUser(user.id))) ?? []
   return passkeys.some(({ createdAt }) => usableAt(ctx, createdAt) === null) ? ['passkey'] : []
 }
 
-/**
- * Returns the providers at which the person can log in again to make the session fresh. The identity must
- * not be young.
- */
+/** The identity must not be young. */
 async function providersOf(ctx: MethodContext, user: UserRecord): Promise<`provider:${string}`[]> {
   const { providers, store } = ctx
   if (!providers || providers.size === 0 || !store?.identities) return []
@@ -84,19 +75,17 @@ async function providersOf(ctx: MethodContext, user: UserRecord): Promise<`provi
   return usable.map(({ provider }) => `provider:${provider}` as const)
 }
 
-/** Returns true if a password alone does not make a session fresh. */
+/** True if a password alone does not make a session fresh. */
 export function needsFactor(ctx: MethodContext, user: UserRecord): boolean {
   return ctx.settings.mfaEnabled && hasMatureFactor(ctx, user)
 }
 
-/** Returns true if the account has a usable password and passwords are on. */
 export function takesPassword({ settings }: MethodContext, user: UserRecord): boolean {
   return hasPasswords(settings) && hasPassword(user)
 }
 
 /**
- * Returns true if the account can still log in after one identity or one passkey is removed. These other ways count
- * if their feature is on: a password that a person has set, a verified address, another identity, another passkey. Call the function inside
+ * Counts a password that a person has set, a verified address, another identity and another passkey, if their feature is on. Call it inside
  * the transaction that locks the user's row. Otherwise two removals at once could remove every way to log in.
  */
 export async function hasOtherLoginMethod(ctx: AuthContext, user: UserRecord, removed: 'identity' | 'passkey'): Promise<boolean> {
@@ -107,10 +96,7 @@ export async function hasOtherLoginMethod(ctx: AuthContext, user: UserRecord, re
   return identities + passkeys > 1 || (removed === 'identity' ? passkeys : identities) > 0
 }
 
-/**
- * Returns true if the account can surely log in by email. Returns false if the host has a `refusesEmailLink` hook, because the hook could
- * reject the mail. The function cannot ask the hook inside a transaction.
- */
+/** False with a `refusesEmailLink` hook: it could reject the mail, and cannot be asked inside a transaction. */
 function logsInByEmail({ settings, refusesEmailLink }: AuthContext, user: UserRecord): boolean {
   return settings.emailLogin !== 'off' && user.emailVerifiedAt !== null && refusesEmailLink === null
 }
@@ -121,8 +107,8 @@ interface YoungContext extends Pick<AuthContext, 'now'> {
 }
 
 /**
- * Returns the time when a young credential can confirm changes. Returns null if the credential can already confirm changes. With
- * `youngCredentialSeconds: 0`, every credential can, even if the host's column rounded the time of the addition up.
+ * When a young credential can confirm changes. Null: it already can. With `youngCredentialSeconds: 0` every credential can, even if the
+ * host's column rounded the time up.
  */
 export function usableAt({ now, settings: { youngCredentialSeconds } }: YoungContext, addedAt: Date): Date | null {
   const usable = after(addedAt, youngCredentialSeconds)
@@ -130,18 +116,14 @@ export function usableAt({ now, settings: { youngCredentialSeconds } }: YoungCon
 }
 
 /**
- * Returns the time when an identity can confirm changes. If the account was created with the identity, the identity can confirm changes at
- * once. If the account was created with a password, the identity was added later. The function compares whole seconds, because the
- * columns of some hosts store only whole seconds.
+ * An identity that created the account can confirm changes at once. If the account had a password, the identity came later. Compares whole
+ * seconds, because the columns of some hosts store only those.
  */
 export function identityUsableAt(ctx: IdentityContext, user: Birth, linkedAt: Date): Date | null {
   return isBornWith(user, linkedAt) && !hadPassword(ctx, user) ? null : usableAt(ctx, linkedAt)
 }
 
-/**
- * Returns true if a social login created the account with this identity. If the table has no column `password_set_at`, an account that has
- * a password may have begun with it, so the function returns false.
- */
+/** Without the column `password_set_at`, an account with a password may have begun with it: false. */
 export function isCreatedWith(
   ctx: Pick<IdentityContext, 'store'>,
   user: Birth & Pick<UserRecord, 'hashedPassword'>,
@@ -168,29 +150,20 @@ interface IdentityContext extends YoungContext {
   readonly store: { readonly users: Pick<UserStore, 'fields'> } | null
 }
 
-/**
- * Rejects a young passkey. New accounts have no exception, because no account is created with a passkey.
- * @throws MfaFactorTooNewError
- */
+/** New accounts have no exception, because no account is created with a passkey. */
 export function refuseYoungPasskey(ctx: YoungContext, { createdAt }: Pick<PasskeyRecord, 'createdAt'>): void {
   const usable = usableAt(ctx, createdAt)
   if (usable) throw new MfaFactorTooNewError({ details: { usable_at: usable.toISOString() } })
 }
 
-/** Returns true if the account's second factor is active and young. */
 export function hasYoungFactor(ctx: YoungContext, user: Pick<UserRecord, 'totpEnabledAt'>): boolean {
   return user.totpEnabledAt !== null && usableAt(ctx, user.totpEnabledAt) !== null
 }
 
-/** Returns true if the account's second factor is active and no longer young. */
 export function hasMatureFactor(ctx: YoungContext, user: Pick<UserRecord, 'totpEnabledAt'>): boolean {
   return user.totpEnabledAt !== null && usableAt(ctx, user.totpEnabledAt) === null
 }
 
-/**
- * Rejects an account if its second factor is young.
- * @throws MfaFactorTooNewError
- */
 export function refuseYoungFactor(ctx: YoungContext, user: Pick<UserRecord, 'totpEnabledAt'>): void {
   const usable = user.totpEnabledAt && usableAt(ctx, user.totpEnabledAt)
   if (usable) throw new MfaFactorTooNewError({ details: { usable_at: usable.toISOString() } })

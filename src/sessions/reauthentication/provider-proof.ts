@@ -5,22 +5,19 @@ import { isAccountDigest } from '../challenge'
 import { issueTicket, type TicketOwner, takeTicket } from '../tickets'
 import { identityUsableAt, needsFactor } from './methods'
 
-/** The identity that logged in again at its provider. */
 export interface VerifiedIdentity {
   readonly provider: string
   readonly subject: string
 }
 
-/** The account and session that began a reauthentication at a provider. */
 export interface Confirmer extends TicketOwner {
-  /** The result of `accountDigest` when the reauthentication began. */
+  /** `accountDigest` when the reauthentication began. */
   readonly digest: string
 }
 
 /**
- * Checks that this identity belongs to this account and can already confirm changes (`identityUsableAt`). Call the function inside the
- * transaction that has locked the user's row.
- * @throws OAuthStateMismatchError (another identity), MfaFactorTooNewError
+ * Call it inside the transaction that has locked the user's row.
+ * @throws OAuthStateMismatchError (another identity), MfaFactorTooNewError (`identityUsableAt`)
  */
 export async function requireConfirming(ctx: AuthContext, user: UserRecord, { provider, subject }: VerifiedIdentity): Promise<void> {
   const found = await ctx.store.identities?.findWithUser(provider, subject)
@@ -30,10 +27,8 @@ export async function requireConfirming(ctx: AuthContext, user: UserRecord, { pr
 }
 
 /**
- * Returns a ticket. The callback needs the ticket if the browser at the callback is not logged in with the session that began the
- * reauthentication. That session redeems the ticket at `POST /reauthenticate`.
- * @throws OAuthStateMismatchError if the account has changed since the reauthentication began, MfaRequiredError, and the errors of
- *   `requireConfirming`
+ * For a callback in a browser without the session that began. That session redeems the ticket at `POST /reauthenticate`.
+ * @throws OAuthStateMismatchError if the account has changed since then, MfaRequiredError, and the errors of `requireConfirming`
  */
 export function issueConfirmationTicket(
   ctx: AuthContext,
@@ -51,7 +46,7 @@ export function issueConfirmationTicket(
 }
 
 /**
- * Uses the ticket up, even if a later check fails. Returns a check for the transaction that makes the session fresh.
+ * The ticket is used up even if a later check fails. Returns a check for the transaction that makes the session fresh.
  * @throws OAuthStateMismatchError unless this account and session began the reauthentication
  */
 export async function takeConfirmationTicket(

@@ -14,7 +14,7 @@ import {
 import type { Locale } from '../../http/locale'
 import { acceptPasskey, type PresentedPasskey, refusingReplay, type VerifiedPasskey, verifyPasskey } from '../../passkeys/verify-passkey'
 import { unusablePassword, verifyPassword } from '../../passwords/verify-password'
-import { type TakenUnit, takeUnit } from '../../rate-limits/rate-limiter'
+import { type AppliedLimit, beginAttempt } from '../../rate-limits/rate-limiter'
 import { acceptTotpCode } from '../../second-factor/accept-code'
 import { guardedAttempt } from '../../second-factor/code-limits'
 import type { SessionRecord, UserRecord } from '../../store/auth-store'
@@ -30,7 +30,7 @@ import { needsFactor, refuseYoungFactor, refuseYoungPasskey, takesPassword } fro
 import { takeConfirmationTicket } from './provider-proof'
 import { findActiveUser } from './request-session'
 
-/** The credentials with which a person confirms a session. At least one credential is required. */
+/** At least one credential is required. */
 interface PresentedCredentials {
   password?: string | undefined
   /** A code of the authenticator app. A recovery code is not accepted. */
@@ -39,36 +39,27 @@ interface PresentedCredentials {
   passkey?: PresentedPasskey | undefined
   /** A code that `requestConfirmationCode` mailed for this session. */
   emailCode?: string | undefined
-  /**
-   * A ticket that shows that the person logged in again at a provider. Every attempt uses the ticket up. `owner` is null if the caller may
-   * not use a ticket.
-   */
+  /** From another login at a provider. Every attempt uses it up. `owner` is null if the caller may not use a ticket. */
   ticket?: { text: string; owner: TicketOwner | null } | undefined
 }
 
-/** The person who confirms, and the person's session. */
 interface Reauthenticating {
   readonly user: UserRecord
   /** Null if the store keeps no sessions. */
   readonly session: SessionRecord | null
-  /** The methods of the access token. Used if the session's row has no methods. */
+  /** Of the access token. Used if the session's row has no methods. */
   readonly amr: readonly AuthMethod[]
-  /** The refresh token of the request. The row becomes fresh, and the token is replaced, only if this is the session's live token. */
+  /** The row becomes fresh, and the token is replaced, only if this is the session's live token. */
   readonly refreshToken: string | null
-  /** The known device of the request. Left out or null: no known device. */
   readonly device?: KnownDevice | null
 }
 
 export type Reauthenticated = ReissuedTokens | OpenedServerSession
 
 /**
- * Makes a session fresh after the person showed a credential. Does not extend the session. If a second factor has been active for 24 hours,
- * only its code and a passkey count. If the request shows the session's live token, the session gets a new token. Otherwise only the new
- * access token is fresh, because a copy of the session's token must not become fresh.
- *
- * @throws MfaRequiredError, MfaFactorTooNewError, MfaNotEnrolledError, ReauthenticationRequiredError (these four count no attempt);
- *   InvalidCredentialsError, MfaCodeInvalidError, PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError;
- *   InvalidTokenError (the session has ended meanwhile)
+ * Does not extend the session. If a second factor has been active for 24 hours, only its code and a passkey count. Without the session's
+ * live token, only the new access token is fresh: a copy of the session's token must not become fresh.
+ * @throws without counting an attempt: MfaRequiredError, MfaFactorTooNewError, MfaNotEnrolledError, ReauthenticationRequiredError
  */
 export async function reauthenticate(ctx: AuthContext, who: Reauthenticating, presented: PresentedCredentials): Promise<Reauthenticated> {
   requireEnough(ctx, who.user, presented)
@@ -77,7 +68,7 @@ export async function reauthenticate(ctx: AuthContext, who: Reauthenticating, pr
   const { session, amr: asking, user } = who
   const passkey = await verifiedPasskey(ctx, who, presented)
   const useCode = emailCode === undefined ? undefined : await tryConfirmationCode(ctx, who, emailCode)
-  // The claims are requested before the ticket is used, because the ticket is used up even if a later step fails.
+  // Before the ticket is used: it is used up even if a later step fails.
   const claims = await claimsToGoOn(ctx, { userId: user.id, session, amr: addMethods(session, asking, presentedMethods(presented)) })
   const isConfirmed = ticket && (await takeConfirmationTicket(ctx, ticket.owner, ticket.text))
   const confirm = () =>
@@ -96,7 +87,7 @@ export async function reauthenticate(ctx: AuthContext, who: Reauthenticating, pr
   return withPassword(ctx, withoutUnusable(ctx, who.user), password, withCode, who.session)
 }
 
-/** Checks that the kinds of credentials are enough, before any credential is verified. */
+/** Runs before any credential is verified. */
 function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, passkey, emailCode, ticket }: PresentedCredentials): void {
   if ([password, code, passkey, emailCode, ticket].every((presented) => presented === undefined))
     throw new ValidationError({ details: { errors: [{ path: hasPasswords(ctx.settings) ? 'password' : 'code', rule: 'object.missing' }] } })
@@ -106,7 +97,7 @@ function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, pas
   refuseYoungFactor(ctx, user)
 }
 
-/** Verifies the passkey before the transaction, because verifying takes time. Returns null if the request has no passkey. */
+/** Runs before the transaction, because verifying takes time. */
 async function verifiedPasskey(
   ctx: AuthContext,
   { user, session }: Reauthenticating,
@@ -118,10 +109,7 @@ async function verifiedPasskey(
   return proven
 }
 
-/**
- * Returns the user for the check of the password. If the account has no usable password, or passwords are off, the returned user has an
- * unusable hash. The error then takes as long as for a wrong password.
- */
+/** An unusable hash lets the error take as long as for a wrong password, if the account has no password or passwords are off. */
 function withoutUnusable(ctx: AuthContext, user: UserRecord): UserRecord {
   return takesPassword(ctx, user) ? user : { ...user, hashedPassword: unusablePassword() }
 }
@@ -155,9 +143,7 @@ function presentedMethods({ password, code, passkey, emailCode, ticket }: Presen
   return methods.filter(([given]) => given !== undefined).map(([, method]) => method)
 }
 
-/**
- * Locks the row. Throws if the password or the second factor changed since the check. A password reset in between must cancel this request.
- */
+/** A password reset since the check must cancel this request. */
 async function lockAsSeen(ctx: AuthContext, seen: UserRecord, password: string | undefined): Promise<UserRecord> {
   const user = await ctx.store.users.lock(seen.id)
   if (!user) throw new UnauthorizedError()
@@ -183,10 +169,7 @@ export interface ServiceReauthentication extends Omit<PresentedCredentials, 'tic
   refreshToken?: string | undefined
 }
 
-/**
- * Makes a session fresh. The session is identified by its id.
- * @throws the errors of `reauthenticate`; InvalidTokenError for a session that is not live, or not of this account
- */
+/** @throws the errors of `reauthenticate`; InvalidTokenError for a session that is not live, or not of this account */
 export async function reauthenticateById(
   ctx: AuthContext,
   { userId, sessionId, amr = [], refreshToken = undefined, ticket, credential, challenge = '', ...presented }: ServiceReauthentication,
@@ -198,10 +181,7 @@ export async function reauthenticateById(
   return reauthenticate(ctx, { user, session, amr, refreshToken: refreshToken ?? null }, { ...presented, passkey, ticket: brought })
 }
 
-/**
- * Mails a confirmation code for a session. The session is identified by its id.
- * @throws the errors of `requestConfirmationCode`; InvalidTokenError for a session that is not live, or not of this account
- */
+/** @throws the errors of `requestConfirmationCode`; InvalidTokenError for a session that is not live, or not of this account */
 export async function requestCodeById(
   ctx: AuthContext,
   { userId, sessionId, locale }: { userId: string; sessionId: string; locale: Locale },
@@ -217,12 +197,9 @@ async function findOwnSession(ctx: AuthContext, userId: string, id: string | und
 }
 
 /**
- * Runs the work if the password is right. Within 900 s, a session may send five wrong passwords. All sessions of an account together may
- * send 25 wrong passwords. So an attacker with one stolen session cannot use up the owner's attempts. Attempts are counted before the
- * password is checked, so that at most five of many parallel attempts are checked. A success takes its own attempts back.
- * @param session the session of the request; null or left out for a caller without a session, and the account may then send five wrong
- *   passwords
- * @throws InvalidCredentialsError, TooManyRequestsError, and the errors of the work
+ * In 900 s, a session may send five wrong passwords, and all sessions of an account 25: one stolen session cannot use up the owner's
+ * attempts. Counts before the check, so that of many parallel attempts at most five are checked. A success takes its own attempts back.
+ * @param session null or left out for a caller without a session: the account may then send five wrong passwords
  */
 export async function withPassword<T>(
   ctx: AuthContext,
@@ -231,28 +208,23 @@ export async function withPassword<T>(
   work: () => Promise<T>,
   session?: SessionRecord | null,
 ): Promise<T> {
-  const taken = await takeUnits(ctx, user, session)
-  const giveBack = () => Promise.all(taken.map((unit) => unit.giveBack()))
+  const counted = await beginAttempt(ctx, limitsOfPassword(ctx, user, session))
   try {
     const { matches } = await verifyPassword(ctx, user.hashedPassword, password, { isKnownDevice: true })
     if (!matches) throw new InvalidCredentialsError()
     const result = await work()
-    await giveBack()
+    await counted.release()
     return result
   } catch (error) {
-    if (!(error instanceof InvalidCredentialsError)) await giveBack()
+    if (!(error instanceof InvalidCredentialsError)) await counted.release()
     throw error
   }
 }
 
-async function takeUnits(ctx: AuthContext, user: UserRecord, session?: SessionRecord | null): Promise<TakenUnit[]> {
-  const { password, passwordOfAccount } = ctx.rateLimits
-  const own = await takeUnit(ctx, password, session ? ['password:session', session.id] : ['password:account', user.id])
-  if (!session) return [own]
-  try {
-    return [own, await takeUnit(ctx, passwordOfAccount, ['password:sessions', user.id])]
-  } catch (error) {
-    await own.giveBack()
-    throw error
-  }
+function limitsOfPassword({ rateLimits }: AuthContext, user: UserRecord, session?: SessionRecord | null): AppliedLimit[] {
+  if (!session) return [{ name: 'password:account', subject: user.id, rateLimit: rateLimits.password }]
+  return [
+    { name: 'password:session', subject: session.id, rateLimit: rateLimits.password },
+    { name: 'password:sessions', subject: user.id, rateLimit: rateLimits.passwordOfAccount },
+  ]
 }

@@ -17,27 +17,22 @@ interface DeliverySite extends CookieSite {
     Pick<Settings, 'tokenDelivery' | 'refreshCookieName' | 'sessionCookieName' | 'cookieDomain' | 'cookieSecure'>
 }
 
-/** The data that the search for a request's session needs. */
 interface RequestSessionContext extends DeliverySite, Pick<DeviceReadContext, 'now'> {
   readonly sessions: SessionStore
-  /** Null for guards without the secret. Such guards cannot read the device cookie. */
+  /** Null for guards without the secret, which cannot read the device cookie. */
   readonly keys: DeviceReadContext['keys'] | null
-  /** Null for guards without the secret. Such guards query the database even for malformed tokens. */
+  /** Null for guards without the secret, which query the database even for malformed tokens. */
   readonly sessionTokenKeys: KeyList | null
 }
 
-/** A session of a request. `confirmedAt` is there only if nothing but the device cookie names the session. */
+/** `confirmedAt` is there only if nothing but the device cookie names the session. */
 export type NamedSession = SessionWithUser & Partial<Pick<SessionOfDevice, 'confirmedAt'>>
 
 /**
- * Returns the live session of a request. The session belongs to the credential that the guard accepted: the session cookie, or the access
- * token with its `sid`. If the token has no `sid`, the first of these names the session: `refresh_token` in the body, the header
- * `X-Refresh-Token`, the refresh cookie, and the device cookie's entry of the token's account. That session must belong to the token's
- * account.
- *
- * If no guard ran, the first credential of the request decides. The order is: access token, session cookie, refresh token.
+ * The live session of the credential that the guard accepted: the session cookie, or the `sid` of the access token. Without `sid`:
+ * `refresh_token` in the body, `X-Refresh-Token`, the refresh cookie, or the device cookie, for the token's account only. If no guard ran,
+ * the first of access token, session cookie and refresh token decides.
  * @param body the parsed body, if the body may identify the session
- * @returns null if no session is live, or if the store keeps no sessions
  */
 export async function findRequestSession(ctx: AuthContext, req: Request, body?: unknown): Promise<SessionRecord | null> {
   const { sessions } = ctx.store
@@ -47,10 +42,7 @@ export async function findRequestSession(ctx: AuthContext, req: Request, body?: 
   return found?.user.isActive && isAlive(found.session, ctx.now()) ? found.session : null
 }
 
-/**
- * Like `findRequestSession`, but also returns a session that has ended, and a session of an inactive account.
- * @param claims the claims of the access token; null without a token
- */
+/** Like `findRequestSession`, but also an ended session, and one of an inactive account. */
 export async function findNamedSession(
   ctx: RequestSessionContext,
   req: Request,
@@ -71,10 +63,7 @@ async function findByDevice(ctx: RequestSessionContext, req: Request, userId: st
   return keys === null || settings.tokenDelivery === 'bearer' ? null : findSessionOfDevice({ ...ctx, keys }, sessions, req, userId)
 }
 
-/**
- * Returns the claims that the guard read from the request. If no guard ran, the function reads the access token of the request itself. An
- * invalid token counts as no token.
- */
+/** If no guard ran, the access token of the request itself. An invalid token counts as no token. */
 function readClaims(ctx: AuthContext, req: Request): AccessTokenClaims | null {
   const auth = findRequestAuth(req)
   if (auth) return auth.claims
@@ -92,16 +81,13 @@ async function findByCookie(ctx: RequestSessionContext, req: Request, body: unkn
   return found ?? findByToken(ctx, req, body)
 }
 
-/** Finds the session of the current refresh token. A used token does not identify a session. */
+/** A used token identifies no session. */
 async function findByToken(ctx: RequestSessionContext, req: Request, body: unknown): Promise<SessionWithUser | null> {
   const token = presentedRefreshToken(ctx, req, body)
   return token === null ? null : findByRefreshToken(ctx, token)
 }
 
-/**
- * Returns the refresh token of a request: from the body, else from the header `X-Refresh-Token`, else from the cookie if `tokenDelivery`
- * includes cookies.
- */
+/** From the body, else the header `X-Refresh-Token`, else the cookie if `tokenDelivery` has cookies. */
 function presentedRefreshToken(site: DeliverySite, req: Request, body: unknown): string | null {
   const { settings } = site
   const named: unknown = typeof body === 'object' && body !== null && 'refresh_token' in body ? body.refresh_token : null
@@ -110,10 +96,6 @@ function presentedRefreshToken(site: DeliverySite, req: Request, body: unknown):
   return setsTokenCookies(settings.tokenDelivery) ? readCookie(site, req, settings.refreshCookieName) : null
 }
 
-/**
- * Returns the user of a session if the account is active.
- * @throws UnauthorizedError (the account was deleted), AccountInactiveError
- */
 export async function findActiveUser(ctx: AuthContext, userId: string): Promise<UserRecord> {
   const user = await ctx.store.users.find(userId)
   if (!user) throw new UnauthorizedError()

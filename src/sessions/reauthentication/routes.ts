@@ -32,7 +32,7 @@ import { readSessionCookie } from '../cookies'
 import { findAuth, readCredential } from '../current-auth'
 import { loginSchema, readRefreshCookie } from '../delivery'
 import { presentedDevice, previousToken } from '../devices/device-cookie'
-import { takeLinkRequest } from '../devices/login-limits'
+import { countLinkRequest } from '../devices/login-limits'
 import type { RouteGuards } from '../routes-by-delivery'
 import { type RouteSet, routesByDelivery, sameSiteWhenByCookie } from '../routes-by-delivery'
 import { sendReissuedTokens } from '../send-reissued-tokens'
@@ -48,9 +48,9 @@ interface ReauthenticationBody extends PasskeyFields {
   email_code?: string
   /** The ticket from the callback of `POST /oauth/:provider/reauthenticate`. */
   ticket?: string
-  /** A refresh token of the account. The client that has it counts as a known device. */
+  /** Of the account. The client that has it counts as a known device. */
   previous_token?: string
-  /** The live refresh token of the session, which the answer replaces. It also identifies the session if the access token does not. */
+  /** Live. The answer replaces it. It also identifies the session if the access token does not. */
   refresh_token?: string
 }
 
@@ -65,7 +65,6 @@ function answer({ settings }: AuthContext): Answer {
   }
 }
 
-/** Returns the routes on which a logged-in person confirms the session. */
 export function reauthenticationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   return routesByDelivery(ctx, (line) => [
     reauthenticationRoute(ctx, guards, line),
@@ -99,7 +98,7 @@ function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, { base, de
       ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
       code: factorCode.optional(),
       ...optionalPasskey(ctx),
-      // A string of any length and with any characters counts as a wrong code, not as a malformed request.
+      // Any string counts as a wrong code, not as a malformed request.
       ...(mailsCodes(ctx) && { email_code: Joi.string().allow('').optional() }),
       ticket: text(8192).optional(),
       ...previousToken,
@@ -149,7 +148,7 @@ function emailRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: Rou
       const { user, session } = requestSessionOf(req)
       const locale = localeOf(ctx, req)
       const presented = presentedDevice(ctx, req)
-      const device = await takeLinkRequest(ctx, { name: emailName, email: user.email, client: clientOf(req), presented })
+      const device = await countLinkRequest(ctx, { name: emailName, email: user.email, client: clientOf(req), presented })
       const origin = { ip: req.ip, userAgent: req.headers['user-agent'] }
       await requestConfirmationCode(ctx, { user, session }, { locale, device, ...origin })
       sendJson(res, 202, { message: ctx.texts.say(locale, 'message.code_mailed') })
@@ -187,10 +186,7 @@ function alive(ctx: AuthContext, guards: RouteGuards): RequestHandler[] {
   return [signedIn(ctx, guards), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 
-/**
- * Returns a guard that accepts an access token. Without a token, the guard accepts the cookie of a server-side session. Requests of other
- * sites may not use that cookie.
- */
+/** Without an access token, accepts the cookie of a server-side session, but not from other sites. */
 function signedIn(ctx: AuthContext, guards: RouteGuards): RequestHandler {
   const byToken = guards.requireAuth()
   if (!ctx.store.sessions) return byToken

@@ -3,31 +3,23 @@ import { ServiceUnavailableError } from '../../core/errors'
 import { quietly } from '../../core/logger'
 import { rolledBack } from './driver-errors'
 
-/**
- * An entry in the log of a transaction: an effect that waits for the host's commit, a savepoint, or a failed statement. After a failed
- * statement PostgreSQL answers COMMIT with a silent ROLLBACK. Only a rollback to a savepoint before the failure prevents that.
- */
+/** After a failed statement PostgreSQL answers COMMIT with a silent ROLLBACK, unless a savepoint before the failure is rolled back to. */
 type Entry = { kind: 'effect'; run: () => void } | { kind: 'savepoint'; name: string } | { kind: 'failure' }
 
 const logs = new WeakMap<Knex.Transaction, Entry[]>()
 
-/** The logs of transactions that the database ended after a conflict. */
 const ended = new WeakSet<Entry[]>()
 
 /**
- * Returns a function that runs an effect after the host's commit. If the host rolls back the transaction, or rolls back to an earlier
- * savepoint, the effect does not run. The code watches the SQL statements, because knex's promises do not show a commit. The promise of a
- * transaction also resolves after `trx.rollback()`. The promise of a nested transaction resolves at its RELEASE, before the host's commit.
+ * Watches the SQL statements, because knex's promises do not show a commit. A transaction's promise also resolves after `trx.rollback()`. A
+ * nested transaction's promise resolves at its RELEASE, before the host's commit.
  */
 export function afterCommitOf(trx: Knex.Transaction): (effect: () => void) => void {
   const log = logOf(outermost(trx))
   return (run) => void log.push({ kind: 'effect', run })
 }
 
-/**
- * Rejects a transaction that InnoDB has rolled back. InnoDB would commit the next statement alone, even if the host rolls back.
- * @throws ServiceUnavailableError if the database ended the transaction
- */
+/** InnoDB would commit the next statement alone. @throws ServiceUnavailableError if the database ended the transaction after a conflict */
 export function refuseEnded(trx: Knex.Transaction): void {
   if (ended.has(logOf(outermost(trx)))) throw new ServiceUnavailableError()
 }
@@ -58,7 +50,6 @@ const SAVEPOINT = /^\s*savepoint\s+([^\s;]+)/i
 const RELEASE = /^\s*release\s+(?:savepoint\s+)?([^\s;]+)/i
 const ROLLBACK = /^\s*(?:rollback|abort)\b(?:.*\sto\s+(?:savepoint\s+)?([^\s;]+))?/i
 
-/** Updates the log from a SQL statement of the transaction or of a nested transaction, also from a statement of `trx.raw`. */
 function read(log: Entry[], sql: string): void {
   const [set, released, undone] = [SAVEPOINT, RELEASE, ROLLBACK].map((pattern) => pattern.exec(sql))
   if (set?.[1]) log.push({ kind: 'savepoint', name: set[1].toLowerCase() })

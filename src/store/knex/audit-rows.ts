@@ -6,26 +6,21 @@ import { deleteExpired } from './delete-expired'
 import { dialectOf } from './dialect-of'
 import { bindTable, type TableDefinition } from './table'
 
-/** A row of `auth_audit_log`. */
 export interface AuditRecord {
-  /** A UUID v4 that doorward makes before the first attempt. If doorward sends a row twice, the database therefore writes it once. */
+  /** Made before the first attempt. If doorward sends a row twice, the database therefore writes it once. */
   id: string
   name: string
   userId: string | null
-  /** The event as JSON text. */
   payload: string
   requestId: string | null
   createdAt: Date
 }
 
 export interface AuditRows {
-  /**
-   * Inserts the records by one statement, on a connection of the pool, outside of every other transaction. Existing rows stay unchanged.
-   */
+  /** Uses a connection of the pool, outside of every other transaction. Existing rows stay unchanged. */
   insert(records: readonly AuditRecord[]): Promise<void>
-  /** Deletes rows written at `before` or earlier, at most `most` of them. */
   deleteOlder(older: Expired): Promise<number>
-  /** Returns `text`. If the column cannot hold the text, returns null. */
+  /** Returns null if the column cannot hold the text. */
   fitting(column: 'userId' | 'requestId', text: unknown): string | null
 }
 
@@ -44,10 +39,6 @@ const definition: TableDefinition<AuditRecord> = {
   },
 }
 
-/**
- * Returns the methods for the rows of `auth_audit_log`.
- * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`
- */
 export function bindAuditRows(knex: HostKnex): AuditRows {
   const dialect = dialectOf(knex)
   const connection = poolConnection(knex, dialect)

@@ -2,14 +2,10 @@ import type { Knex } from 'knex'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 
-/**
- * How a column stores a field. Drivers return different values for one field: SQLite returns `1` for true. `uuid`, `integer key` and
- * `text key` are strings in our code. `native`, `epoch_ms` and `iso` are instants.
- */
+/** `uuid`, `integer key` and `text key` are strings in our code. `native`, `epoch_ms` and `iso` are instants. */
 export type ColumnKind = 'uuid' | 'integer key' | 'text key' | 'text' | 'integer' | 'boolean' | 'native' | 'epoch_ms' | 'iso'
 
-// The store accepts only the canonical form of a key, because our code compares keys byte for byte. A database treats other forms as equal:
-// '{...}' or upper case for a UUID, '007' or '1e3' for a number.
+// Our code compares keys byte for byte. A database treats other forms as equal: '{...}' or upper case for a UUID, '007' for a number.
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const INTEGER_KEY = /^(0|[1-9]\d{0,18})$/
 const LARGEST_KEY = 2n ** 63n - 1n
@@ -18,9 +14,8 @@ const LARGEST_KEY = 2n ** 63n - 1n
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
 /**
- * Marks the place of a value in a compiled query (`compiledFor`). Each run supplies the value. Before a run, its caller checks the value
- * with `canHold`. `inColumn` returns the slot that converts the value for a kind of column. For each kind, it always returns the same slot
- * object.
+ * The place of a value in a compiled query (`compiledFor`). Before a run, its caller checks the value with `canHold`. For each kind of
+ * column, `inColumn` always returns the same slot object.
  */
 export class Slot<Input> {
   readonly read: (input: Input) => unknown
@@ -57,7 +52,7 @@ export function canHold(kind: ColumnKind, value: unknown, maxLength = Number.POS
   }
 }
 
-/** Converts a value to the form of its column, for WHERE, INSERT and SET. `canHold` must have accepted the value. */
+/** `canHold` must have accepted the value. */
 export function toColumn(kind: ColumnKind, value: unknown, knex: Queryable, dialect: Dialect): Knex.Value | null {
   if (value === null || value === undefined) return null
   const bound = value instanceof Slot ? value.inColumn(kind, dialect) : toBinding(kind, value, dialect)
@@ -67,7 +62,6 @@ export function toColumn(kind: ColumnKind, value: unknown, knex: Queryable, dial
 
 function toBinding(kind: ColumnKind, value: unknown, dialect: Dialect): string | number | boolean | null {
   if (value === null || value === undefined) return null
-  // `canHold` accepted the value, so the value has the type that its kind requires.
   switch (kind) {
     case 'boolean':
       return dialect.booleanToColumn(value as boolean)
@@ -82,7 +76,7 @@ function toBinding(kind: ColumnKind, value: unknown, dialect: Dialect): string |
   }
 }
 
-/** Returns the SQL expression (with `??`) by which SELECT reads the column. Null: the column itself. */
+/** Uses `??` for the column. Null: SELECT reads the column itself. */
 export function expressionOf(kind: ColumnKind, dialect: Dialect): string | null {
   if (kind === 'native') return dialect.instantExpression
   return kind === 'integer key' ? dialect.integerKeyExpression : null

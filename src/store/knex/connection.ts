@@ -7,35 +7,22 @@ import type { Dialect } from './dialect'
 import { type Advise, isConflict, translateDriverError } from './driver-errors'
 import type { Queryable } from './queryable'
 
-/** Runs the methods of a store: on the host's pool, or inside one transaction. */
 export interface Connection {
   readonly dialect: Dialect
-  /** The open transaction. Absent: each method runs on the pool. */
   readonly transaction?: Queryable
-  /** Runs one statement. `verb` is the name of the method, for errors. */
+  /** `verb` is the name of the method, for errors. */
   statement<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /**
-   * Runs one guarded change. With RETURNING, the change is one statement, which must write. Without RETURNING, it is two statements (a
-   * locking read and an UPDATE), which `guarded` runs in one transaction.
-   */
+  /** One guarded change. Without RETURNING, it runs a locking read and an UPDATE in one transaction. */
   guarded<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /** Runs several statements in one transaction. If a transaction is open, the statements join the open transaction. */
+  /** Joins an open transaction. */
   together<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /** Runs `work` in one transaction. If a transaction is open, `work` joins it. Then the deadline of the open transaction applies. */
+  /** Joins an open transaction. Then the deadline of the open transaction applies. */
   unit<T>(work: (connection: Connection) => Promise<T>, options?: UnitOptions): Promise<T>
-  /**
-   * Runs a method that sends several statements. Begins no transaction. If the store has an open transaction, that transaction must not end
-   * before the method ends (`newUnit` throws).
-   */
+  /** Begins no transaction. An open transaction must not end before the method ends (`newUnit` throws). */
   whole<T>(verb: string, work: () => Promise<T>): Promise<T>
 }
 
-/**
- * Returns a connection that runs each method alone, on the pool. After a conflict, it runs the statement or the whole transaction again
- * from its start.
- *
- * @param advise returns the advice in errors, after the method's name and the error code
- */
+/** After a conflict, runs the statement or the whole transaction again. @param advise returns the advice after the error code */
 export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): Connection {
   const connection: Connection = {
     dialect,
@@ -54,20 +41,16 @@ export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): C
 
 interface InTransaction {
   readonly advise?: Advise | undefined
-  /** Throws if the transaction has ended, because the statement would then run outside of the transaction. */
+  /** The transaction has ended: a statement would run outside of it. */
   readonly refuse?: () => void
-  /** The errors inside the transaction. The code that began the transaction reads them. */
   readonly failures?: Error[]
-  /** The methods that are still running, with their names. */
   readonly begun?: Map<Promise<unknown>, string>
-  /** Statements to send before the first statement, unless the first statement is a guarded change. */
   readonly beforeRead?: readonly string[]
 }
 
 /**
- * Returns a connection that runs methods inside a transaction, one after the other. The reason is that InnoDB ends a transaction that loses
- * a conflict. If the next statement were already on its way, InnoDB would commit this statement alone. After a conflict this connection
- * does not repeat anything, because only the owner of the transaction can run the transaction again.
+ * Runs methods one after the other: after a conflict, InnoDB would commit a statement that is already on its way alone. Repeats nothing,
+ * because only the owner of the transaction can run it again.
  */
 export function transactionConnection(
   db: Queryable,
@@ -102,14 +85,13 @@ export function transactionConnection(
 }
 
 /**
- * The state of a unit. The deadline and the attempts of the unit share it. `abandon` must be a method: V8 keeps a function that is assigned
- * to a property until the next collection of old objects, and with it everything that the function sees.
+ * `abandon` must be a method. V8 keeps a function that is assigned to a property until the next collection of old objects, and with it
+ * everything that the function sees.
  */
 class Progress {
   isCommitting = false
-  /** True after the deadline. */
   isAbandoned = false
-  /** Resolves when the unit is abandoned. An AbortController would cost each unit some 6 µs. */
+  /** An AbortController would cost each unit some 6 µs. */
   readonly abandoned: Promise<void>
   #resolve: () => void = () => undefined
 
@@ -125,12 +107,12 @@ class Progress {
   }
 }
 
-/** How long a COMMIT may take after the deadline. After that time, we do not know whether the database committed the work. */
+/** After this time, we do not know whether the database committed the work. */
 const commitMs = 5_000
 
 /**
- * Rejects at the deadline, but first waits for a COMMIT that has begun. Otherwise the call could reject although the database commits. The
- * mails and events of the work would then be lost, and the person could not repeat a sign-up.
+ * First waits for a COMMIT that has begun. Otherwise a call could reject although its work is committed. Its mails and events would be
+ * lost, and the person could not repeat a sign-up.
  */
 async function untilDeadline<T>(result: Promise<T>, deadlineMs: number, progress: Progress): Promise<T> {
   let isLate = false
@@ -169,8 +151,7 @@ async function newUnit<T>(
       const result = await Promise.race([work(connection), progress.abandoned.then(refuseLate)])
       const [unended] = begun.values()
       if (unended) throw new Error(`The transaction ended before ${unended} did: await every method of the store`) // else the database could commit half of the method
-      // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK. So the call rejects after a failure, even if `work`
-      // caught the error.
+      // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK, so a failure counts even if `work` caught it.
       if (failures[0]) throw failures[0]
       if (refused.length > 0) throw translateDriverError('transaction', refused[0])
       if (progress.isAbandoned) throw new ServiceUnavailableError()
@@ -188,8 +169,8 @@ async function newUnit<T>(
 }
 
 /**
- * Returns a list that receives the errors of all statements in the transaction. The listener must not see the work of the unit: V8 keeps
- * Knex's transaction objects after their end, until the next collection of old objects, and with them everything that their listeners see.
+ * The listener must not see the work of the unit. V8 keeps Knex's transaction objects, and everything that their listeners see, until the
+ * next collection of old objects.
  */
 function refusalsIn(trx: Knex.Transaction): readonly unknown[] {
   const refused: unknown[] = []
@@ -201,7 +182,7 @@ function refuseLate(): never {
   throw new ServiceUnavailableError()
 }
 
-/** Lists `work` as running until `work` settles. Removes `work` from the list before the caller continues. */
+/** Removes `work` from the list before the caller continues. */
 function kept<T>(begun: Map<Promise<unknown>, string> | undefined, verb: string, work: Promise<T>): Promise<T> {
   if (!begun) return work
   begun.set(work, verb)
@@ -237,13 +218,10 @@ async function repeatAfterConflict<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-/** How long a connection may stay silent before the store closes the connection. */
 const answerMs = 1_000
 
 /**
- * Runs `work` in a new transaction on a connection of the host's pool. Commits if `work` succeeds, and rolls back if `work` fails.
- *
- * @param isWaiting called when `work` failed: returns true if the connection may still be waiting for a response of the database
+ * @param isWaiting called when `work` failed: true if the connection may still be waiting for a response of the database
  * @throws the error of `work`; a translated driver error if the database refused to begin or to commit
  */
 async function inTransaction<T>(
@@ -272,10 +250,7 @@ async function inTransaction<T>(
   }
 }
 
-/**
- * Sends statements that begin or end a transaction. Every failure ends the unit, also an unknown one, because the database may then be
- * outside of a transaction.
- */
+/** Every failure ends the unit, also an unknown one, because the database may then be outside of a transaction. */
 async function sendAll(db: Queryable, statements: readonly string[], failures: unknown[] = []): Promise<void> {
   try {
     for (const sql of statements) await db.raw(sql)
@@ -285,10 +260,7 @@ async function sendAll(db: Queryable, statements: readonly string[], failures: u
   }
 }
 
-/**
- * Closes a connection that does not answer, because ROLLBACK would hang too. Sends a statement with a timeout: if the statement times
- * out, Knex closes the connection.
- */
+/** ROLLBACK would hang too. If a statement with a timeout times out, Knex closes the connection. */
 async function dropUnlessAnswering(trx: Knex.Transaction): Promise<void> {
   await trx
     .raw('select 1')

@@ -5,27 +5,18 @@ import { whereLater } from './delete-expired'
 import { dialectOf } from './dialect-of'
 import type { Queryable, Row } from './queryable'
 
-/** The knex instance that the host made. Layers above the store only pass the instance on. */
 export type HostKnex = Knex
 
-/** The rows of `auth_counters`. Each method is one statement. Instants are milliseconds since 1970, by the caller's clock. */
+/** Each method is one statement. Instants are milliseconds since 1970, by the caller's clock. */
 export interface CounterRows {
-  /**
-   * Adds one to the count of the window that is open at `now`. If no window is open, begins a window with a count of one. The new window
-   * ends at `endsAt`.
-   */
+  /** If no window is open at `now`, begins a window with a count of one, which ends at `endsAt`. */
   countUp(key: string, endsAt: number, now: number): Promise<Counted>
-  /**
-   * Subtracts one from the count, but never goes below zero. The window may have ended already. This does no harm, because the next window
-   * begins at one.
-   */
+  /** Never goes below zero. An ended window does no harm, because the next window begins at one. */
   countDown(key: string): Promise<void>
   remove(key: string): Promise<void>
-  /** Deletes windows that ended before `instant`, at most `most` of them. Returns how many. */
   removeEnded(instant: number, most: number, run?: PurgeRun): Promise<number>
-  /** Moves the end of a window, if it is still `from`. Returns true if the end was moved. */
+  /** Moves the end only if it is still `from`. Returns true if it was moved. */
   moveEnd(key: string, from: number, to: number): Promise<boolean>
-  /** Returns the end of the key's window. Null: the key has no row. */
   endOf(key: string): Promise<number | null>
 }
 
@@ -37,10 +28,6 @@ export interface Counted {
 const TABLE = 'auth_counters'
 const [KEY, COUNT, ENDS_AT] = ['counter_key', 'count', 'ends_at']
 
-/**
- * Returns the methods for the rows of `auth_counters`.
- * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`
- */
 export function bindCounterRows(knex: HostKnex): CounterRows {
   const dialect = dialectOf(knex)
   const connection = poolConnection(knex, dialect)
@@ -103,17 +90,11 @@ async function countUpReturning(db: Queryable, key: string, endsAt: number, now:
   return { count: Number(row.counted), secondsLeft: secondsBetween(now, Number(row.ends)) }
 }
 
-/**
- * `countUpPacked` puts the count and the remaining seconds of the window into one number. The seconds get 25 bits, because 2^25 seconds are
- * more than a year. The count gets 27 bits. A JavaScript number holds the 52 bits exactly.
- */
+/** The seconds get 25 bits (more than a year), and the count 27 bits. A JavaScript number holds the 52 bits exactly. */
 const YEAR = 2 ** 25
 const topCount = 2 ** 27 - 1
 
-/**
- * Counts in MySQL, which has no RETURNING. LAST_INSERT_ID(n) in an UPDATE returns one integer with the response. So this function packs the
- * count and the remaining seconds into one number. If a new window began, the number is 0.
- */
+/** MySQL has no RETURNING, but LAST_INSERT_ID(n) in an UPDATE returns one integer. Zero: a new window began. */
 async function countUpPacked(db: Queryable, key: string, endsAt: number, now: number): Promise<Counted> {
   const secondsLeft = 'least(ceil((?? - ?) / 1000), ?)'
   const [packed] = await db(TABLE)
@@ -132,7 +113,7 @@ async function countUpPacked(db: Queryable, key: string, endsAt: number, now: nu
   return { count: Math.floor(answer / YEAR), secondsLeft: answer % YEAR }
 }
 
-/** Deletes ended windows, as `deleteExpired` deletes rows. A row stays if another request began a new window in it meanwhile. */
+/** A row stays if another request began a new window in it meanwhile. */
 async function removeEnded({ dialect, statement }: Connection, instant: number, most: number, run: PurgeRun = {}): Promise<number> {
   const position = run.position as { ends: number; ended: string } | undefined // only this function writes it
   const rows = await statement<Row[]>('counters.removeEnded', (db) => {

@@ -2,27 +2,24 @@ import type { Knex } from 'knex'
 import type { AuthStore } from '../auth-store'
 import { checkedTablesOf } from './knex-store'
 
-/** Facts about the store's database, for checks of the setup. */
 export interface DatabaseFacts {
   readonly isSqlite: boolean
-  /** True for SQLite without a file. */
   readonly isInMemory: boolean
   readonly poolMax: number
-  /** Returns the time by the database's clock. */
+  /** By the database's clock. */
   now(): Promise<Date>
 }
 
-/** Where the accounts of a store are. */
 export interface UsersPlace {
   readonly knex: Knex
   readonly table: string
-  /** The name or the file of the database. Null: unknown, for example because a function makes the connection. */
+  /** The name or the file. Null: unknown, for example because a function makes the connection. */
   readonly database: string | null
-  /** The schemas that knex searches on PostgreSQL. Null: unknown. */
+  /** Only on PostgreSQL. Null: unknown. */
   readonly searchPath: string | null
 }
 
-/** Returns where the accounts of a store are. Null: the store is an adapter of the host. */
+/** Null: the store is an adapter of the host. */
 export function usersPlace(store: AuthStore): UsersPlace | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
@@ -48,10 +45,7 @@ function databaseOf(url: string): string | undefined {
   }
 }
 
-/**
- * Returns true if the stores cannot have the same accounts. A database can have several addresses, so only its name counts. A name without a
- * schema may be a name in any schema.
- */
+/** A database can have several addresses, so only its name counts. A name without a schema may be in any schema. */
 export function areOtherUsers(one: UsersPlace, other: UsersPlace): boolean {
   const differ = (a: string | null, b: string | null) => a !== null && b !== null && a !== b
   const isOtherTable = bareName(one.table) !== bareName(other.table) || differ(schemaIn(one.table), schemaIn(other.table))
@@ -74,7 +68,7 @@ function isMemory(filename: unknown): boolean {
 
 const knexPoolMax = 10
 
-/** Returns the facts about the database. Null: the store is an adapter of the host. */
+/** Null: the store is an adapter of the host. */
 export function databaseFacts(store: AuthStore): DatabaseFacts | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
@@ -93,7 +87,7 @@ export function databaseFacts(store: AuthStore): DatabaseFacts | null {
   }
 }
 
-/** Each query returns milliseconds since 1970, in every time zone of the connection. */
+/** Milliseconds since 1970, in every time zone of the connection. */
 const clocks = {
   postgresql: 'select extract(epoch from clock_timestamp()) * 1000 as ms',
   mysql: 'select unix_timestamp(now(3)) * 1000 as ms',

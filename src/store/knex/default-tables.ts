@@ -46,10 +46,7 @@ export interface HostTables {
 
 export const OPTIONAL_TABLES = ['identities', 'recoveryCodes', 'passkeys', 'sessions', 'emailLogins'] as const
 
-/**
- * Binds all tables to the host's options and the database.
- * @throws ConfigurationError for options that are unknown or wrong
- */
+/** @throws ConfigurationError for options that are unknown or wrong */
 export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables = {}): Tables {
   checkHostTables(tables)
   const binding: Binding = { knex, dialect, userIds: tables.users?.ids ?? 'uuid' }

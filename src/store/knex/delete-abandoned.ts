@@ -12,7 +12,7 @@ const verb = 'users.deleteAbandoned'
 /** The error codes of the three databases if another table refers to the row. */
 const heldByForeignKey = /^(23503|ER_ROW_IS_REFERENCED(_2)?|SQLITE_CONSTRAINT_(FOREIGNKEY|TRIGGER))$/
 
-/** The store's tables, and the time by which the newest activation link of an account must have expired. */
+/** An account is abandoned if its newest activation link expired by `before`. */
 interface Search {
   readonly tables: Tables
   readonly hostTables: HostTables
@@ -20,8 +20,8 @@ interface Search {
 }
 
 /**
- * Deletes the abandoned accounts. Walks along the expired activation links, because a search of the pending accounts would read all of
- * them for each batch. With `run`, a call reads one batch of links, which can belong to fewer accounts.
+ * Walks along the expired activation links. A search of the pending accounts would read all of them for each batch. With `run`, reads one
+ * batch.
  */
 export async function deleteAbandoned(
   connection: Connection,
@@ -48,7 +48,6 @@ export async function deleteAbandoned(
   return result
 }
 
-/** Returns which of the accounts are pending, and have no activation link that expired later than `before`. */
 async function abandonedAmong(connection: Connection, { tables, before }: Search, ids: readonly string[]) {
   const { users, userTokens } = tables
   if (ids.length === 0) return []
@@ -67,7 +66,7 @@ async function abandonedAmong(connection: Connection, { tables, before }: Search
   return rows.map((row: Record<string, unknown>) => users.read(row, 'id'))
 }
 
-/** Deletes the accounts in one transaction. If a row of another table refers to one of them, searches it by halves and leaves it. */
+/** If a row of another table refers to an account, searches that account by halves and leaves it. */
 async function removeOrLeave(connection: Connection, search: Search, ids: readonly string[]): Promise<AbandonedAccounts> {
   if (ids.length === 0) return { deleted: 0, held: 0 }
   try {
@@ -83,7 +82,7 @@ async function removeOrLeave(connection: Connection, search: Search, ids: readon
   }
 }
 
-/** Deletes the accounts' expired activation links, so that a later call does not find the accounts again. */
+/** Deletes the expired activation links, so that a later call does not find the accounts again. */
 async function leave(connection: Connection, { tables, before }: Search, ids: readonly string[]) {
   const { userTokens } = tables
   await connection.statement(verb, (db) =>
@@ -95,10 +94,7 @@ async function leave(connection: Connection, { tables, before }: Search, ids: re
   return { deleted: 0, held: ids.length }
 }
 
-/**
- * Deletes accounts. First locks the users' rows and checks the accounts again, because an owner may have activated the account or signed
- * up again meanwhile.
- */
+/** Locks and checks the accounts again: an owner may have activated the account or signed up again meanwhile. */
 async function remove(connection: Connection, search: Search, ids: readonly string[]): Promise<number> {
   const { tables, hostTables } = search
   const { users, userTokens } = tables
@@ -116,7 +112,6 @@ async function remove(connection: Connection, search: Search, ids: readonly stri
   return connection.statement<number>(verb, (db) => ofUsers(db(users.name), tables, users.column('id'), still).delete())
 }
 
-/** Adds the condition that a key of the users table, or a reference to it, is one of the ids. */
 function ofUsers(query: Knex.QueryBuilder, { users }: Tables, column: string, ids: readonly string[]): Knex.QueryBuilder {
   return query.whereIn(column, ids.map((id) => users.value('id', id)) as string[]) // the keys may have any type that knex can bind
 }

@@ -8,10 +8,7 @@ import type { Table } from './table'
 
 type Narrow = (query: Knex.QueryBuilder) => Knex.QueryBuilder
 
-/**
- * Deletes expired rows by their keys, which it reads along the index on (`end`, id). The DELETE repeats the condition. So a row stays if
- * another request moved its `end` to a later time.
- */
+/** Reads the keys along the index on (`end`, id). The DELETE repeats the condition, so a row with a later `end` stays. */
 export async function deleteExpired<R extends { id: string }>(
   connection: Connection,
   verb: string,
@@ -26,18 +23,18 @@ export async function deleteExpired<R extends { id: string }>(
   return connection.statement<number>(verb, (db) => where(db(table.name).whereIn(table.column('id'), keys)).delete())
 }
 
-/** The alias of the exact end. Has only lower-case letters, because a host's name mapper changes other names. */
+/** Has only lower-case letters, because a host's name mapper changes other names. */
 const END = 'exactend'
 
-/** Where a batch ended. Contains the end with every digit that the column stores. */
+/** Contains the end with every digit that the column stores. */
 interface Position {
   readonly at: Knex.Value
   readonly id: Knex.Value
 }
 
 /**
- * Reads the next rows of a run, in the order of (`end`, id). A batch begins after the last row of the batch before it. Without this
- * position, each batch would pass again over the rows that stay, and over deleted rows that an open snapshot keeps in the index.
+ * A batch begins after the last row of the batch before it. Otherwise each batch would pass again over rows that stay, and over deleted
+ * rows that an open snapshot keeps in the index.
  */
 export async function nextEnded<R extends { id: string }>(
   connection: Connection,
@@ -64,12 +61,10 @@ export async function nextEnded<R extends { id: string }>(
   return rows
 }
 
-/** Returns the key of a row as WHERE needs it. */
 export function rowKeyOf<R extends { id: string }>(table: Table<R>, row: Row): Knex.Value {
   return table.value('id', table.read(row, 'id')) as Knex.Value // a key is never null
 }
 
-/** Adds the condition that a row comes after a position, in the order of two columns. */
 export function whereLater(
   query: Knex.QueryBuilder,
   { comparesRows }: Dialect,

@@ -4,8 +4,7 @@ import { type ColumnFacts, type IndexFacts, noFacts, type TableFacts, type TypeF
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 
-// These expressions use a cast, because MySQL has deprecated the operator BINARY. They first convert the text to utf8mb4, because the host
-// may use another character set.
+// A cast, because MySQL has deprecated the operator BINARY. Converts to utf8mb4 first: the host may use another character set.
 const BYTES_OF_COLUMN = 'cast(convert(:column: using utf8mb4) as binary)'
 const BYTES_OF_VALUE = 'cast(convert(:value using utf8mb4) as binary)'
 
@@ -67,14 +66,14 @@ export const mysql: Dialect = {
     // LIKE can use an index. In a collation that ignores case, LIKE matches too many rows, so `locate` checks the bytes.
     startswith: `:column: like :prefix escape '|' and locate(${BYTES_OF_VALUE}, ${BYTES_OF_COLUMN}) = 1`,
     endswith: `right(${BYTES_OF_COLUMN}, length(${BYTES_OF_VALUE})) = ${BYTES_OF_VALUE}`,
-    // This is a regular expression, because it can ignore the case of ASCII letters alone. A collation that ignores case also ignores the
-    // case of other letters, and lower() has no effect on bytes.
+    // This regular expression ignores the case of ASCII letters alone. A collation also ignores the case of others, and lower() has no
+    // effect on bytes.
     icontains: 'convert(:column: using utf8mb4) collate utf8mb4_bin regexp :value',
     foldedValue: asciiFoldingPattern,
   },
 }
 
-/** Turns the text into a pattern. A letter matches both cases, and every other ASCII character matches only itself. */
+/** A letter matches both cases, and every other ASCII character matches only itself. */
 function asciiFoldingPattern(value: string): string {
   return [...value].map(patternOf).join('')
 }
@@ -85,8 +84,7 @@ function patternOf(character: string): string {
   return code < 128 ? `\\x{${code.toString(16)}}` : character
 }
 
-// The name of the lock. Each database has its own name, shortened by md5, because a name can have at most 64 characters. The connection
-// holds the lock, not the transaction, because CREATE TABLE commits the transaction.
+// One lock a database. md5 shortens the name to at most 64 characters. The connection holds the lock: CREATE TABLE commits the transaction.
 const LOCK_NAME = "concat('doorward.', md5(coalesce(database(), '')))"
 
 async function withSchemaLock(db: Queryable, work: () => Promise<void>): Promise<void> {
@@ -100,8 +98,8 @@ async function withSchemaLock(db: Queryable, work: () => Promise<void>): Promise
 }
 
 /**
- * Returns the table options, with a collation that compares byte for byte and without padding. Every other collation treats some of 'AbC',
- * 'abc' and 'AbC ' as equal, so two people could share a subject. MariaDB (10.2) and MySQL (8.0.17) name this collation differently.
+ * Every other collation treats some of 'AbC', 'abc' and 'AbC ' as equal, so two people could share a subject. MariaDB (10.2) and MySQL
+ * (8.0.17) name this collation differently.
  */
 async function tableOptions(db: Queryable): Promise<string> {
   const wanted = ['utf8mb4_nopad_bin', 'utf8mb4_0900_bin']
@@ -149,8 +147,7 @@ type Found = Readonly<Record<(typeof fields)[number], string | null>>
 async function readMysqlTable(db: Queryable, path: string): Promise<TableFacts> {
   const [table = '', schema] = path.split('.').reverse()
   const found = db.raw(`(${query}) as facts`, { table, schema: schema ?? db.raw('database()') })
-  // The query builder sends the query, because the driver answers raw SQL with more than a list of rows. A host's `postProcessResponse`
-  // could misread such an answer.
+  // The driver answers raw SQL with more than a list of rows, which a host's `postProcessResponse` could misread.
   const rows: Found[] = await db.queryBuilder().select(fields).from(found)
   const of = (part: string) => rows.filter((row) => row.part === part)
   const [kind] = of('table')
@@ -210,7 +207,6 @@ const bytes: ReadonlyMap<string, number> = new Map([
   ['bigint', 8],
 ])
 
-/** Returns the rows of each index, in the order of its columns, or the rows of each foreign key. */
 function grouped(rows: readonly Found[]): Found[][] {
   const groups = new Map<string, Found[]>()
   for (const row of rows) groups.set(row.a ?? '', [...(groups.get(row.a ?? '') ?? []), row])

@@ -5,10 +5,7 @@ import { mysql } from './dialect-mysql'
 import { postgresql } from './dialect-postgresql'
 import { sqlite } from './dialect-sqlite'
 
-/**
- * Returns the dialect of a knex client.
- * @throws ConfigurationError for a client that this store was not tested with
- */
+/** @throws ConfigurationError for a client that this store was not tested with */
 export function dialectOf(knex: Knex): Dialect {
   if (typeof knex !== 'function')
     throw new ConfigurationError('createKnexStore() needs `knex`: the instance knex({ client, ... }) returns.')

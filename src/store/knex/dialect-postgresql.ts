@@ -27,8 +27,7 @@ export const postgresql: Dialect = {
   beforeRead: [],
   beforeCommit: [],
   async withSchemaLock(db, work) {
-    // The host's lock_timeout is meant for rows. Here we wait for another process, so we turn the timeout off. The lock's number is
-    // arbitrary, but must never change between versions of this library.
+    // The host's lock_timeout is for rows, so it is off while we wait for a process. The lock's number must never change between versions.
     const [usual] = rowsOf(await db.raw("select current_setting('lock_timeout') as usual, set_config('lock_timeout', '0', true)"))
     await db.raw('select pg_advisory_xact_lock(7303917261)')
     await db.raw("select set_config('lock_timeout', ?, true)", [String(usual?.['usual'])])
@@ -86,8 +85,7 @@ export const postgresql: Dialect = {
 }
 
 /**
- * Inserts the rows from one JSON value. PostgreSQL converts the JSON values to the types of the columns. If the statement had thousands of
- * placeholders, Knex and the driver would need ten times as long as the database.
+ * PostgreSQL converts the JSON values. With thousands of placeholders, Knex and the driver would need ten times as long as the database.
  */
 async function insertFree(db: Queryable, table: string, rows: readonly Row[], column: string): Promise<string[]> {
   const names = Object.keys(rows[0] ?? {})
@@ -143,7 +141,7 @@ interface FoundColumn {
   loose: boolean | null
 }
 
-/** Reads the catalogue of PostgreSQL 12 and later. */
+/** Needs PostgreSQL 12 or later. */
 async function readPostgresqlTable(db: Queryable, table: string): Promise<TableFacts> {
   const [row] = rowsOf(await db.raw(query, [quotedPath(table, '"')]))
   if (!row) return noFacts('missing')

@@ -20,12 +20,10 @@ export const sqlite: Dialect = {
   run: async (db, { sql, bindings }) => db.raw(sql, bindings),
   booleanToColumn: (value) => (value ? 1 : 0),
   transaction: {},
-  // Knex begins a transaction without the write lock, so these statements begin it again with the write lock. Otherwise a transaction could
-  // read first and write later. If another process wrote in between, the transaction would fail with SQLITE_BUSY_SNAPSHOT, or deadlock. A
-  // transaction that writes first has the write lock from its first statement.
+  // Knex begins without the write lock, so these statements begin again with it. If a transaction read first, and another process wrote
+  // before its own write, it would fail with SQLITE_BUSY_SNAPSHOT or deadlock.
   beforeRead: ['COMMIT;', 'BEGIN IMMEDIATE;'],
-  // SQLite may refuse a COMMIT and stay in the transaction. Knex would return the connection to its pool in that state. So we commit first,
-  // and Knex then commits an empty transaction.
+  // SQLite may refuse a COMMIT and stay in the transaction. So we commit before Knex can return the connection to its pool.
   beforeCommit: ['COMMIT;', 'BEGIN;'],
   withSchemaLock: null,
   tableOptions: async () => '',
@@ -85,7 +83,7 @@ select * from (
 union all
 select 'reference', "from", cast(id as text), seq, null, null, null from pragma_foreign_key_list(${args})`
 
-/** Reads the pragmas of SQLite 3.37 and later. */
+/** Needs SQLite 3.37 or later. */
 async function readSqliteTable(db: Queryable, path: string): Promise<TableFacts> {
   const [table = '', schema] = path.split('.').reverse()
   const query = schema === undefined ? queryOf('', ':table') : queryOf(`${quotedName(schema, '"')}.`, ':table, :schema')
@@ -125,7 +123,7 @@ function columnFacts({ name, a, b: notNull, c: place, d: hidden, e }: Found, tab
   }
 }
 
-/** Returns the type by the rules of column affinity, in the order of the rules (SQLite, Datatypes, section 3.1). */
+/** The rules of column affinity, in their order (SQLite, Datatypes, section 3.1). */
 function familyOf(type: string, isStrict: boolean): TypeFamily {
   if (/int/i.test(type)) return 'integer'
   if (/char|clob|text/i.test(type)) return 'text'
@@ -133,14 +131,14 @@ function familyOf(type: string, isStrict: boolean): TypeFamily {
   return type === '' || (isStrict && /^any$/i.test(type)) ? 'untyped' : 'number'
 }
 
-/** Reads the collation from the text of CREATE TABLE, because no pragma shows the collation of a column. */
+/** Reads the text of CREATE TABLE, because no pragma shows the collation of a column. */
 function loosenessOf(column: string, sql: string): ColumnFacts['looseness'] {
   const name = `["\`[]?${column.replace(/\W/g, '\\$&')}["\`\\]]?`
   const [, collation] = new RegExp(`[(,\\s]${name}\\s[^,]*collate\\s+["\`]?(nocase|rtrim)`, 'i').exec(sql) ?? []
   return collation === undefined ? 'none' : 'any'
 }
 
-/** Returns the primary key as an index, because SQLite lists no index if the primary key is the row id. */
+/** SQLite lists no index for a primary key that is the row id. */
 function primaryKey(columns: readonly Found[]): IndexFacts[] {
   const keys = columns.filter(({ c }) => Number(c) > 0).sort((one, other) => Number(one.c) - Number(other.c))
   return keys.length === 0 ? [] : [{ isUnique: true, isPartial: false, keys: keys.map(({ name }) => ({ column: name, isLowered: false })) }]

@@ -3,10 +3,7 @@ import { withOwnMessage } from '../../core/logger'
 import { DuplicateRecordError } from '../auth-store'
 import { type TableAndColumn, tableAndColumnOf } from './table-and-column'
 
-/**
- * Translates a driver's error into an error that may leave this folder. Drivers put bound values (addresses, hashes) into messages, and
- * knex adds the whole statement. So the new error has only the code of the driver's error.
- */
+/** Drivers put bound values (addresses, hashes) into messages, and knex adds the whole statement. So the new error has only the code. */
 export function translateDriverError(verb: string, error: unknown, advise: Advise = adviseDefaultTables): Error {
   if (error instanceof AppError || error instanceof ConfigurationError || error instanceof DuplicateRecordError) return error
   const code = codeOf(error)
@@ -18,29 +15,24 @@ export function translateDriverError(verb: string, error: unknown, advise: Advis
   return new DriverError(verb, code, advise(verb, tableAndColumnOf(code, error)))
 }
 
-/** Returns the text after the code in the message: which table and column failed, and how to fix it. */
 export type Advise = (verb: string, place: TableAndColumn) => string
 
-/** Advice for tables that only doorward creates. */
 function adviseDefaultTables(_verb: string, { problem, table }: TableAndColumn): string {
   const isMissing = problem === 'missing table' || problem === 'missing column'
   return isMissing ? `${table === null ? '' : `: ${problem} of ${table}`}; run createAuthTables() or the migrations` : ''
 }
 
-/** Returns true if the transaction lost a conflict with another transaction. Such a transaction may succeed when it runs again. */
+/** Such a transaction may succeed when it runs again. */
 export function isConflict(error: unknown): boolean {
   return error instanceof ServiceUnavailableError && error.cause instanceof DriverError && isConflictCode(error.cause.code)
 }
 
-/**
- * Returns true if a statement compared a column with a text that the column's character set cannot represent. Then no row can contain the
- * text. Examples are MariaDB's `ascii`, `latin1` and `utf8mb3`, and a PostgreSQL database that is not UTF8.
- */
+/** No row can contain a text that the column's character set cannot represent (`ascii`, `latin1`, `utf8mb3`, no UTF8). */
 export function isUnwritableText(error: unknown): boolean {
   return error instanceof DriverError && /^(ER_CANT_AGGREGATE_2COLLATIONS|22P05)$/.test(error.code)
 }
 
-/** Why the check cannot read a table. `other`: the reason is unknown, and the store may still work. */
+/** `other`: the reason is unknown, and the store may still work. */
 export interface Trouble {
   readonly kind: 'missing table' | 'no database' | 'refused login' | 'unreachable' | 'other'
   readonly code: string
@@ -56,10 +48,7 @@ export function troubleOf(error: unknown): Trouble {
   return { kind: isUnreachable ? 'unreachable' : 'other', code }
 }
 
-/**
- * Replaces the driver's error. doorward writes the message, so logs may contain it. The driver's error is not the `cause`, because
- * `console.error` prints every `cause`.
- */
+/** doorward writes the message, so logs may contain it. The driver's error is no `cause`, because `console.error` prints every `cause`. */
 class DriverError extends Error {
   override readonly name = 'DriverError'
   readonly code: string
@@ -79,26 +68,22 @@ const DUPLICATE: ReadonlySet<string> = new Set([
   'SQLITE_CONSTRAINT_ROWID',
 ])
 
-/** Returns true if the host began a transaction on SQLite by its own statement. We must not end the host's transaction. */
+/** We must not end a transaction that the host began by its own statement. */
 function isInHostTransaction(code: string, error: unknown): boolean {
   return code === 'SQLITE_ERROR' && error instanceof Error && error.message.endsWith('cannot start a transaction within a transaction')
 }
 
-// PostgreSQL: serialization failure and deadlock. MariaDB: deadlock (1213), and with innodb_snapshot_isolation a changed row (1020).
-// SQLite: the file changed after the transaction read it.
+// PostgreSQL: serialization failure, deadlock. MariaDB: deadlock (1213), changed row (1020). SQLite: file changed after the first read.
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'SQLITE_BUSY_SNAPSHOT'])
 
-/** After these errors InnoDB has rolled back the whole transaction. Later statements on the connection run outside of the transaction. */
+/** InnoDB has rolled back the whole transaction. Later statements on the connection run outside of the transaction. */
 export const rolledBack: ReadonlySet<unknown> = new Set(['ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'ER_LOCK_TABLE_FULL'])
 
 function isConflictCode(code: string): boolean {
   return CONFLICTS.has(code) || code.startsWith('SQLITE_LOCKED')
 }
 
-/**
- * Codes of a database that the store cannot reach: socket errors, a full pool, a server that shuts down or has no free connection, a file
- * that cannot be opened.
- */
+/** Socket errors, a full pool, a server that shuts down or has no free connection, a file that cannot be opened. */
 const UNREACHABLE = [
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET|ENOENT|EACCES)/,
   /^(KnexTimeoutError|PROTOCOL_CONNECTION_LOST)$/,

@@ -24,7 +24,7 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
           .where(where)
           .select([...emailLogins.selection]),
       )
-      // Compares the rows again in code, because a host's collation may treat two hashes as equal.
+      // A host's collation may treat two hashes as equal.
       return rows.map(emailLogins.toRecord).find((login) => meets(login, wanted)) ?? null
     },
 
@@ -68,11 +68,11 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
           .orderBy([emailLogins.column('createdAt'), emailLogins.column('id')])
           .select([...emailLogins.selection]),
       )
-      // Compares the rows again in code, because a host's collation may treat two addresses as equal.
+      // A host's collation may treat two addresses as equal.
       return rows.map(emailLogins.toRecord).filter((login) => login.email === email)
     },
 
-    // Also marks expired rows, because a process whose clock is slow still accepts them.
+    // Also expired rows, because a process whose clock is slow still accepts them.
     async consumeAllForEmail(email, at) {
       if (!emailLogins.match({ email })) return 0
       const changes = emailLogins.toRow({ usedAt: at })

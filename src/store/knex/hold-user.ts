@@ -6,15 +6,11 @@ import type { Queryable, Row } from './queryable'
 import type { Table, Values } from './table'
 import type { UsersTable } from './users-table'
 
-/**
- * Reads the user that matches `wanted`, and locks the row until the transaction ends. SQLite has no row locks: there an UPDATE that changes
- * no value locks the file. So the transaction never has to turn a read lock into a write lock.
- */
+/** SQLite has no row locks: an UPDATE that changes no value locks the file. So no read lock must become a write lock. */
 export async function holdUser(db: Queryable, dialect: Dialect, users: Table<UserRecord>, wanted: Partial<UserRecord>): Promise<Row[]> {
   return holdUsers(db, dialect, users, (query) => query.where(users.where(wanted)))
 }
 
-/** Like `holdUser`, for every user that a condition matches. */
 export async function holdUsers(
   db: Queryable,
   dialect: Dialect,
@@ -27,17 +23,14 @@ export async function holdUsers(
   return query.update({ [column]: db.ref(column) }).returning([...users.selection])
 }
 
-/**
- * Returns the column for an UPDATE that only locks the row, by setting the column to its own value. SQLite also writes every index that
- * contains the column. There, no index of ours contains `lastLoginAt`.
- */
+/** SQLite also writes every index that contains the column. There, no index of ours contains `lastLoginAt`. */
 export function touchedColumn(users: Table<UserRecord>): string {
   return users.bareColumn(users.fields.has('lastLoginAt') ? 'lastLoginAt' : 'isActive')
 }
 
 /**
- * Locks the active administrators and returns their rows. First finds the administrators without a lock, because a locking read of the
- * whole table would wait for every login. Then locks the found rows in the order of their keys, and checks the conditions again.
+ * First finds the administrators without a lock, because a locking read of the whole table would wait for every login. Then locks them in
+ * the order of their keys, and checks the conditions again.
  */
 export async function holdAdmins(db: Queryable, dialect: Dialect, users: UsersTable): Promise<Row[]> {
   const { role } = users
@@ -59,7 +52,7 @@ export async function holdAdmins(db: Queryable, dialect: Dialect, users: UsersTa
     .forUpdate()
 }
 
-/** Updates the row that matches `where`. Returns true if such a row exists, even if the update changed no value. */
+/** True if such a row exists, even if the update changed no value. */
 export async function updateFound<R extends { id: string }>(
   connection: Connection,
   verb: string,

@@ -20,18 +20,12 @@ export interface HostFieldOptions {
 /** Your own fields of a user: each name in `user.fields` -> its column. */
 export type HostFieldMap = Readonly<Record<string, string | HostFieldOptions>>
 
-/** The host's fields of one users table. */
 export interface BoundHostFields {
   readonly rules: ReadonlyMap<string, HostFieldRules>
-  /** The expressions for SELECT and RETURNING. */
   readonly selection: readonly string[]
   read(row: Row): HostFields
-  /**
-   * Returns the columns for INSERT and SET.
-   * @throws ValidationError for a value that no column can hold, and for a field that does not exist
-   */
+  /** @throws ValidationError for a value that no column can hold, and for a field that does not exist */
   toRow(fields: HostFields): Values
-  /** Returns the values in the form of a row of `selection`. */
   asRow(fields: HostFields): Row
 }
 
@@ -43,8 +37,6 @@ interface BoundField {
 }
 
 /**
- * Binds the host's fields to their columns.
- * @param table the table's name, which qualifies the columns
  * @param mapped the columns that hold doorward's own fields
  * @param adminColumn the column of `isAdmin`, which may also be a field
  */
@@ -84,7 +76,7 @@ function boundField(name: string, { column, type }: HostFieldOptions, index: num
   return { name, column, alias: `usersown${letters(index)}`, isBoolean: type === 'boolean' }
 }
 
-/** Returns a name for a number, in lower-case letters only. A host's name mapper (snake_case <-> camelCase) would change other names. */
+/** Has only lower-case letters: a host's name mapper (snake_case <-> camelCase) would change other names. */
 function letters(index: number): string {
   const rest = Math.floor(index / 26)
   return (rest > 0 ? letters(rest - 1) : '') + String.fromCharCode(97 + (index % 26))
@@ -99,10 +91,7 @@ function readValue({ isBoolean, column }: BoundField, value: unknown): unknown {
   }
 }
 
-/**
- * Returns true if the store may write the value into a host's column. Returns false for objects and lists, because a MySQL driver turns
- * an object into SQL (`a = 1`). Returns false for text with NUL or lone surrogates, because databases store such text differently.
- */
+/** A MySQL driver turns an object into SQL (`a = 1`). Databases store text with NUL or lone surrogates differently. */
 export function isSingleValue(value: unknown): boolean {
   if (value === null || typeof value === 'bigint') return true
   if (typeof value === 'number') return Number.isFinite(value)
@@ -110,7 +99,7 @@ export function isSingleValue(value: unknown): boolean {
 }
 
 /**
- * A host's code may write the column of `isAdmin` as a field too. The field must be `readOnly`, or a person could make himself administrator.
+ * A field on the column of `isAdmin` must be `readOnly`, or a person could make himself administrator.
  * @throws ConfigurationError if two fields use one column
  */
 function refuseSharedColumns(
@@ -134,12 +123,10 @@ function refuseSharedColumns(
 
 const KEYS = ['column', 'readOnly', 'private', 'type']
 
-/** Names that a field cannot have: the body of a sign-up, a user record or every JavaScript object uses them already. */
+/** The body of a sign-up, a user record or every JavaScript object uses these names already. */
 const TAKEN: ReadonlySet<string> = new Set(['password', 'fields', 'token', ...Object.getOwnPropertyNames(Object.prototype)])
 
 /**
- * Checks the option `users.fields`.
- *
  * @param ours the names of doorward's own fields
  * @throws ConfigurationError with a message that names the option
  */
@@ -156,7 +143,6 @@ export function checkHostFields(map: unknown, ours: readonly string[]): void {
   }
 }
 
-/** Treats `is_admin` and `isAdmin` as one name. */
 function spelling(name: string): string {
   return name.replaceAll('_', '').toLowerCase()
 }

@@ -15,7 +15,7 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
       if (!identities.match({ provider, subject })) return null
       const link = { provider, subject }
       const rows = await connection.statement('identities.findWithUser', (db) => linkWithUser(db, dialect, tables, link))
-      // Compares the subject again: 'AbC', 'abc' and 'AbC ' are three subjects, but a host's collation may treat these texts as equal.
+      // 'AbC', 'abc' and 'AbC ' are three subjects, but a host's collation may treat these texts as equal.
       const found = rows.map((row) => ({ identity: identities.toRecord(row), user: joinedUser(row) }))
       const isAsked = ({ identity, user }: IdentityWithUser) =>
         identity.provider === provider && identity.subject === subject && (user === null || identity.userId === user.id)
@@ -62,10 +62,7 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
     return isGone ? null : users.toRecord(row)
   }
 
-  /**
-   * Records the login in SQLite. The first write locks the file, so the rows stay as the first write found them. Therefore the function
-   * writes the user's row even if the table has no column for the login time.
-   */
+  /** The first write locks the file, so it writes the user's row even if the table has no column for the login time. */
   async function stampUserThenIdentity({ guarded }: Connection, verb: string, login: Login): Promise<Row[]> {
     const rows = await guarded(verb, (db) => dialect.run(db, stampUser(db, tables, login)))
     if (rows.length > 0) await guarded(verb, (db) => dialect.run(db, stampIdentity(db, tables, login)))
@@ -73,9 +70,8 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
   }
 
   /**
-   * Records the login in MariaDB. Locks the user's row first, then the identity's row, because every method of the store locks the user
-   * first. STRAIGHT_JOIN reads and locks the tables in the written order. Then both rows are current, and stay unchanged until the
-   * transaction ends.
+   * Locks the user first, as every method of the store does: STRAIGHT_JOIN locks in the written order. Both rows then stay unchanged until
+   * the transaction ends.
    */
   async function holdThenStamp(db: Queryable, userId: string, link: object, at: Date): Promise<Row[]> {
     const both = () =>
@@ -134,10 +130,9 @@ const stampIdentity = compiledFor<Login>((db, tables) => {
 })
 
 /**
- * Records the login in PostgreSQL, by one statement in three parts: lock the user, update the identity, update the user. The parts run in
- * this order, because each part uses the rows of the previous part. If a part had to wait for a lock, PostgreSQL checks the row again
- * (EvalPlanQual, PostgreSQL manual 13.2.1). If the user was deactivated or the link was deleted meanwhile, the part finds no row. Then the
- * later parts find no row. The conditions use only rows of joined tables, because a sub-select would still see the old rows.
+ * Locks the user, updates the identity, updates the user: each part uses the rows of the previous part. After a wait for a lock, PostgreSQL
+ * checks the row again (EvalPlanQual, manual 13.2.1). A deactivated user or a deleted link then stops the later parts. The conditions use
+ * only rows of joined tables, because a sub-select would still see the old rows.
  */
 const stampBoth = compiledFor<Login>((db, tables) => {
   const { users, identities } = tables

@@ -9,20 +9,20 @@ import { databaseName } from './queryable'
 import type { Values } from './table'
 import type { UsersTable } from './users-table'
 
-/** An account from another service. `id` is its key in the other service. If `id` is absent, the account gets a new key. */
+/** `id` is the key in the other service. Absent: the account gets a new key. */
 export interface ImportedUser {
   readonly id?: string
   readonly user: NewUser
 }
 
-/** Inserts many accounts at once. `Ready` is an account in the form for the INSERT. */
+/** `Ready` is an account in the form for the INSERT. */
 export interface UserImport<Ready extends { readonly email: string }> {
   /** @throws ValidationError for a value that no column can hold */
   ready(imported: ImportedUser): Ready
-  /** Returns the addresses that already have an account. Compares the addresses as a login does. */
+  /** Compares the addresses as a login does. */
   taken(emails: readonly string[]): Promise<ReadonlySet<string>>
   /**
-   * Inserts the accounts that have a new address, in one transaction. Returns the addresses of the inserted accounts.
+   * One transaction. Returns the addresses of the inserted accounts.
    * @throws DuplicateRecordError if another unique rule refuses an account; then no account is inserted
    */
   insertMissing(users: readonly Ready[]): Promise<ReadonlySet<string>>
@@ -33,7 +33,7 @@ interface ReadyRow {
   readonly row: Values
 }
 
-/** Returns the import of a knex store. Null: the store is an adapter of the host. */
+/** Null: the store is an adapter of the host. */
 export function userImportOf(store: AuthStore): UserImport<ReadyRow> | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
@@ -58,7 +58,7 @@ function emailOf({ email }: ReadyRow): string {
   return email
 }
 
-/** Returns true if JSON can represent every value of the row. JSON cannot represent an expression of Knex. */
+/** JSON cannot represent an expression of Knex. */
 function isPlain({ row }: ReadyRow): boolean {
   return Object.values(row).every((value) => value === null || ['string', 'number', 'boolean'].includes(typeof value))
 }
@@ -68,10 +68,7 @@ interface FreeInsert {
   readonly insertFree: NonNullable<Dialect['insertFree']>
 }
 
-/**
- * Inserts the rows, by one statement for each set of columns. The database skips a row if its address is taken, or if another unique rule
- * refuses the row. In the second case this function throws, because a plain INSERT would fail too.
- */
+/** The database skips a row for a taken address or another unique rule. For another rule this throws, as a plain INSERT would. */
 async function insertAtOnce(db: Queryable, { users, insertFree }: FreeInsert, ready: readonly ReadyRow[]): Promise<ReadonlySet<string>> {
   const inserted = new Set<string>()
   const column = users.bareColumn('email')
@@ -93,8 +90,7 @@ async function taken(db: Queryable, users: UsersTable, emails: readonly string[]
   const rows: Row[] = await db(users.name)
     .whereIn(users.column('email'), values)
     .select([...users.select(['email'])])
-  // With a host's collation, the query may return an address that is not equal byte for byte. This is harmless, because the caller looks up
-  // its own text in the set.
+  // With a host's collation, other addresses may return too. This is harmless: the caller looks up its own text in the set.
   return new Set(rows.map((row) => users.read(row, 'email')))
 }
 
@@ -105,10 +101,7 @@ function newRow(users: UsersTable, { id, user }: ImportedUser): Values {
   return Object.assign(row, { [users.bareColumn('id')]: users.value('id', id) })
 }
 
-/**
- * Groups the rows by their columns. A host's `insertDefaults` may fill a column only in some rows. In the other rows, the column gets its
- * default.
- */
+/** `insertDefaults` may fill a column only in some rows. In the other rows, the column gets its default. */
 function withOneSetOfColumns(ready: readonly ReadyRow[]): Values[][] {
   const sets: { readonly names: readonly string[]; readonly rows: Values[] }[] = []
   for (const { row } of ready) {

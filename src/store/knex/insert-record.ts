@@ -4,7 +4,7 @@ import type { Queryable, Row } from './queryable'
 import type { Table, Values } from './table'
 import type { UsersTable } from './users-table'
 
-/** Inserts one row. Returns the record with its key, as a later read would return the record. */
+/** Returns the record as a later read would return it. */
 export async function insertRecord<R extends { id: string }>(
   connection: Connection,
   verb: string,
@@ -16,7 +16,7 @@ export async function insertRecord<R extends { id: string }>(
   return table.asStored({ ...values, id } as R) // the two parts of R
 }
 
-/** Inserts a user. If the host has fields, returns the row as the database stored it, because the database may have filled some fields. */
+/** With fields of the host, returns the stored row, because the database may have filled some fields. */
 export async function insertUser(connection: Connection, users: UsersTable, user: NewUser, origin: UserOrigin): Promise<UserRecord> {
   const row = users.newUserRow(user, origin)
   const { returning } = connection.dialect
@@ -32,7 +32,6 @@ export async function insertUser(connection: Connection, users: UsersTable, user
   return users.toRecord(inserted ?? {})
 }
 
-/** Returns the name that the host's `insertDefaults` gave an account without a name. */
 function nameIn(users: UsersTable, row: Values): string | null {
   return users.fields.has('name') ? ((row[users.bareColumn('name')] as string | null | undefined) ?? null) : null // a text column
 }

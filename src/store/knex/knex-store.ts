@@ -31,7 +31,6 @@ export interface KnexStoreOptions extends HostTables {
   preparedStatements?: boolean
 }
 
-/** Options that leave every optional table on. */
 interface CompleteOptions extends KnexStoreOptions {
   identities?: TableOptions<IdentityRecord>
   recoveryCodes?: TableOptions<RecoveryCodeRecord>
@@ -81,7 +80,7 @@ export function createKnexStore({ knex, preparedStatements = true, ...hostTables
   return marked(onPool, checked)
 }
 
-/** The stores that this module made. Null: the store works inside a transaction of the host. */
+/** Null: the store works inside a transaction of the host. */
 const ours = new WeakMap<object, CheckedTables | null>()
 
 function marked<Store extends AuthStore>(store: Store, checked: CheckedTables | null): Store {
@@ -89,7 +88,7 @@ function marked<Store extends AuthStore>(store: Store, checked: CheckedTables | 
   return store
 }
 
-/** Returns the tables behind a store that `createKnexStore` returned; null for every other store. */
+/** Null: `createKnexStore` did not make the store. */
 export function checkedTablesOf(store: AuthStore): CheckedTables | null {
   return ours.get(store) ?? null
 }
@@ -97,26 +96,20 @@ export function checkedTablesOf(store: AuthStore): CheckedTables | null {
 /** A transaction of the host's knex. */
 export type HostTransaction = Knex.Transaction
 
-/**
- * The property for the transaction of a store. A WeakMap would be slower: V8's collections of young objects keep all values of a WeakMap,
- * and this value keeps the whole request.
- */
+/** A WeakMap would be slower: V8's collections of young objects keep all its values, and this value keeps the whole request. */
 const transaction = Symbol('transaction')
 
-/** Returns the knex transaction of a store that this module made. Null: the store works on the pool, or is an adapter of the host. */
+/** Null: the store works on the pool, or is an adapter of the host. */
 export function transactionOf(store: AuthStore & { readonly [transaction]?: HostTransaction }): HostTransaction | null {
   return store[transaction] ?? null
 }
 
-/** Returns true for the store object that `createKnexStore` or its `using` returned, but not for a wrapper or a copy of it. */
+/** False for a wrapper or a copy of a store. */
 export function isKnexStore(store: AuthStore): boolean {
   return ours.has(store)
 }
 
-/**
- * Logs a warning if SQLite has several connections. SQLite's driver blocks the only thread while it waits for a lock, but the connection
- * that has the lock needs this thread too.
- */
+/** SQLite's driver blocks the only thread while it waits for a lock, but the connection that has the lock needs this thread too. */
 function warnOfSeveralWriters({ client }: Knex, { name }: Dialect): void {
   const { config }: Knex.Client = client
   if (name === 'sqlite' && (config.pool?.max ?? 1) > 1)

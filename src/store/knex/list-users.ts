@@ -9,10 +9,10 @@ import type { Row } from './queryable'
 import type { Selected, Table } from './table'
 import type { UsersTable } from './users-table'
 
-/** The alias of the exact `createdAt`. Has only lower-case letters, because a host's name mapper changes other names. */
+/** Has only lower-case letters, because a host's name mapper changes other names. */
 const AGE = 'usersage'
 
-/** Lists users by (created_at, id). A page begins after the last row of the previous page, so the database reads no row twice. */
+/** A page begins after the last row of the previous page, so the database reads no row twice. */
 export async function selectUsers(connection: Connection, users: UsersTable, { filters, after, limit }: UserListing): Promise<UserPage> {
   const last = after === null ? null : positionOf(users, after)
   const { dialect } = connection
@@ -27,13 +27,13 @@ export async function selectUsers(connection: Connection, users: UsersTable, { f
   const rows = isIdsFirst ? await wholeRows(connection, users, whole, found) : found
   const presented = rows.slice(0, limit)
   const end = presented.at(-1)
-  // Compares the ids again in code, because a host's collation may treat two keys as equal.
+  // A host's collation may treat two keys as equal.
   const exact = filters.filter(({ field }) => field === 'id')
   const isAsked = (user: UserRecord) => exact.every((filter) => meetsFilter(user, filter))
   return { users: presented.map(users.toRecord).filter(isAsked), next: end && found.length > limit ? asText(users, end) : null }
 }
 
-/** Reads the rows that have the found ids. Omits a row that was deleted meanwhile. */
+/** Omits a row that was deleted meanwhile. */
 async function wholeRows(connection: Connection, users: UsersTable, whole: readonly Selected[], found: readonly Row[]): Promise<Row[]> {
   if (found.length === 0) return []
   const ids = found.map((row) => users.value('id', users.read(row, 'id')) as Knex.Value) // an id is never null
@@ -51,10 +51,7 @@ function byAge(users: UsersTable, query: Knex.QueryBuilder): Knex.QueryBuilder {
   return query.orderBy([users.column('createdAt'), users.column('id')])
 }
 
-/**
- * The position where a page ended. Contains the instant with every digit that the column stores. A Date has only milliseconds. With a Date,
- * the last row of a page could therefore appear again on the next page.
- */
+/** Keeps every digit that the column stores. With a Date, the last row of a page could appear again on the next page. */
 interface Position {
   createdAt: string | number
   id: Knex.Value
@@ -81,7 +78,7 @@ function parsed(after: string): unknown[] {
   }
 }
 
-/** Adds a filter to a query. Column names come only from the table, and values are always bound. */
+/** Column names come only from the table, and values are always bound. */
 function whereFilter(query: Knex.QueryBuilder, users: UsersTable, dialect: Dialect, filter: UserFilter): void {
   const { field } = filter
   if (users.role && field === 'isAdmin') {
@@ -102,7 +99,7 @@ function whereFilter(query: Knex.QueryBuilder, users: UsersTable, dialect: Diale
       break
     case 'not_in':
       query.whereNotNull(users.column(field))
-      // Groups the conditions, because SQLite limits the depth of nested conditions. Without groups, several long lists would be nested.
+      // SQLite limits the depth of nested conditions, so several long lists must not be nested.
       query.where((none) => {
         for (const value of filter.value) compare(none, 'ne', value)
       })
@@ -158,7 +155,7 @@ function whereFound(query: Knex.QueryBuilder, users: Table<UserRecord>, dialect:
   }
 }
 
-/** Returns the first text (by code points) after all texts that begin with `text`. Returns null if `text` is empty or ends in U+10FFFF. */
+/** By code points. Null: `text` is empty or ends in U+10FFFF. */
 function textAfter(text: string): string | null {
   const characters = [...text]
   const last = characters.pop()?.codePointAt(0)
@@ -167,10 +164,7 @@ function textAfter(text: string): string | null {
   return characters.join('') + String.fromCodePoint(next >= 0xd800 && next <= 0xdfff ? 0xe000 : next)
 }
 
-/**
- * Returns false if the column cannot hold the value, for example a key of another form or a text with NUL. PostgreSQL would fail at such a
- * value. The other databases would find no row.
- */
+/** PostgreSQL would fail at a key of another form or a text with NUL. The other databases would find no row. */
 function canBe(users: Table<UserRecord>, field: FilterableUserField, value: UserFilterValue): boolean {
   return users.match({ [field]: value }) !== null
 }

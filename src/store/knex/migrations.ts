@@ -8,35 +8,29 @@ import { conditionOf, createAuthTables, statements, usersOf } from './schema'
 import type { Version } from './schema-versions'
 import { missingOf, pendingVersions, VERSIONS } from './schema-versions'
 
-/** A version of the schema. doorward reads the state from the tables themselves, because a host can make the tables in several ways. */
+/** doorward reads the state from the tables themselves, because a host can make the tables in several ways. */
 export interface MigrationState {
   readonly name: string
   readonly state: 'done' | 'pending'
 }
 
 export interface MigrationRun {
-  /** The versions that were pending. */
   readonly done: readonly string[]
-  /** True if the run took over a lock that another run had left. */
+  /** The run took over a lock that another run had left. */
   readonly tookLock: boolean
 }
 
-/** Updates the tables of a store to the newest version. */
 export interface Migrations {
   status(): Promise<MigrationState[]>
   /**
-   * Makes the missing tables and indexes. Records every version in knex's migrations table `table`. If nothing is missing, writes nothing
-   * and makes no migrations table. Waits for another run that holds knex's lock of `table`.
+   * Records every version in knex's migrations table `table`. If nothing is missing, writes nothing. Waits for another run that holds
+   * knex's lock of `table`.
    */
   up(table: string): Promise<MigrationRun>
-  /** Returns the SQL of the pending versions. */
   sql(): Promise<string[]>
 }
 
-/**
- * Returns the migrations of a knex store. Null: the store is an adapter of the host.
- * @param second waits a second
- */
+/** Null: the store is an adapter of the host. @param second waits a second */
 export function migrationsOf(store: AuthStore, second: () => Promise<unknown> = () => sleep(1_000)): Migrations | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
@@ -59,7 +53,7 @@ export function migrationsOf(store: AuthStore, second: () => Promise<unknown> = 
   }
 }
 
-/** Returns true if the migrations table needs no more rows. A missing table needs none, because only a run that makes tables records them. */
+/** A missing table needs no rows, because only a run that makes tables records them. */
 async function isRecorded(knex: Knex, tableName: string): Promise<boolean> {
   if (!(await knex.schema.hasTable(tableName))) return true
   const recorded: unknown[] = await knex(tableName).pluck('name')
@@ -69,8 +63,7 @@ async function isRecorded(knex: Knex, tableName: string): Promise<boolean> {
 const mostSeconds = 60
 
 /**
- * Waits until no run holds knex's lock. Knex does not store when a run took its lock, so after a minute in which no migration was recorded
- * the run counts as killed.
+ * Knex does not store when a run took its lock. After a minute in which no migration was recorded, the run counts as killed.
  * @returns true if this call removed the lock
  */
 async function awaitLock(knex: Knex, tableName: string, second: () => Promise<unknown>): Promise<boolean> {
@@ -91,7 +84,7 @@ function lockOf(tableName: string): string {
   return `${tableName}_lock`
 }
 
-/** Makes the two tables in which knex records migrations, one process at a time, because knex fails if two processes make them at once. */
+/** Knex fails if two processes make its two tables at once. */
 function makeRecord({ knex, dialect }: CheckedTables, tableName: string): Promise<void> {
   const lock = dialect.withSchemaLock ?? ((_db, work) => work())
   return poolConnection(knex, dialect).together('migrate', (db) => lock(db, () => makeRecordTables(db as Knex, tableName))) // the whole knex
@@ -113,7 +106,7 @@ async function makeRecordTables(db: Knex, tableName: string): Promise<void> {
   if (!(await db(lockOf(tableName)).first('is_locked'))) await db(lockOf(tableName)).insert({ is_locked: 0 })
 }
 
-/** The source for a run of knex that only records the names of the versions in knex's migrations table. The tables exist already. */
+/** Only records the names of the versions. The tables exist already. */
 const recordsAlone: Knex.MigrationSource<Version> = {
   getMigrations: async () => [...VERSIONS],
   getMigrationName: ({ name }) => name,

@@ -16,7 +16,7 @@ export function passkeysStore(connection: Connection, tables: Tables): PasskeySt
     async findWithUser(credentialId) {
       if (!passkeys.match({ credentialId })) return null
       const rows = await connection.statement('passkeys.findWithUser', (db) => passkeyWithUser(db, dialect, tables, { credentialId }))
-      // Compares the id again: base64url distinguishes upper and lower case, but a host's collation may treat two ids as equal.
+      // base64url distinguishes upper and lower case, but a host's collation may treat two ids as equal.
       const found = rows.map((row) => ({ passkey: passkeys.toRecord(row), user: joinedUser(row) }))
       const isAsked = ({ passkey, user }: PasskeyWithUser) =>
         passkey.credentialId === credentialId && (user === null || passkey.userId === user.id)
@@ -70,10 +70,7 @@ export function passkeysStore(connection: Connection, tables: Tables): PasskeySt
     return isGone ? null : users.toRecord(row)
   }
 
-  /**
-   * Records the login by several statements. Locks the user's row first, in the same order as every other method of the store. The user and
-   * the passkey then stay unchanged until the transaction ends.
-   */
+  /** Locks the user first, as every method of the store does. User and passkey then stay unchanged until the transaction ends. */
   async function inTurn(db: Queryable, use: PasskeyUse, spent: Values): Promise<Row[]> {
     const held = await holdUser(db, dialect, users, { id: use.userId, isActive: true })
     if (held.length === 0) return []
@@ -105,9 +102,9 @@ const passkeyWithUser = compiledSelect<{ credentialId: string }>(['credentialId'
 )
 
 /**
- * Returns one statement in four parts: lock the user, write the counter, insert the token `spent`, update the user. Each part uses the rows
- * of the previous part. If a part had to wait for a lock, PostgreSQL checks the row again (EvalPlanQual, PostgreSQL manual 13.2.1). If the
- * user was deactivated, or the passkey was removed or used meanwhile, the part finds no row. Then the later parts find no row.
+ * Locks the user, writes the counter, inserts the token `spent`, updates the user: each part uses the rows of the previous part. After a
+ * wait for a lock, PostgreSQL checks the row again (EvalPlanQual, manual 13.2.1). A deactivated user, or a removed or used passkey, then
+ * stops the later parts.
  */
 function asOneStatement(db: Queryable, { users, passkeys, userTokens }: Tables, use: PasskeyUse, spent: Values): Statement {
   const held = db(users.name)

@@ -3,19 +3,16 @@ import { bindCounterRows } from './counter-rows'
 import type { Tables } from './default-tables'
 import { checkedTablesOf } from './knex-store'
 
-/** What the processes on one database know of the purge. Two rows of `auth_counters` contain it. */
+/** Two rows of `auth_counters` contain it. */
 export interface PurgeState {
-  /** Takes the lease until `until`. Returns false if another process has the lease at `now`. Both are milliseconds since 1970. */
+  /** Returns false if another process has the lease at `now`. Both are milliseconds since 1970. */
   take(now: number, until: number): Promise<boolean>
-  /** Moves the end of the lease. Returns false if another process took the lease meanwhile. */
+  /** Returns false if another process took the lease meanwhile. */
   extend(from: number, to: number): Promise<boolean>
-  /** Records the end of a purge. */
   recordEnd(at: Date): Promise<void>
-  /** Returns the end of the last purge. Null: unknown. */
   lastEnd(): Promise<Date | null>
-  /** Deletes ended counters. */
   deleteCounters(expired: Expired): Promise<number>
-  /** Counts the rows that a purge would delete, at most `mostCounted` in each table. */
+  /** Counts at most `mostCounted` in each table. */
   countWaiting(now: Date): Promise<Record<string, number>>
 }
 
@@ -29,7 +26,7 @@ const centuryMs = 36_525 * 86_400_000
 const counterGraceMs = 60_000
 const activationGraceMs = 7 * 86_400_000
 
-/** Returns the state for a knex store. Null: the store is an adapter of the host, or there is no table `auth_counters`. */
+/** Null: the store is an adapter of the host, or there is no table `auth_counters`. */
 export async function purgeStateOf(store: AuthStore): Promise<PurgeState | null> {
   const checked = checkedTablesOf(store)
   if (!checked || !(await checked.dialect.mayUse(checked.knex, 'auth_counters'))) return null

@@ -8,9 +8,8 @@ import { compiledFor, compiledSelect, compiledUpdate, slotsOf } from './statemen
 const answered = ['id', 'userId', 'amr', 'authenticatedAt', 'isPersistent', 'expiresAt'] as const satisfies readonly (keyof SessionRecord)[]
 
 /**
- * Replaces the token of a session by one guarded UPDATE. If several callers rotate one token at once, one caller wins. A revocation writes
- * the session's row too. So a rotation waits for a revocation that began earlier, and then checks the changed row. Therefore the store does
- * not need to lock the user's row.
+ * A revocation writes the session's row too. So a rotation waits for an earlier revocation, and then checks the changed row. Therefore the
+ * store does not need to lock the user's row.
  */
 export async function rotateSession(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { sessions } = tables
@@ -39,9 +38,6 @@ function rotatedFrom(row: Row, { sessions, users }: Tables): Rotated {
 
 type Build = ReturnType<typeof compiledFor<Rotation>>
 
-/**
- * The UPDATE of a rotation, by the name of the function that returns the smaller of two values. PostgreSQL names it `least`, SQLite `min`.
- */
 const updateOf: Readonly<Record<'least' | 'min', Build>> = { least: updateBy('least'), min: updateBy('min') }
 
 function updateBy(least: 'least' | 'min'): Build {
@@ -62,9 +58,8 @@ function updateBy(least: 'least' | 'min'): Build {
 }
 
 /**
- * Rotates in MariaDB with two statements, because an UPDATE in MariaDB returns no rows. First a SELECT reads the data for the response.
- * Then the guarded UPDATE decides. The UPDATE finds the row by its key. If the UPDATE used the token, two rotations at once could deadlock
- * on a gap in the token's index.
+ * An UPDATE in MariaDB returns no rows. First a SELECT reads the response, then the guarded UPDATE decides. It finds the row by its key: by
+ * the token, two rotations at once could deadlock on a gap in the token's index.
  */
 async function readThenRotate(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { sessions } = tables

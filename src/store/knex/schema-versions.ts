@@ -132,8 +132,8 @@ export const VERSIONS: readonly Version[] = [
           `revoked_at ${instant}`,
         ],
         constraints: (users) => [ofUser(users)],
-        // InnoDB locks the user whenever a row moves in the index of the foreign key. So that key keeps its own index, and a refresh does not
-        // wait for a change of the user. Elsewhere `auth_sessions_live` is enough.
+        // InnoDB locks the user whenever a row moves in the foreign key's index. With its own index, a refresh does not wait for such a
+        // lock.
         indexes: [{ name: 'auth_sessions_user', columns: 'user_id', on: ['mysql'] }],
       },
       {
@@ -190,11 +190,10 @@ export const VERSIONS: readonly Version[] = [
       { ...forFilters, name: 'auth_users_admins', columns: 'is_admin, created_at, id', on: ['sqlite', 'mysql'] },
       // This index has the expression of `TextConditions`, so that the comparisons and `startswith` can use the index.
       { ...forFilters, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
-      // This index contains the columns that filters use, so that SQLite reads only matching rows. It omits `last_login_at`, because every
-      // login would then write the index too. PostgreSQL needs no such index, because it reads the whole table equally fast.
+      // SQLite then reads only matching rows. `last_login_at` is not in it, because every login would write the index too.
       { ...forFilters, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
-      // InnoDB stores rows in the order of their random keys. Without an index, reading a large table in the order of the list takes a
-      // minute. `email` and `name` have an index each, because an index with both would not fit into a buffer pool of 128 MiB.
+      // InnoDB stores rows by random keys: without an index, the list of a large table takes a minute. One index with `email` and `name`
+      // would not fit into a buffer pool of 128 MiB.
       { ...forFilters, name: 'auth_users_list', columns: `${listed}, last_login_at`, on: ['mysql'] },
       { ...forFilters, name: 'auth_users_list_email', columns: 'created_at, id, email', on: ['mysql'] },
       { ...forFilters, name: 'auth_users_list_name', columns: 'created_at, id, name', on: ['mysql'] },
@@ -217,42 +216,39 @@ export const VERSIONS: readonly Version[] = [
   },
 ]
 
-/** A version of the schema. A released version never changes: a later version alters the tables of an earlier version. */
+/** A released version never changes: a later version alters the tables of an earlier version. */
 export interface Version {
   readonly name: string
   readonly tables: readonly TableSchema[]
-  /** Indexes that are made after the tables, also on tables of earlier versions. These tables may already have rows. */
+  /** Also on tables of earlier versions, which may already have rows. */
   readonly indexes?: readonly AddedIndex[]
 }
 
 export interface AddedIndex extends IndexSchema {
-  /** The condition of a partial index. */
   readonly where?: string
-  /** True: a table of the host works without the index, so the check of the tables does not ask for it. */
+  /** A table of the host works without the index, so the check of the tables does not ask for it. */
   readonly isOptional?: true
   readonly table: string
-  /** As in `TableSchema`. */
   readonly record: keyof HostTables | null
 }
 
 interface IndexSchema {
   readonly name: string
   readonly columns: string
-  /** The databases that need the index. Absent: all. */
+  /** Absent: all databases. */
   readonly on?: readonly Dialect['name'][]
 }
 
 export interface TableSchema {
   readonly name: string
-  /** The option of `createKnexStore` that maps the table. Null: no option maps the table, so the table is always ours. */
+  /** Null: no option maps the table, so the table is always ours. */
   readonly record: keyof HostTables | null
   columns(types: ColumnTypes, usersKey: string): readonly string[]
-  /** Returns the constraints, which follow the columns on separate lines, because MySQL ignores `references` next to a column. */
+  /** On separate lines after the columns, because MySQL ignores `references` next to a column. */
   constraints(users: string): readonly string[]
   readonly indexes: readonly IndexSchema[]
 }
 
-/** The key of the users table, which may be the host's table. */
 export interface UsersKey {
   /** Quoted for SQL. */
   readonly table: string
@@ -260,21 +256,19 @@ export interface UsersKey {
   readonly type: string
 }
 
-/** A database, and which of its tables belong to the host. */
 export interface SchemaPlace {
   readonly knex: Queryable
   readonly dialect: Dialect
   readonly hostTables: HostTables
 }
 
-/** Returns the versions of which the database lacks anything. Reads only the catalogue. */
+/** Reads only the catalogue. */
 export async function pendingVersions(place: SchemaPlace): Promise<Version[]> {
   const pending: Version[] = []
   for (const version of VERSIONS) if (!isNothing(await missingOf(place, version))) pending.push(version)
   return pending
 }
 
-/** What a database lacks of a version. */
 interface Missing {
   readonly tables: readonly TableSchema[]
   /** Without the indexes that are made together with a missing table. */
@@ -298,7 +292,6 @@ export async function missingOf({ knex, dialect, hostTables }: SchemaPlace, vers
   return { tables, indexes }
 }
 
-/** Returns the indexes that this database makes together with the table. */
 export function indexesOf({ indexes }: TableSchema, dialect: Dialect): readonly IndexSchema[] {
   return indexes.filter((index) => isOn(index, dialect))
 }

@@ -34,7 +34,7 @@ export async function createAuthTables(knex: Knex, hostTables: HostTables = {}):
   }
 }
 
-/** Runs the work of a version. SQLite has no schema lock, and needs no transaction, because the statements can run again. */
+/** SQLite has no schema lock, and needs no transaction, because the statements can run again. */
 function perform(connection: Connection, work: (db: Queryable) => Promise<void>): Promise<void> {
   const { withSchemaLock } = connection.dialect
   if (withSchemaLock) return connection.together('createAuthTables', (db) => withSchemaLock(db, () => work(db)))
@@ -73,7 +73,7 @@ async function up(knex: Knex, version: Version, hostTables: HostTables): Promise
   for (const index of indexes) await buildIndex(knex, dialect, index)
 }
 
-/** Runs the work in one transaction, except on MySQL, which commits each statement that changes a table. */
+/** MySQL commits each statement that changes a table. */
 function together(knex: Knex, work: (db: Knex) => Promise<void>): Promise<void> {
   return knex.isTransaction ? work(knex) : knex.transaction(work)
 }
@@ -88,7 +88,6 @@ function down(knex: Knex, version: Version, hostTables: HostTables): Promise<voi
   })
 }
 
-/** Makes the missing tables, with their own indexes. */
 async function makeTables(db: Queryable, dialect: Dialect, version: Version, hostTables: HostTables): Promise<void> {
   const [options, users] = [await dialect.tableOptions(db), await usersOf(db, dialect, hostTables)]
   for (const table of ownTables(version, hostTables))
@@ -96,7 +95,6 @@ async function makeTables(db: Queryable, dialect: Dialect, version: Version, hos
       for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
 }
 
-/** Returns the key of the users table, to which the other tables refer. */
 export async function usersOf(db: Queryable, dialect: Dialect, { users }: HostTables): Promise<UsersKey> {
   if (!users) return { table: 'auth_users', key: 'id', type: dialect.types.id }
   const { name, key } = hostUsers(db, dialect, users)
@@ -128,7 +126,7 @@ export function statements(table: TableSchema, dialect: Dialect, users: UsersKey
   ]
 }
 
-/** Builds the index. On PostgreSQL and outside of a transaction, other clients can write to a table with rows meanwhile. */
+/** On PostgreSQL and outside of a transaction, other clients can write to the table meanwhile. */
 async function addIndex(connection: Connection, index: AddedIndex, { isInTransaction }: { isInTransaction: boolean }): Promise<void> {
   const { dialect } = connection
   const isConcurrent = await connection.statement('createAuthTables', (db) => canBuildConcurrently(db, dialect, index, isInTransaction))
@@ -160,10 +158,7 @@ async function buildIndex(db: Queryable, dialect: Dialect, index: AddedIndex): P
 
 const mostAttempts = 5
 
-/**
- * Runs work with CONCURRENTLY, unless it is done. If two processes change one index at once, the processes block each other, and the
- * database ends the work of one. That process checks again a moment later.
- */
+/** If two processes change one index at once, the database ends the work of one. That process checks again a moment later. */
 async function untilDone(isDone: () => Promise<boolean>, work: () => PromiseLike<unknown>): Promise<void> {
   for (let attempts = 1; !(await isDone()); attempts++) {
     try {

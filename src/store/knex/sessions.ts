@@ -8,16 +8,10 @@ import type { Queryable, Row } from './queryable'
 import { rotateSession } from './rotate-session'
 import { compiledFor, compiledSelect, slotsOf } from './statements'
 
-/**
- * How long after its expiry a session may still count as live: for a server whose clock is slow, and for a request that began before the
- * expiry.
- */
+/** An expired session may still count as live: a server's clock may be slow, or a request began before the expiry. */
 const stillLiveMs = 5 * 60_000
 
-/**
- * How many expired sessions of an account `revokeForUser` revokes, the newest first. Such a session lets nobody in, but makes its browser a
- * known device. The number is bounded, because an account may have very many of them before the next purge.
- */
+/** The newest first. An expired session makes its browser a known device. An account may have very many before the next purge. */
 const mostExpired = 500
 
 export function sessionsStore(connection: Connection, tables: Tables): SessionStore {
@@ -166,9 +160,8 @@ async function insertSession(connection: Connection, tables: Tables, session: Se
 }
 
 /**
- * Inserts the session and revokes the user's sessions beyond `most`. The INSERT also returns whether the user has at least `most` rows.
- * Ended sessions count too, because then the database reads only an index. If the user has that many rows, the store looks for sessions to
- * revoke in a second statement. On MySQL, and if `insertDefaults` fills columns, the store always sends the second statement.
+ * The INSERT also returns whether the user has at least `most` rows. Ended sessions count too, because then the database reads only an
+ * index. Only then, on MySQL, or if `insertDefaults` fills columns, a second statement looks for sessions to revoke.
  */
 async function insertSessionWithin(connection: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
   const { sessions } = tables
@@ -187,7 +180,7 @@ function isAlwaysTheSame({ dialect }: Connection, { sessions }: Tables): boolean
   return dialect.returning && !sessions.hostFillsColumns
 }
 
-/** The alias of the answer. Has only lower-case letters, because a host's name mapper changes other names. */
+/** Has only lower-case letters, because a host's name mapper changes other names. */
 const FULL = 'sessionsfull'
 
 type Looking = SessionRecord & { readonly offset: number }
@@ -196,7 +189,7 @@ const allSlots = ({ sessions }: Tables) => slotsOf<SessionRecord>([...sessions.f
 
 const insertOne = compiledFor<SessionRecord>((db, tables) => db(tables.sessions.name).insert(tables.sessions.newRow(allSlots(tables))))
 
-/** Returns null for an account with fewer rows. On SQLite this takes half the time of a count. */
+/** Null for an account with fewer rows. On SQLite this takes half the time of a count. */
 const insertAndLook = compiledFor<Looking>((db, tables) => {
   const { sessions } = tables
   const slots = slotsOf<Looking>([...sessions.fields, 'offset'])
@@ -206,7 +199,6 @@ const insertAndLook = compiledFor<Looking>((db, tables) => {
     .returning(db.raw('(select 1 from ?? where ?? = ? limit 1 offset ?) as ??', bindings))
 })
 
-/** Selects the other live sessions of the user. */
 function othersOf(db: Queryable, { sessions }: Tables, { id, userId, createdAt }: SessionRecord): Knex.QueryBuilder {
   return db(sessions.name)
     .where(sessions.where({ userId, revokedAt: null }))
@@ -214,7 +206,7 @@ function othersOf(db: Queryable, { sessions }: Tables, { id, userId, createdAt }
     .whereNot(sessions.where({ id }))
 }
 
-/** Revokes sessions beyond `most`. If there were any, deletes sessions of the user that ended earlier, so that their number stays bounded. */
+/** If it revoked any, deletes sessions of the user that ended earlier, so that their number stays bounded. */
 async function endUnused(connection: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
   const revoked = await revokeUnused(connection, tables, session, most)
   if (revoked > 0) await deleteEnded(connection, tables, session)
@@ -224,7 +216,7 @@ async function endUnused(connection: Connection, tables: Tables, session: Sessio
 /** Bounds the duration of the login. Each login leaves at most one more ended session, so even two would bound their number. */
 const mostDeleted = 20
 
-/** Deletes the oldest of the user's ended sessions, but not those that this login revoked: they stay for their owner to see. */
+/** Keeps those that this login revoked: they stay for their owner to see. */
 async function deleteEnded({ statement }: Connection, { sessions }: Tables, { userId, createdAt }: SessionRecord): Promise<void> {
   const expiresAt = sessions.column('expiresAt')
   // Not ordered by id too: rows of one end would then be sorted, and the account may have a million of them.
@@ -241,7 +233,7 @@ async function deleteEnded({ statement }: Connection, { sessions }: Tables, { us
   if (ids.length > 0) await statement('sessions.insertWithin', (db) => db(sessions.name).whereIn(sessions.column('id'), ids).delete())
 }
 
-/** Revokes the longest unused sessions beyond `most`. MySQL has no LIMIT in a subquery of IN, so on MySQL the store first reads the ids. */
+/** MySQL has no LIMIT in a subquery of IN, so on MySQL the store first reads the ids. */
 async function revokeUnused({ statement, dialect }: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
   const { sessions } = tables
   const id = sessions.column('id')

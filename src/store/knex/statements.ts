@@ -7,10 +7,7 @@ import type { Dialect } from './dialect'
 import type { Queryable, Row, Statement } from './queryable'
 import type { Selected, Table } from './table'
 
-/**
- * Returns a function that compiles a query once for each set of tables, because Knex compiles a query more slowly than the database runs
- * it. Each call of that function supplies the values of the query's slots.
- */
+/** Compiles once for each set of tables, because Knex compiles a query more slowly than the database runs it. */
 export function compiledFor<Input>(
   build: (db: Queryable, tables: Tables) => Knex.QueryBuilder | Knex.Raw,
 ): (db: Queryable, tables: Tables, input: Input) => Statement {
@@ -22,10 +19,7 @@ export function compiledFor<Input>(
   }
 }
 
-/**
- * Returns a function that runs a SELECT and returns the rows. The SELECT is compiled once. If a value of the input is null, there are no
- * rows.
- */
+/** If a value of the input is null, there are no rows. */
 export function compiledSelect<Input extends object>(
   fields: readonly (keyof Input)[],
   build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,
@@ -37,7 +31,6 @@ export function compiledSelect<Input extends object>(
   }
 }
 
-/** Returns a function that runs an UPDATE on MySQL and returns the number of rows. The UPDATE is compiled once. */
 export function compiledUpdate<Input extends object>(
   fields: readonly (keyof Input)[],
   build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,
@@ -51,15 +44,12 @@ export function compiledUpdate<Input extends object>(
   }
 }
 
-/**
- * Returns true if the store can read the driver's answer to SQL text. The driver of MySQL answers SQL text with more than a list of rows. A
- * host's `postProcessResponse` could misread such an answer.
- */
+/** The driver of MySQL answers SQL text with more than a list of rows. A host's `postProcessResponse` could misread such an answer. */
 function answersTexts({ client }: Queryable, { name }: Dialect): boolean {
   return name !== 'mysql' || !client.config.postProcessResponse
 }
 
-/** Returns a slot for each field, for one statement. Tables accept a slot wherever they accept a value. */
+/** Tables accept a slot wherever they accept a value. */
 export function slotsOf<Input extends object>(fields: readonly (keyof Input)[]): Input {
   const slots = fields.map((field) => [field, new Slot<Input>((input) => input[field])])
   return Object.fromEntries(slots) as Input // tables accept a slot as the value of its field
@@ -72,30 +62,25 @@ function compileOnce<Input>(query: Knex.QueryBuilder | Knex.Raw): (input: Input)
   return (input) => ({ name, sql, bindings: values.map((value) => (value instanceof Slot ? value.read(input) : value) as Knex.Value) }) // each value is already converted for its column
 }
 
-/** The prepared statements for the client of a host's knex. */
 interface Preparing {
-  /** True if this client must not use named prepared statements: the host turned them off, or a pooler lost a statement. */
+  /** The host turned named statements off, or a pooler lost a statement. */
   isOff: boolean
   readonly names: Set<string>
 }
 
 const preparing = new WeakMap<object, Preparing>()
 
-/**
- * The maximum number of prepared statements. A connection keeps them until it closes. A store has about ten prepared statements, but a host
- * with a store for each tenant may have very many.
- */
+/** A connection keeps them until it closes. A host with a store for each tenant may have many more than the usual ten. */
 const mostNames = 200
 
-/** Turns prepared statements off. A host needs this if its connection pooler runs each statement on another connection. */
+/** A host needs this if its connection pooler runs each statement on another connection. */
 export function neverPrepare(knex: Knex): void {
   preparingOf(knex).isOff = true
 }
 
 /**
- * Sends a statement under its name, so that PostgreSQL parses and plans the statement once per connection. Parsing and planning take as
- * long as running the statement. In a transaction the statement has no name, because an error that the name causes would end the host's
- * transaction.
+ * Under a name, PostgreSQL parses and plans the statement once per connection, which takes as long as running it. In a transaction the
+ * statement has no name, because an error of the name would end the host's transaction.
  */
 export async function runPrepared(db: Queryable, { name, sql, bindings }: Statement): Promise<Row[]> {
   const plainly = async () => rowsOf(await db.raw(sql, bindings))
@@ -124,12 +109,11 @@ function mayPrepare(db: Queryable, name: string): boolean {
   return names.has(name)
 }
 
-/** Returns the rows of an answer. A host's `postProcessResponse` may already have extracted them. */
+/** A host's `postProcessResponse` may already have extracted the rows. */
 export function rowsOf(answer: Row[] | { rows: Row[] }): Row[] {
   return Array.isArray(answer) ? answer : answer.rows
 }
 
-/** Logs the reason once, even if several requests failed at the same time. */
 function stopPreparing(db: Queryable, reason: string): void {
   const known = preparingOf(db)
   if (known.isOff) return
@@ -140,7 +124,7 @@ function stopPreparing(db: Queryable, reason: string): void {
 const lost =
   'a prepared statement was lost between doorward and PostgreSQL. If a pooler in transaction mode is between them, set `preparedStatements: false` in createKnexStore().'
 
-/** The error codes of a statement that PostgreSQL did not run because of its name (PostgreSQL manual, appendix A). */
+/** PostgreSQL did not run the statement because of its name (PostgreSQL manual, appendix A). */
 const reasons: ReadonlyMap<unknown, string> = new Map([
   ['26000', lost], // the connection does not know the name
   ['42P05', lost], // the connection has another statement of this name
@@ -152,9 +136,8 @@ function codeOf(error: unknown): unknown {
 }
 
 /**
- * Changes the rows that match `condition` and returns their new values. After the change the rows should no longer match `condition`. Then
- * exactly one of several simultaneous callers gets a row. Sends one statement. If the database has no RETURNING, sends two statements, so
- * call it in `Connection.guarded`.
+ * After the change the rows should no longer match `condition`, so exactly one of several callers gets a row. Without RETURNING it sends
+ * two statements, so call it in `Connection.guarded`.
  */
 export async function updateReturning<R extends { id: string }>(
   db: Queryable,
@@ -170,10 +153,7 @@ export async function updateReturning<R extends { id: string }>(
     .returning([...fields])
 }
 
-/**
- * Changes rows in a database without RETURNING. A locking read waits for the row's lock and sees the new values (InnoDB, at every isolation
- * level). Then the row stays unchanged until the transaction ends.
- */
+/** A locking read waits for the row's lock and sees the new values (InnoDB, at every isolation level). */
 async function lockThenUpdate<R extends { id: string }>(
   db: Queryable,
   table: Table<R>,

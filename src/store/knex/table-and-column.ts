@@ -1,15 +1,11 @@
-/** The driver's information about where a statement failed. */
 export interface TableAndColumn {
   readonly problem: 'missing table' | 'missing column' | 'null' | 'too long' | null
-  /** The names of the table and the column in the database. Null: the driver does not say. */
+  /** Names in the database. Null: the driver does not say. */
   readonly table: string | null
   readonly column: string | null
 }
 
-/**
- * Reads the names of the table and the column from the driver's error. Knex puts the statement and its values before the message. So each
- * pattern matches the end of the text, and accepts only characters of names.
- */
+/** Knex puts the statement and its values before the message. So each pattern matches the end, and accepts only characters of names. */
 export function tableAndColumnOf(code: string, error: unknown): TableAndColumn {
   if (!(error instanceof Error)) return nowhere
   for (const [codes, pattern, problem] of patterns) {
@@ -41,7 +37,7 @@ const patterns: readonly (readonly [RegExp, RegExp, NonNullable<TableAndColumn['
   [/^SQLITE_CONSTRAINT_NOTNULL$/, new RegExp(` - NOT NULL constraint failed: ${part('path')}$`), 'null'],
 ]
 
-/** The problem for each error code. The driver of PostgreSQL adds table and column as properties of the error. */
+/** The driver of PostgreSQL adds table and column as properties of the error. */
 const problems: ReadonlyMap<string, NonNullable<TableAndColumn['problem']>> = new Map([
   ['42P01', 'missing table'],
   ['42703', 'missing column'],

@@ -26,18 +26,14 @@ export interface TableOptions<R> {
 
 const KEYS: ReadonlySet<string> = new Set(['table', 'columns', 'ids', 'insertDefaults', 'instants'])
 
-/** The facts that the check of the options needs. */
 export interface MappableTable {
   readonly fields: object
-  /** The fields for which a host may have no column. */
   readonly optional: object
   /** True: the caller makes the key, so `ids` cannot be 'integer'. */
   readonly keyIsGiven?: boolean
 }
 
 /**
- * Checks the options of a table.
- *
  * @param more further options of this table, which another function checks
  * @throws ConfigurationError with a message that names the option
  */
@@ -80,8 +76,7 @@ function checkColumn(path: string, field: string, column: unknown, { fields }: M
   if (column !== false && (!isName(column) || column.includes('.'))) throw refusal(path, ` must be the name of a column, or false.`)
 }
 
-// Returns true if the text can be the name of a table or column. Knex gives some texts a meaning: ` as ` (an alias), `*` (every column) and
-// `?` (a placeholder).
+// Knex gives some texts a meaning: ` as ` (an alias), `*` (every column) and `?` (a placeholder).
 export function isName(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && !/\sas\s|[*?]|\0/i.test(value)
 }

@@ -8,95 +8,76 @@ import type { Dialect } from './dialect'
 import type { Queryable, Row } from './queryable'
 import type { TableOptions } from './table-options'
 
-/** The meaning of a field in our records. */
 export type FieldKind = 'id' | 'userId' | 'text' | 'integer' | 'boolean' | 'instant'
 
 export interface Field {
   readonly column: string
   readonly kind: FieldKind
-  /** The maximum length of a text, in characters. SQLite itself accepts every length. */
+  /** In characters. SQLite itself accepts every length. */
   readonly maxLength?: number
 }
 
 export interface TableDefinition<R> {
   readonly table: string
-  /** The prefix of all aliases in SELECT, so that the aliases of two tables never collide. */
+  /** Aliases of two tables must never collide. */
   readonly prefix: string
   readonly fields: { readonly [F in keyof R]: Field }
-  /** The fields that a host's table may lack. Each function returns the field's value if the column does not exist. */
+  /** The fields that a host's table may lack, with the value for that case. */
   readonly optional: { readonly [F in keyof R]?: (record: Partial<R>) => R[F] }
   readonly keyIsGiven?: boolean
 }
 
 export type Values = Record<string, Knex.Value | null>
-/** The items that SELECT and RETURNING accept. */
 export type Selected = string | Knex.Raw
 
-/** The table of a record. Only this code maps fields to columns and converts their values. */
+/** Only this code maps fields to columns and converts their values. */
 export interface Table<R> {
   readonly name: string
-  /** The fields that have a column. */
   readonly fields: ReadonlySet<keyof R>
   readonly ids: NonNullable<TableOptions<R>['ids']>
-  /** The column of each field. */
   readonly columns: ReadonlyMap<keyof R, MappedColumn>
-  /** True if the database makes the key of a new row. */
   readonly databaseMakesKeys: boolean
-  /** True if `insertDefaults` adds the host's own columns to new rows. Two rows may have different columns. */
+  /** `insertDefaults` adds the host's own columns to new rows. Two rows may have different columns. */
   readonly hostFillsColumns: boolean
-  /** Every field under its alias, for SELECT and RETURNING. */
   readonly selection: readonly Selected[]
-  /** Returns the column with the name of its table. */
   column(field: keyof R): string
-  /** Returns the column without its table, for SET and lists of columns. */
   bareColumn(field: keyof R): string
-  /** Returns the name under which `selection` returns the field. */
   alias(field: keyof R): string
   value<F extends keyof R>(field: F, value: R[F]): Knex.Value | null
-  /** Returns conditions for WHERE. Returns null if a column cannot hold its value: then no row can match, and no statement is needed. */
+  /** Null: a column cannot hold its value. Then no row can match, and no statement is needed. */
   match(wanted: Partial<R>): Values | null
-  /**
-   * Returns conditions for WHERE, like `match`. Throws an error if a column cannot hold its value, because a query without the condition
-   * would match every row.
-   */
+  /** Throws if a column cannot hold its value, because a query without the condition would match every row. */
   where(wanted: Partial<R>): Values
-  /** Adds the conditions of `where` to a query. Texts compare byte for byte, whatever the collation of the column (`Dialect.exactText`). */
+  /** Texts compare byte for byte, whatever the collation of the column (`Dialect.exactText`). */
   whereExactly(query: Knex.QueryBuilder, wanted: Partial<R>): Knex.QueryBuilder
-  /**
-   * Returns the columns for INSERT and SET. Omits fields that have no column.
-   * @throws ValidationError for a value that a column cannot hold
-   */
+  /** Omits fields that have no column. @throws ValidationError for a value that a column cannot hold */
   toRow(values: Partial<R>): Values
-  /** Returns a whole row for INSERT, with the host's own columns. Contains the key, except if the database makes the keys. */
+  /** With the host's own columns. Contains the key, except if the database makes the keys. */
   newRow(values: Partial<R>): Values
-  /** Returns a whole row. `own` contains the host's own columns. If `given` and `own` have a column in common, `given` wins. */
+  /** `own` contains the host's own columns. If `given` and `own` have a column in common, `given` wins. */
   completeRow(given: Values, own: Record<string, unknown> | undefined, id?: unknown): Values
-  /** Like `selection`, for some fields. */
   select(fields: readonly (keyof R)[]): readonly Selected[]
-  /** Selects an instant under `alias`, with every digit that the column stores, in a form that WHERE accepts. */
+  /** With every digit that the column stores, in a form that WHERE accepts. */
   selectExactly(field: keyof R, alias: string): Selected
   read<F extends keyof R>(row: Row, field: F): R[F]
   toRecord(row: Row): R
-  /** Returns the values in the form of a row of `selection`. */
   asRow(values: Partial<R>): Row
-  /** Returns the record as a later read would return the record: fields without a column get their default, and long texts are cut. */
+  /** As a later read would return it: fields without a column get their default, and long texts are cut. */
   asStored(record: R): R
-  /** Tells this table that the host's column is narrower than ours. `toRow` then cuts longer values, or rejects them. */
+  /** The host's column is narrower than ours. `toRow` then cuts longer values, or rejects them. */
   narrow(field: keyof R, width: Width): void
-  /** Returns the values, cut to the widths that `narrow` recorded. */
   fit<Values extends Partial<R>>(values: Values): Values
 }
 
 export interface Width {
   /** In characters. */
   readonly length: number
-  /** True: `fit` cuts a longer value. False: `toRow` rejects a longer value. */
+  /** True: `fit` cuts a longer value. False: `toRow` rejects it. */
   readonly isCut: boolean
 }
 
 export interface MappedColumn {
   readonly name: string
-  /** The column's name in the default table. */
   readonly defaultName: string
   readonly kind: ColumnKind
   readonly maxLength?: number
@@ -105,7 +86,6 @@ export interface MappedColumn {
 export interface Binding {
   readonly knex: Queryable
   readonly dialect: Dialect
-  /** The type of the users' keys, to which other tables refer. */
   readonly userIds: NonNullable<TableOptions<unknown>['ids']>
 }
 
@@ -226,7 +206,7 @@ export function bindTable<R extends { id: string }>(
   }
   return table
 
-  /** Converts a value of the driver. @throws ServiceUnavailableError for a value that cannot be read, because it is not "no value" */
+  /** @throws ServiceUnavailableError for a value that cannot be read, because it is not "no value" */
   function readColumn({ name: column, kind }: MappedColumn, value: unknown): unknown {
     try {
       return fromColumn(kind, value)
@@ -235,10 +215,7 @@ export function bindTable<R extends { id: string }>(
     }
   }
 
-  /**
-   * Removes the host's values for columns that we write. Ignores the case of the names, because EMAIL and email are one column to a
-   * database. If an INSERT names a column twice, SQLite uses the first value, which would be the host's value.
-   */
+  /** Ignores the case: EMAIL and email are one column. If an INSERT names a column twice, SQLite would use the first, the host's value. */
   function withoutOurs(own: Values, given: Values): Values {
     const mapped = [...columns].flatMap(([field, column]) => (field === 'id' ? [] : [column.name]))
     const ours = new Set([...mapped, ...Object.keys(given)].map((column) => column.toLowerCase()))
@@ -252,13 +229,13 @@ export function bindTable<R extends { id: string }>(
   }
 }
 
-/** Returns the error for a value that cannot be read. Its cause names the column. */
+/** The cause names the column. */
 export function unreadableColumn(column: string, error: unknown): ServiceUnavailableError {
   const cause = new Error(`${column}: ${(error as Error).message}. ${seeTroubleshooting('a-value-cannot-be-read')}`)
   return new ServiceUnavailableError({ cause: withOwnMessage(cause) })
 }
 
-/** Returns the existing columns, by field. @throws ConfigurationError if two fields use one column */
+/** @throws ConfigurationError if two fields use one column */
 function columnsOf<R>(
   { fields }: TableDefinition<R>,
   options: TableOptions<R>,
@@ -301,7 +278,7 @@ function keyKind(ids: Binding['userIds']): ColumnKind {
   return ids === 'integer' ? 'integer key' : 'text key'
 }
 
-// Returns an alias that has only lower-case letters, because a host's name mapper (snake_case <-> camelCase) changes other names.
+// Only lower-case letters, because a host's name mapper (snake_case <-> camelCase) changes other names.
 function alias(prefix: string, field: string): string {
   return `${prefix}${field}`.toLowerCase()
 }

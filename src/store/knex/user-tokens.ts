@@ -12,10 +12,7 @@ import { updateReturning } from './statements'
 const abandonedAfterMs = 7 * 86_400_000
 
 export function userTokensStore(connection: Connection, { users, userTokens }: Tables): UserTokenStore {
-  /**
-   * Returns an `expiresAt` in the far future for a used activation token, so that `deleteExpired` never deletes the token. This is
-   * necessary only if the users table has no `activatedAt`, because the token then shows that the account was activated.
-   */
+  /** Without `activatedAt`, only a used activation token shows that an account was activated. So `deleteExpired` must never delete it. */
   const kept = (purpose: UserTokenPurpose, at: Date) =>
     purpose === 'ACTIVATION' && !users.fields.has('activatedAt') ? { expiresAt: neverEnds(at) } : {}
 
@@ -72,7 +69,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
           .orderBy([userTokens.column('createdAt'), userTokens.column('id')])
           .select([...userTokens.selection]),
       )
-      // Compares the rows again in code, because a host's collation may treat two keys as equal.
+      // A host's collation may treat two keys as equal.
       return rows.map(userTokens.toRecord).filter((token) => token.userId === userId && token.purpose === purpose)
     },
 
@@ -86,7 +83,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
           .where(usedAt, '<', db.ref(expiresAt))
           .select([...userTokens.select(['userId', 'purpose'])]),
       )
-      // Compares the rows again in code, because a host's collation may treat two keys as equal.
+      // A host's collation may treat two keys as equal.
       return rows.some((row) => userTokens.read(row, 'userId') === userId && userTokens.read(row, 'purpose') === purpose)
     },
 
@@ -96,7 +93,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
       ),
   }
 
-  /** Matches activation tokens that `users.deleteAbandoned` still needs: their expiry shows when a pending account was abandoned. */
+  /** `users.deleteAbandoned` still needs these: their expiry shows when a pending account was abandoned. */
   function recentActivation(before: Date): (query: Knex.QueryBuilder) => void {
     const since = new Date(before.getTime() - abandonedAfterMs)
     return (query) =>
@@ -106,7 +103,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
         .where(userTokens.column('expiresAt'), '>', userTokens.value('expiresAt', since))
   }
 
-  /** Matches used activation tokens. Without the column `activatedAt`, only these tokens show that an account was activated. */
+  /** Without the column `activatedAt`, only used tokens show that an account was activated. */
   function redeemedActivation(query: Knex.QueryBuilder): void {
     query
       .where(userTokens.where({ purpose: 'ACTIVATION' }))

@@ -44,11 +44,9 @@ export interface UsersTableOptions extends Omit<TableOptions<OwnUserFields>, 'co
   insertDefaults?: (user: InsertedUser) => Record<string, unknown>
 }
 
-/** The users table, with the host's own columns. */
 export interface UsersTable extends Table<UserRecord> {
   /** Null: `isAdmin` has a boolean column, or none. */
   readonly role: RoleColumn | null
-  /** Null: the host has no fields of its own. */
   readonly hostFields: BoundHostFields | null
   newUserRow(user: NewUser, origin: UserOrigin): Values
 }
@@ -107,12 +105,12 @@ function withRoleColumn(columns: NonNullable<UsersTableOptions['columns']>): Non
   return { ...others, isAdmin: isRole(isAdmin) ? isAdmin.column : isAdmin }
 }
 
-/** Returns the fields by their columns in lower case, because a database ignores the case of column names. */
+/** A database ignores the case of column names. */
 function columnOwners(table: Table<OwnUserFields>): Map<string, string> {
   return new Map([...table.fields].map((field) => [table.bareColumn(field).toLowerCase(), field]))
 }
 
-/** Checks the options of the users table. @throws ConfigurationError with a message that names the option */
+/** @throws ConfigurationError with a message that names the option */
 export function checkUsersOptions(options: unknown, definition: TableDefinition<OwnUserFields>): void {
   const { fields, ...rest } = Object(options) as UsersTableOptions // `options` may be any value
   const isAdmin: unknown = rest.columns?.isAdmin
@@ -140,22 +138,17 @@ export interface RoleColumnOptions {
   others: string
 }
 
-/** Reads and writes `isAdmin` in a column of roles. */
 interface RoleColumn {
   readonly column: string
   isAdmin(row: Row): boolean
-  /** Returns the role for INSERT, and for a record in the form of a row (`asRow`). */
   roleOf(isAdmin: boolean): string
-  /**
-   * Returns the value for SET. If `isAdmin` is true, the value is the role `admin`. If `isAdmin` is false, only the role `admin` changes
-   * (to `others`), and every other role stays.
-   */
+  /** For SET. True: the role `admin`. False: only the role `admin` changes (to `others`), and every other role stays. */
   change(isAdmin: boolean): Knex.Value | Selected
   where(query: Knex.QueryBuilder, isAdmin: boolean): Knex.QueryBuilder
   whereFilter(query: Knex.QueryBuilder, filter: UserFilter): void
 }
 
-/** Binds the options to a table. @param alias the name under which SELECT returns the column */
+/** @param alias the name under which SELECT returns the column */
 function bindRoleColumn(
   { column, admin, others }: RoleColumnOptions,
   { table, alias, knex, dialect }: { table: string; alias: string; knex: Queryable; dialect: Dialect },
@@ -182,7 +175,7 @@ function bindRoleColumn(
   return role
 }
 
-/** Checks the option `users.columns.isAdmin`. @throws ConfigurationError with a message that names the option */
+/** @throws ConfigurationError with a message that names the option */
 function checkRoleColumn(option: object): void {
   for (const key of Object.keys(option))
     if (!['column', 'admin', 'others'].includes(key)) throw refusal(`.${key} is not an option; known are column, admin, others.`)

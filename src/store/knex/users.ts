@@ -13,7 +13,7 @@ import type { Table } from './table'
 
 export function usersStore(connection: Connection, tables: Tables, hostTables: HostTables): UserStore {
   const { users } = tables
-  // Compares the rows again, because a host's collation may treat two strings as equal.
+  // A host's collation may treat two strings as equal.
   const only = (rows: Row[], wanted: Partial<UserRecord>): UserRecord | null => {
     const exact = (user: UserRecord) => user.id === (wanted.id ?? user.id) && user.email === (wanted.email ?? user.email)
     return rows.map(users.toRecord).find(exact) ?? null
@@ -98,9 +98,8 @@ type Seen = Pick<UserRecord, 'id' | 'hashedPassword'>
 type Stamp = Pick<UserRecord, 'lastLoginAt'> & Partial<Pick<UserRecord, 'hashedPassword'>>
 
 /**
- * Sets the last login of a user, if the user is active and the hash has not changed. If another transaction changes the row, this function
- * waits and then checks the changed row. PostgreSQL checks the row in the UPDATE (EvalPlanQual, PostgreSQL manual 13.2.1). InnoDB checks
- * the row in a locking read.
+ * Only if the user is active and the hash has not changed. Waits for another transaction, then checks the changed row: PostgreSQL in the
+ * UPDATE (EvalPlanQual, manual 13.2.1), InnoDB in a locking read.
  */
 async function recordLogin(connection: Connection, tables: Tables, seen: Seen, stamp: Stamp): Promise<UserRecord | null> {
   const { users } = tables
@@ -117,10 +116,7 @@ async function recordLogin(connection: Connection, tables: Tables, seen: Seen, s
   return rows.map(users.toRecord).find((user) => user.id === id) ?? null
 }
 
-/**
- * Returns the statement that records a login. It writes the row even if the table has no column for the login time, because the UPDATE
- * locks the row.
- */
+/** Writes the row even if the table has no column for the login time, because the UPDATE locks the row. */
 function stampInOneStatement(db: Queryable, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Knex.QueryBuilder {
   const touched = touchedColumn(users)
   const wanted = db(users.name).where(users.where({ isActive: true }))
@@ -130,7 +126,7 @@ function stampInOneStatement(db: Queryable, users: Table<UserRecord>, seen: Seen
     .returning([...users.selection])
 }
 
-/** The statement of a login that keeps the hash, as nearly every login does. */
+/** Nearly every login keeps the hash. */
 const stampTime = compiledFor<Seen & Stamp>((db, { users }) =>
   stampInOneStatement(db, users, slotsOf<Seen>(['id', 'hashedPassword']), slotsOf<Pick<Stamp, 'lastLoginAt'>>(['lastLoginAt'])),
 )

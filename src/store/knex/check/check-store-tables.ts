@@ -29,8 +29,7 @@ export interface CheckedTables {
 }
 
 /**
- * Compares the tables with the values that the store writes. Sends one query of the catalogue for each table, and at most three
- * other queries. Also tells `tables` the widths of narrow columns, so that the store cuts or rejects longer values.
+ * Sends one query of the catalogue a table, and at most three others. Tells `tables` the widths of narrow columns, to cut or reject values.
  */
 export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds): Promise<TableFinding[]> {
   try {
@@ -100,7 +99,7 @@ function findingsOf({ knex, hostTables }: CheckedTables, subject: Subject, users
   }
 }
 
-/** Reports a missing table of the host. Missing default tables are pending migrations. */
+/** Missing default tables are pending migrations, so this is only for tables of the host. */
 function missingTable(subject: Subject): TableFinding {
   const { record, table } = subject
   const message = `There is no table ${table}, or this role may not see it. Name your table in \`${record}.table\` of createKnexStore(), with its schema if it is in one (\`app.people\`). ${seeTroubleshooting('a-table-is-missing')}`
@@ -109,7 +108,7 @@ function missingTable(subject: Subject): TableFinding {
 
 const unseen = 'A fault of this table shows only when a request fails.'
 
-/** Reports a view. A view has no unique rules, and only the host knows the tables behind the view. */
+/** A view has no unique rules, and only the host knows the tables behind the view. */
 function viewInstead(subject: Subject): TableFinding {
   const message = `${subject.table} is not a table, but for example a view, so doorward did not check its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
   return finding(subject, null, { what: 'view', level: 'warning', message, fails: unseen })
@@ -126,13 +125,13 @@ const troubles = {
   unreachable: 'The database cannot be reached. Start it, or correct the connection of your knex instance',
 }
 
-/** Returns why no table can be used, with the driver's code. Returns null if the error is about something else. */
+/** Null: the error does not concern all tables. */
 export function databaseTrouble(error: unknown): string | null {
   const { kind, code } = troubleOf(error)
   return kind in troubles ? `${troubles[kind as keyof typeof troubles]} (${code}).` : null
 }
 
-/** Makes a finding about the whole database. Its message contains the driver's code, never an address or a name. */
+/** The message contains the driver's code, never an address or a name. */
 function unusableDatabase(error: unknown): TableFinding {
   const message = databaseTrouble(error) ?? `${troubles.unreachable} (${troubleOf(error).code}).`
   return {
@@ -145,10 +144,7 @@ function unusableDatabase(error: unknown): TableFinding {
   }
 }
 
-/**
- * Returns the tables to check.
- * @throws ConfigurationError for a client that this store was not tested with, and for options that are unknown or wrong
- */
+/** @throws ConfigurationError for a client that this store was not tested with, and for options that are unknown or wrong */
 export function tablesToCheck(knex: Knex, hostTables: HostTables): CheckedTables {
   const dialect = dialectOf(knex)
   return { knex, dialect, tables: bindTables(knex, dialect, hostTables), hostTables }

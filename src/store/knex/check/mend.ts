@@ -9,14 +9,13 @@ import type { Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 
 /**
- * Returns a statement that adds a column, for a person to run. The functions from here to `addForeignKey` also return such a statement, or
- * null if the database has no statement for the change.
+ * Each function from here to `addForeignKey` returns a statement for a person to run. Null: the database has no statement for the change.
  */
 export function addColumn(subject: Subject, column: string, definition: string): string {
   return `alter table ${table(subject)} add column ${name(subject, column)} ${definition}`
 }
 
-/** Returns the statement that gives a column another type. On PostgreSQL, `using` computes the new value from the old one. */
+/** On PostgreSQL, `using` computes the new value from the old one. */
 export function changeType(subject: Subject, column: ColumnFacts, type: string, using?: (value: string) => string): string | null {
   switch (subject.dialect.name) {
     case 'postgresql':
@@ -74,10 +73,7 @@ function mark({ name }: Dialect): '"' | '`' {
   return name === 'mysql' ? '`' : '"'
 }
 
-/**
- * Returns a statement that changes the type. If `using` converts the values, the statement first drops the default, because the default has
- * the old type. At its end, it sets the converted default.
- */
+/** If `using` converts the values, first drops the default, which has the old type, and sets the converted default at the end. */
 function alterType(
   subject: Subject,
   { name: column, fallback, isFilled }: ColumnFacts,
@@ -91,10 +87,7 @@ function alterType(
   return `alter table ${table(subject)} ${steps.join(', ')}`
 }
 
-/**
- * Returns a MODIFY statement. It repeats every attribute of the column, because MODIFY drops each attribute that the statement does not
- * name.
- */
+/** Repeats every attribute of the column, because MODIFY drops each attribute that the statement does not name. */
 function modify(
   subject: Subject,
   { name: column, family, charset, fallback, extra }: ColumnFacts,
@@ -111,7 +104,7 @@ function modify(
   return `alter table ${table(subject)} modify column ${name(subject, column)} ${[type, ...parts].join(' ')}`
 }
 
-/** Returns the name of the index. SQLite expects the schema before the index's name, and no schema before the table's name. */
+/** SQLite expects the schema before the index's name, and no schema before the table's name. */
 function indexName({ table, dialect }: Subject, columns: readonly string[], unique: string): string {
   const [last = '', schema] = table.split('.').reverse()
   const index = [last, ...columns, unique ? 'unique' : 'index'].join('_')
@@ -125,12 +118,10 @@ function bareTable({ table, dialect }: Subject): string {
 interface NamedTable {
   readonly record: keyof HostTables
   readonly name: string
-  /** True if the host's options map the table. */
   readonly isMapped: boolean
   readonly columns: ReadonlyMap<string, MappedColumn>
 }
 
-/** Returns the advice for errors of the store: which table and column failed. For a host's table, also names the option that maps it. */
 export function tableAdviceOn(knex: Queryable, tables: Tables, hostTables: HostTables): Advise {
   const all = Object.entries(tables).map(
     ([record, table]): NamedTable => ({
@@ -148,7 +139,7 @@ export function tableAdviceOn(knex: Queryable, tables: Tables, hostTables: HostT
   }
 }
 
-/** Compares names of tables. MariaDB's error adds the name of the database. PostgreSQL's error omits the schema. */
+/** MariaDB's error adds the name of the database. PostgreSQL's error omits the schema. */
 function isNamed(name: string, told: string | null): boolean {
   return told !== null && (told === name || told.endsWith(`.${name}`) || name.endsWith(`.${told}`))
 }

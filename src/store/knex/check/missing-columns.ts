@@ -6,7 +6,6 @@ import { addColumn, addForeignKey, addIndex, addUniqueRule } from './mend'
 import { type CheckedColumn, columnsNamed, finding, type Subject, spelling } from './subject'
 import type { IndexFacts } from './table-facts'
 
-/** Finds columns that every statement names but the table lacks. */
 export function missingColumns(subject: Subject): TableFinding[] {
   return subject.columns.flatMap((column) => (column.facts ? [] : [missing(subject, column)]))
 }
@@ -21,7 +20,7 @@ function missing(subject: Subject, column: CheckedColumn): TableFinding {
   return finding(subject, column.name, { level: 'error', message, sql: definition && addColumn(subject, column.name, definition) })
 }
 
-/** Returns the column's definition. Null: the existing rows need a value, but there is no correct value. */
+/** Null: the existing rows need a value, but there is no correct value. */
 function definitionOf(subject: Subject, column: CheckedColumn): string | null {
   const type = typeOf(column)
   if (!column.isNotNull) return type
@@ -34,7 +33,7 @@ function typeOf({ kind, type }: CheckedColumn): string {
   return kind === 'iso' ? 'varchar(24)' : type
 }
 
-/** Returns the value for existing rows. An existing account becomes active, with a hash that no password matches. */
+/** An existing account becomes active, with a hash that no password matches. */
 function valueFor({ dialect, record }: Subject, { field, kind }: CheckedColumn): string | null {
   const isPostgresql = dialect.name === 'postgresql'
   if (kind === 'boolean') {
@@ -51,7 +50,7 @@ function valueFor({ dialect, record }: Subject, { field, kind }: CheckedColumn):
   return isPostgresql ? 'now()' : '(utc_timestamp(3))'
 }
 
-/** Finds unique rules that the table lacks. If two requests insert one value at once, only a unique rule stops the second request. */
+/** If two requests insert one value at once, only a unique rule stops the second request. */
 export function missingUniqueRules(subject: Subject): TableFinding[] {
   return subject.expected.unique.flatMap((rule) => {
     const columns = columnsNamed(subject, rule)
@@ -84,7 +83,7 @@ function missingUniqueRule(subject: Subject, rule: string, columns: readonly Che
   ]
 }
 
-/** Returns true if the index enforces the rule. A unique index over only some of the columns is stricter, so it enforces the rule too. */
+/** A unique index over only some of the columns is stricter, so it enforces the rule too. */
 function isRuleOf(subject: Subject, { keys }: IndexFacts, columns: readonly CheckedColumn[]): boolean {
   return keys.length > 0 && keys.every((key) => columns.some((column) => isKey(subject, key, column)))
 }
@@ -97,7 +96,6 @@ function isKey({ dialect, facts }: Subject, key: IndexFacts['keys'][number], col
   return (!isLowered || column.field === 'email') && same(generated ?? key.column)
 }
 
-/** Finds missing indexes. The store needs the indexes to find, list and purge rows. */
 export function missingIndexes(subject: Subject): TableFinding[] {
   const { facts, record, columns } = subject
   // The indexes of the users table serve only the list of users, which only administrators see.
@@ -122,7 +120,7 @@ export function missingIndexes(subject: Subject): TableFinding[] {
   })
 }
 
-/** Finds a missing foreign key to the users table. Without the foreign key, the rows of a deleted account stay. */
+/** Without the foreign key, the rows of a deleted account stay. */
 export function missingForeignKeys(subject: Subject, users: Subject): TableFinding[] {
   const userId = subject.columns.find(({ field }) => field === 'userId')
   const key = users.columns.find(({ field }) => field === 'id')
@@ -136,11 +134,11 @@ export function missingForeignKeys(subject: Subject, users: Subject): TableFindi
   ]
 }
 
-/** The host's own columns, from its options. The names are the names in the database. */
+/** The names are the names in the database. */
 export interface HostColumns {
   /** Columns that `insertDefaults` fills. Null: unknown. */
   readonly defaults: readonly string[] | null
-  /** Those of them that got a text for an account without a name. */
+  /** Columns of `defaults` that got a text for an account without a name. */
   readonly texts: readonly string[]
   readonly fields: readonly HostColumn[]
 }
@@ -148,11 +146,10 @@ export interface HostColumns {
 interface HostColumn {
   readonly field: string
   readonly column: string
-  /** True if a sign-up fills the column. */
   readonly isWritable: boolean
 }
 
-/** Reads the host's options, and calls `insertDefaults` once. */
+/** Calls `insertDefaults` once. */
 export function hostColumnsOf(knex: Queryable, hostTables: HostTables, { record }: Subject): HostColumns {
   const fields = Object.entries((record === 'users' && hostTables.users?.fields) || {}).map(([field, option]): HostColumn => {
     const { column, readOnly = false } = typeof option === 'string' ? { column: option } : option
@@ -177,7 +174,6 @@ function defaultsOf(hostTables: HostTables, record: Subject['record']): unknown 
   return options === false ? undefined : options?.insertDefaults?.()
 }
 
-/** Finds columns that the options name but the table lacks. */
 export function missingHostColumns(subject: Subject, { defaults, fields }: HostColumns): TableFinding[] {
   const known = new Set(subject.facts.columns.map(({ name }) => spelling(subject.dialect, name)))
   // The store never sends values of `insertDefaults` for a column of ours, whatever the case of the name.

@@ -10,12 +10,11 @@ import { columnOf, finding, type Subject } from './subject'
 import type { TableNeeds } from './table-needs'
 
 const probeMs = 2_000
-/** A query stops counting at this number. */
 export const mostProbed = 1_000
-/** The maximum number of rows to read in SQLite. SQLite has no timeout for a statement, and blocks the process while a statement runs. */
+/** SQLite has no timeout for a statement, and blocks the process while a statement runs. */
 const sqliteRows = 100_000
 
-/** Finds faults that only the rows show. If a query fails or takes too long, its fault is not reported. */
+/** If a query fails or takes too long, its fault is not reported. */
 export async function probeUsers(knex: Knex, users: Subject, needs: TableNeeds): Promise<TableFinding[]> {
   const found = [await quietly(() => upperCaseAddresses(knex, users))]
   if (needs.linksByVerifiedEmail) found.push(await quietly(() => unverifiedAddresses(knex, users)))
@@ -30,7 +29,7 @@ async function quietly(probe: () => Promise<TableFinding | null>): Promise<Table
   }
 }
 
-/** Finds addresses with upper-case letters. The store finds addresses in lower case, so the owners of these addresses cannot sign in. */
+/** The store finds addresses in lower case, so the owners of addresses with upper-case letters cannot sign in. */
 async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFinding | null> {
   const email = columnOf(users, 'email')
   if (!email?.facts) return null
@@ -50,25 +49,21 @@ async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFind
   })
 }
 
-/** Returns a condition that is true for an address with upper-case letters, in every collation. */
 function differs({ dialect }: Subject, column: string): string {
   if (dialect.name === 'postgresql') return `cast(${column} as text) collate "C" ~ '[A-Z]'`
   if (dialect.name === 'sqlite') return `${column} collate binary <> lower(${column})`
   return `cast(${column} as binary) <> cast(lower(${column}) as binary)`
 }
 
-/**
- * Returns an expression that lowers only A to Z, as our code does. lower() of PostgreSQL changes other letters too, and could turn one
- * address into another address.
- */
+/** Lowers only A to Z, as our code does. lower() of PostgreSQL could turn one address into another address. */
 function columnInLower({ dialect }: Subject, column: string): string {
   if (dialect.name !== 'postgresql') return `lower(${column})`
   return `translate(cast(${column} as text), 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')`
 }
 
 /**
- * Finds a users table without any verified address, for example after an import. If an account has an unverified address, a sign-in with a
- * provider that verifies the address removes the password. In such a table, that would happen to every account.
+ * A sign-in with a provider removes the password of an account with an unverified address. Without any verified address, for example after
+ * an import, that would happen to every account.
  */
 async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFinding | null> {
   const verified = columnOf(users, 'emailVerifiedAt')
@@ -90,7 +85,7 @@ async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFin
   })
 }
 
-/** Counts the rows for which the condition is true, up to `mostCounted`. The names are quoted. */
+/** Counts up to `mostCounted`. The names must be quoted. */
 export function countRows(knex: Knex, users: Subject, columns: readonly string[], condition: string): Promise<number> {
   const found = `select 1 as one from ${rowsIn(users, columns)} where ${condition} limit ${mostProbed}`
   return ask(knex, users, `select count(*) as found from (${found}) as counted`)
@@ -101,7 +96,6 @@ function rowsIn(users: Subject, columns: readonly string[]): string {
   return `(select ${columns.join(', ')} from ${table(users)} limit ${sqliteRows}) as looked`
 }
 
-/** Sends a statement with a timeout of two seconds, and returns the number from its result. */
 async function ask(knex: Knex, { dialect }: Subject, statement: string): Promise<number> {
   if (dialect.name === 'sqlite') return numberIn(await knex.raw(statement))
   if (dialect.name === 'mysql') return numberIn((await knex.raw(await limited(knex, statement)))[0])
@@ -111,7 +105,7 @@ async function ask(knex: Knex, { dialect }: Subject, statement: string): Promise
   })
 }
 
-/** Adds the timeout to the statement. MariaDB and MySQL have different syntax for the timeout. */
+/** MariaDB and MySQL have different syntax for the timeout. */
 async function limited(knex: Knex, statement: string): Promise<string> {
   const [found] = await knex.queryBuilder().select({ version: knex.raw('version()') })
   const isMariadb = /mariadb/i.test(String(found?.version))
@@ -124,10 +118,7 @@ function numberIn(rows: readonly Row[]): number {
   return Number(rows[0]?.['found'])
 }
 
-/**
- * Replaces the findings that pending migrations fix by one finding, because a statement of such a finding would make half of a migration.
- * Reads the catalogue only if a default table has a finding.
- */
+/** A statement of a finding would make half of a migration. Reads the catalogue only if a default table has a finding. */
 export async function pendingFirst(place: SchemaPlace, findings: readonly TableFinding[]): Promise<TableFinding[]> {
   if (!findings.some((finding) => isOfDefaultTable(place, finding))) return [...findings]
   const pending = await pendingVersions(place)
@@ -147,7 +138,6 @@ function fixes({ tables, indexes = [] }: Version, { key }: TableFinding): boolea
   return (isMissing && tables.some(isOf)) || (indexes.some(isOf) && key.endsWith(':index'))
 }
 
-/** Returns the option of the table. The key of a finding begins with it. */
 function recordOf(key: string): string {
   return key.split(/[.:]/, 1)[0] ?? key
 }

@@ -3,17 +3,13 @@ import type { Dialect } from '../dialect'
 import { troubleOf } from '../driver-errors'
 import { noFacts, type TableFacts } from './table-facts'
 
-/**
- * Reads the facts about a table from the catalogue. If the catalogue does not know the table, tries to read the table itself.
- *
- * @throws the driver's error if the store cannot use the database at all
- */
+/** Reads the table itself if the catalogue does not know it. @throws the driver's error if the store cannot use the database at all */
 export async function readTable(knex: Knex, dialect: Dialect, table: string): Promise<TableFacts> {
   const facts = await orUnreadable(() => dialect.readTable(knex, table))
   return facts.kind === 'missing' ? orUnreadable(() => confirmMissing(knex, dialect, table)) : facts
 }
 
-/** Checks whether the table exists. A database role may use a table even if the catalogue hides the table from the role. */
+/** A database role may use a table even if the catalogue hides the table from the role. */
 async function confirmMissing(knex: Knex, dialect: Dialect, table: string): Promise<TableFacts> {
   await knex.raw(`select 1 from ${quotedPath(table, dialect.name === 'mysql' ? '`' : '"')} where 1 = 0`)
   return noFacts('unreadable')
@@ -30,7 +26,6 @@ async function orUnreadable(read: () => Promise<TableFacts>): Promise<TableFacts
   }
 }
 
-/** Quotes each part of a path such as `app.people`. */
 export function quotedPath(path: string, quote: '"' | '`'): string {
   return path
     .split('.')

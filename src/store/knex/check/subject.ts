@@ -7,12 +7,10 @@ import { type TableSchema, VERSIONS } from '../schema-versions'
 import type { MappedColumn } from '../table'
 import type { ColumnFacts, TableFacts } from './table-facts'
 
-/** A table under check: its expected state, and the facts from the database. The names are the names in the database. */
+/** The names are the names in the database. */
 export interface Subject {
-  /** The name of the table's option. */
   readonly record: keyof HostTables
   readonly table: string
-  /** True: the host's options map the table. False: the table is a default table. */
   readonly isMapped: boolean
   readonly dialect: Dialect
   readonly columns: readonly CheckedColumn[]
@@ -20,7 +18,6 @@ export interface Subject {
   readonly facts: TableFacts
 }
 
-/** A column that holds a field of ours. */
 export interface CheckedColumn extends ExpectedColumn {
   readonly field: string
   readonly name: string
@@ -31,7 +28,6 @@ export interface CheckedColumn extends ExpectedColumn {
   readonly facts: ColumnFacts | undefined
 }
 
-/** The part of `Table` that the checks need. It is the same for every kind of record: users, sessions and so on. */
 export interface AnyTable {
   readonly name: string
   readonly columns: ReadonlyMap<string, MappedColumn>
@@ -56,7 +52,7 @@ export function subjectOf(
   return { record, table: databaseName(db, table.name), isMapped, dialect, columns, expected, facts }
 }
 
-/** Returns a name to compare. Knex quotes every name, and only PostgreSQL distinguishes `Email` from `email` in quoted names. */
+/** Knex quotes every name, and only PostgreSQL distinguishes `Email` from `email` in quoted names. */
 export function spelling({ name }: Dialect, column: string): string {
   return name === 'postgresql' ? column : column.toLowerCase()
 }
@@ -65,7 +61,7 @@ export function columnOf({ columns }: Subject, field: string): CheckedColumn | u
   return columns.find((column) => column.field === field)
 }
 
-/** Returns the table's columns for our default names. Null if a column is not mapped or does not exist. */
+/** Null: a column is not mapped or does not exist. */
 export function columnsNamed({ columns }: Subject, defaultNames: readonly string[]): CheckedColumn[] | null {
   const found = defaultNames.flatMap((name) => columns.find(({ defaultName, facts }) => defaultName === name && facts) ?? [])
   return found.length === defaultNames.length ? found : null
@@ -73,7 +69,7 @@ export function columnsNamed({ columns }: Subject, defaultNames: readonly string
 
 type Told = Pick<TableFinding, 'level' | 'message'> & { what?: string; fails?: string | undefined; sql?: string | null }
 
-/** Makes a finding about one or more columns, or about the table if `column` is null. */
+/** `column` null: the finding concerns the table. */
 export function finding(
   { record, table }: Subject,
   column: string | readonly string[] | null,
@@ -92,7 +88,6 @@ export function finding(
   }
 }
 
-/** A default table of `createAuthTables`, with the default column names. */
 interface ExpectedTable {
   readonly columns: ReadonlyMap<string, ExpectedColumn>
   /** The columns of each unique rule. Includes the primary key. */
@@ -106,7 +101,7 @@ interface ExpectedColumn {
   readonly isNotNull: boolean
 }
 
-/** Reads the expected table from the CREATE TABLE statements, so that the check and the statements never differ. */
+/** Reads the CREATE TABLE statements, so that the check and the statements never differ. */
 function expectedTable(record: keyof HostTables, types: ColumnTypes): ExpectedTable {
   const schema = schemaOf(record)
   const lines = schema.columns(types, types.id).map(readLine)

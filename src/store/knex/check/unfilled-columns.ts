@@ -10,7 +10,6 @@ import { type CheckedColumn, finding, type Subject, spelling } from './subject'
 import type { ColumnFacts } from './table-facts'
 import type { TableNeeds } from './table-needs'
 
-/** Finds NOT NULL columns that our INSERT leaves empty. */
 export function unfilledColumns(subject: Subject, host: HostColumns, needs: TableNeeds): TableFinding[] {
   return [...columnsOfTheHost(subject, host, needs), ...nulledColumns(subject, host), ...keyWithoutValue(subject, host)]
 }
@@ -50,7 +49,7 @@ function unknownDefaults(subject: Subject): TableFinding {
   })
 }
 
-/** The fields that are null in some rows, but not in all rows. The value says which operation leaves the field empty. */
+/** Null in some rows only. The value says which operation leaves the field empty. */
 const SOMETIMES_NULL: Readonly<Record<string, string>> = {
   name: 'A row without a name cannot be stored.',
   'users.name': 'Sign-up without a name fails.',
@@ -65,10 +64,8 @@ const SOMETIMES_NULL: Readonly<Record<string, string>> = {
   picture: 'A login by a provider that sends no picture fails.',
 }
 
-/** What still fails if `insertDefaults` gives a new account a name. */
 const NAME_LEFT = 'To remove a name fails.'
 
-/** Finds columns of ours that are NOT NULL, although the store may write null into the column. */
 function nulledColumns(subject: Subject, { texts }: HostColumns): TableFinding[] {
   return subject.columns.flatMap((column) => {
     const { facts, isNotNull } = column
@@ -92,7 +89,6 @@ function nulled(subject: Subject, { field, name }: CheckedColumn, facts: ColumnF
   })
 }
 
-/** Finds an integer key that the database does not make. */
 function keyWithoutValue(subject: Subject, { defaults }: HostColumns): TableFinding[] {
   const id = subject.columns.find(({ field }) => field === 'id')
   if (id?.kind !== 'integer key' || !id.facts?.isNotNull || id.facts.isFilled || defaults === null) return []
@@ -105,7 +101,6 @@ function keyWithoutValue(subject: Subject, { defaults }: HostColumns): TableFind
 const probeMs = 2_500
 const instant = new Date('2026-03-04T05:06:07.089Z')
 
-/** A column whose type the check knows, and the value that the probe sends through it. */
 interface Probed {
   readonly column: CheckedColumn
   readonly facts: ColumnFacts
@@ -114,9 +109,8 @@ interface Probed {
 }
 
 /**
- * Sends an id, the flags, the instants and NULL through the types of the users' columns, and reads them back through the host's driver. A
- * type parser or a `typeCast` of the host may return another value, and an instant that is lost would mean "no second factor". Reads no
- * row. A database that cannot make the values (MariaDB before 10.6) is not probed.
+ * The host's type parser or `typeCast` may change a value, and a lost instant would mean "no second factor". Reads no row. Does not probe a
+ * database that cannot make the values (MariaDB before 10.6).
  * @param faulty the columns that already have a finding
  */
 export async function readBack(knex: Knex, users: Subject, faulty: ReadonlySet<string | null>): Promise<TableFinding[]> {
@@ -151,7 +145,7 @@ function probeValue(kind: ColumnKind, { bytes }: ColumnFacts): Probed['value'] |
   }
 }
 
-/** Returns a row of the values and a row of NULLs. Null: the database has no such statement, or is late. */
+/** Null: the database has no such statement, or is late. */
 async function send(knex: Knex, { dialect }: Subject, probed: readonly Probed[]): Promise<Row[] | null> {
   const given = (row: Probed) => (typeof row.value === 'string' ? row.value : toColumn(row.column.kind, row.value, knex, dialect))
   const selected = probed.map(({ alias, column }) => `${(expressionOf(column.kind, dialect) ?? '??').replace('??', alias)} as ${alias}`)

@@ -7,7 +7,6 @@ import { columnOf } from './subject'
 
 export interface UnverifiedFactors {
   readonly count: number
-  /** True if there may be more than `count`. */
   readonly isMost: boolean
   /** Marks the addresses of these accounts as verified, except after a login within 30 days. Null: `last_login_at` is not mapped. */
   readonly sql: string | null
@@ -15,11 +14,7 @@ export interface UnverifiedFactors {
 
 const thirtyDaysMs = 30 * 86_400_000
 
-/**
- * Counts the accounts that have a second factor, but no verified address. Returns null if the store is an adapter of the host, or if the
- * table has not both columns.
- * @throws the errors of the database, for example if the query takes longer than two seconds
- */
+/** Null: the store is an adapter of the host, or a column is missing. @throws the database's errors, also after two seconds */
 export async function unverifiedFactors(store: AuthStore, now: Date): Promise<UnverifiedFactors | null> {
   const checked = checkedTablesOf(store)
   if (!checked) return null

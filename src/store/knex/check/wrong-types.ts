@@ -8,7 +8,6 @@ import { type CheckedColumn, finding, type Subject } from './subject'
 import type { ColumnFacts, TypeFamily } from './table-facts'
 import type { TableNeeds } from './table-needs'
 
-/** Finds columns whose type cannot hold our values, or compares the values in another way. */
 export function wrongTypes(subject: Subject): TableFinding[] {
   return subject.columns.flatMap((column) => {
     if (!column.facts) return []
@@ -56,7 +55,7 @@ const ACCEPTED: Readonly<Record<Dialect['name'], Readonly<Record<ColumnKind, rea
   },
 }
 
-/** Returns true if the column can hold the values. MariaDB's BOOLEAN is a TINYINT, an integer of one byte. */
+/** MariaDB's BOOLEAN is a TINYINT, an integer of one byte. */
 function accepts({ name }: Dialect, kind: ColumnKind, { family, bytes }: ColumnFacts): boolean {
   if (name === 'mysql' && kind === 'boolean' && family === 'integer') return bytes === 1
   return ACCEPTED[name][kind].includes(family)
@@ -118,14 +117,14 @@ function generated(subject: Subject, column: CheckedColumn, _facts: ColumnFacts)
   return finding(subject, column.name, { what: 'generated', level: 'error', message })
 }
 
-/** Returns the length of the values if all values have equal length. Such values need no blanks. Otherwise returns null. */
+/** Values of equal length need no blanks. Null: the lengths differ. */
 function fixedLength({ field, kind }: CheckedColumn): number | null {
   if (kind === 'uuid') return 36
   if (kind === 'iso') return 24
   return field === 'tokenHash' || field === 'codeHash' ? 64 : null
 }
 
-/** Reports a padded column. PostgreSQL returns a `char(n)` value with its blanks, and our code compares values byte for byte. */
+/** PostgreSQL returns a `char(n)` value with its blanks, and our code compares values byte for byte. */
 function padded(subject: Subject, column: CheckedColumn, facts: ColumnFacts): TableFinding {
   const message = `${subject.table}.${column.name} is ${facts.type}, which adds blanks to shorter values, so doorward reads other values than it wrote. Change the column. ${seeTroubleshooting('a-column-has-the-wrong-type')}`
   const sql = changeType(subject, facts, column.type, (value) => `rtrim(${value})`)
@@ -144,19 +143,17 @@ function zoneless(subject: Subject, column: CheckedColumn, facts: ColumnFacts): 
   })
 }
 
-/** A column that is narrower than the longest value. The store cuts or refuses a longer value, so the finding is only a warning. */
+/** The store cuts or refuses a longer value, so the finding is only a warning. */
 interface NarrowColumn {
   readonly field: string
   readonly length: number
   readonly isCut: boolean
 }
 
-/** Finds columns that are too narrow for the values we write. */
 export function narrowColumns(subject: Subject, needs: TableNeeds): TableFinding[] {
   return subject.columns.flatMap((column) => narrow(subject, column, needs) ?? [])
 }
 
-/** Returns the columns whose width limits the values that the store writes. */
 export function boundedColumns(subject: Subject, needs: TableNeeds): NarrowColumn[] {
   return subject.columns.flatMap((column) => {
     const length = column.facts?.length ?? null
@@ -186,7 +183,7 @@ function narrow(subject: Subject, column: CheckedColumn, needs: TableNeeds): Tab
   })
 }
 
-/** Returns the type that a text column should have. If the column is too narrow, the type is wider. */
+/** If the column is too narrow, returns a wider type. */
 function textTypeOf(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): string {
   const length = lackedLength(subject, column, needs)
   return length === null ? facts.type : wideType(column, length)
@@ -197,7 +194,7 @@ function wideType({ kind, type }: CheckedColumn, length: number): string {
   return kind === 'iso' ? 'varchar(24)' : type
 }
 
-/** Returns the length in characters that the column needs. Null: the column is wide enough. */
+/** Null: the column is wide enough. */
 function lackedLength(subject: Subject, column: CheckedColumn, needs: TableNeeds): number | null {
   const length = lengthOf(subject, column, needs)
   const isNarrow = length !== null && typeof column.facts?.length === 'number' && column.facts.length < length
@@ -220,7 +217,7 @@ function bytesOf({ kind }: CheckedColumn): number | null {
   return kind === 'integer' ? 4 : null
 }
 
-/** Returns what the store does with a value that is too long. Null: the store sends the value, and the database fails. */
+/** Null: the store sends the value, and the database fails. */
 function useOf(record: keyof HostTables, field: string): 'cut' | 'refused with 422' | null {
   if (field === 'email' || field === 'payload') return 'refused with 422'
   const isCut = (record === 'users' && field === 'name') || ['name', 'picture', 'ip', 'userAgent'].includes(field)
@@ -235,7 +232,7 @@ const longestProvider = 50
 /** The longest `return_to` that the check of the parameter allows. */
 const longestReturnTo = 1_024
 
-/** Returns the length of the longest value, in characters. Null: unknown, or no limit. */
+/** In characters. Null: unknown, or no limit. */
 function lengthOf({ record }: Subject, { field, kind, maxLength }: CheckedColumn, needs: TableNeeds): number | null {
   if (kind === 'uuid') return 36
   if (kind === 'text key') return (record === 'sessions' || record === 'emailLogins') && field === 'id' ? 36 : null // a key of the host may have any length
@@ -276,10 +273,7 @@ const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
   emailLogins: ['id', 'email', 'tokenHash'],
 }
 
-/**
- * Finds columns whose collation treats different texts as equal. The store compares the rows again in code, so a loose collation never lets
- * a person sign in as another person.
- */
+/** The store compares the rows again in code, so a loose collation never lets a person sign in as another person. */
 export function looseColumns(subject: Subject, needs: TableNeeds): TableFinding[] {
   return subject.columns.flatMap((column) => {
     const { field, facts } = column
@@ -303,10 +297,7 @@ function loose(subject: Subject, column: CheckedColumn, facts: ColumnFacts, need
   })
 }
 
-/**
- * Returns the statement that gives the column a binary collation. The statement repeats the wanted width, because it runs after the
- * statement that changes the width, and would otherwise undo that change.
- */
+/** Repeats the wanted width: this statement runs after the change of the width, and would otherwise undo it. */
 function exact(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): string | null {
   const wide = textTypeOf(subject, column, facts, needs)
   if (subject.dialect.name === 'mysql') return changeType(subject, facts, `${wide} ${nopad(facts)}`)
@@ -314,7 +305,7 @@ function exact(subject: Subject, column: CheckedColumn, facts: ColumnFacts, need
   return changeType(subject, facts, `${type} collate "C"`)
 }
 
-/** Returns the binary collation without padding. MariaDB and MySQL have different names for it. */
+/** MariaDB and MySQL name this collation differently. */
 function nopad({ charset }: ColumnFacts): string {
   return /0900/.test(charset) ? 'character set utf8mb4 collate utf8mb4_0900_bin' : 'character set utf8mb4 collate utf8mb4_nopad_bin'
 }
