@@ -70,10 +70,7 @@ interface ActivationOptions {
   locale?: Locale | undefined
 }
 
-/**
- * A deactivated account stays deactivated.
- * @throws InvalidTokenError, InvalidCredentialsError; EmailLinkForbiddenError if the host forbids the link, which is then invalid too
- */
+/** A deactivated account stays so. @throws InvalidTokenError, InvalidCredentialsError, EmailLinkForbiddenError (ends the link too) */
 export async function activate(
   ctx: AuthContext,
   token: string,
@@ -97,10 +94,7 @@ export async function activateOnly(ctx: AuthContext, token: string, options: Act
   return ended
 }
 
-/**
- * True if the page must ask for the password. The link stays valid.
- * @throws the same errors as `activate`
- */
+/** True if the page must ask for the password. The link stays valid. @throws the same errors as `activate` */
 export async function lookAtActivation(ctx: AuthContext, token: string, evidence: SignupOwnership = {}): Promise<boolean> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()

@@ -76,10 +76,7 @@ export async function verifyEmailChange(
   return { user, newEmail, owner, session, isFinal }
 }
 
-/**
- * Also mails a notice to the old address. If another account has the new address, mails only that account's owner. Null if no link was
- * made.
- */
+/** Also mails the old address. If another account has the new address, mails only its owner. Null if no link was made. */
 export async function sendEmailChange(
   ctx: AuthContext,
   { user, newEmail, owner, session, isFinal }: VerifiedEmailChange,
@@ -167,10 +164,7 @@ export async function confirmEmailChange(
 /** `asking session`: the session that requested the change. */
 export type ChangeNeeds = 'nothing' | 'password' | 'sign in' | 'asking session'
 
-/**
- * Does not use the link.
- * @throws InvalidTokenError, EmailLinkForbiddenError
- */
+/** Does not use the link. @throws InvalidTokenError, EmailLinkForbiddenError */
 export async function lookAtEmailChange(
   ctx: AuthContext,
   token: string,
@@ -193,10 +187,7 @@ interface FoundChange {
   readonly user: UserRecord
 }
 
-/**
- * The session comes before any password, because a wrong password must not tell that the link is open.
- * @throws InvalidTokenError
- */
+/** The session comes before any password, because a wrong password must not tell that the link is open. @throws InvalidTokenError */
 async function findOpenChange(ctx: AuthContext, token: string): Promise<FoundChange & { isRefused: boolean }> {
   const link = await findLink(ctx, token, 'EMAIL_CHANGE')
   const user = await ctx.store.users.find(link.userId)
@@ -213,10 +204,7 @@ function ofAskingSession({ sessionId }: OpenChange, evidence: SignupOwnership): 
   return { ...evidence, deviceSession: undefined, sessionIds: sessionId === null ? presented : presented.filter((id) => id === sessionId) }
 }
 
-/**
- * A wrong or missing password and a wrong session all get the same error.
- * @throws UnauthorizedError
- */
+/** A wrong or missing password and a wrong session all get the same error. @throws UnauthorizedError */
 async function weighAsOwner(ctx: AuthContext, user: UserRecord, evidence: SignupOwnership): Promise<VerifiedSignupOwnership> {
   try {
     const weighed = await verifySignupOwnership(ctx, user, evidence)

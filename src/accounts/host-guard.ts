@@ -7,10 +7,7 @@ import { readJsonBody } from '../http/input'
 import { step } from '../http/routes'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 
-/**
- * For example a CAPTCHA. Runs after the route's rate limit, and before any other limit, hash or query. `req.body` is then parsed.
- * @param limit the name of the route's rate limit; used only if the host has a check
- */
+/** For example a CAPTCHA, after the route's rate limit (`limit`), and before any other limit, hash or query. `req.body` is parsed. */
 export function hostGuard(ctx: AuthContext, action: GuardedAction, limit: string): RequestHandler[] {
   const { guardRequest } = ctx
   if (!guardRequest) return []

@@ -68,10 +68,7 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
   )
 }
 
-/**
- * Looks the address up after the response, so that the response time does not depend on an account. Before it, looks for nobody: if the
- * database is down, the response is 503 for every address.
- */
+/** Responds before the look-up, so that its time reveals nothing; looks for nobody first, to answer 503 if the database is down. */
 async function answer(
   ctx: AuthContext,
   { name, field, send }: LinkRequest,
@@ -97,10 +94,7 @@ export function linkRequestAnswer(field: string): Answer {
   }
 }
 
-/**
- * The response never shows whether the address is known, unknown, taken, active, pending, deactivated or rejected. The link is made after
- * the response, unless responses contain links (never in production).
- */
+/** One response for a known, unknown, taken, active, pending, deactivated or rejected address. Only `showsLinks` makes the link first. */
 export async function answerLinkRequest(
   ctx: AuthContext,
   res: Response,

@@ -81,10 +81,7 @@ async function replaceAgain(
   return withPassword(ctx, seen, currentPassword, replace, replacing.session)
 }
 
-/**
- * Only if the account still has the verified password: a second change at once needs the password that the first one set. Null if the
- * account has another password by now.
- */
+/** Null if the account no longer has the verified password: a second change at once needs the password that the first one set. */
 async function replacePassword(
   ctx: AuthContext,
   seen: UserRecord,

@@ -134,9 +134,7 @@ function logInBy(
 export interface LoginInput {
   email: string
   password: string
-  /**
-   * The client's IP address, for its rate limit. IPv6 counts by the first 64 bits. Undefined: only the limit of the email address applies.
-   */
+  /** The client's IP address, for its rate limit (IPv6: the first 64 bits). Undefined: only the limit of the email address applies. */
   client?: string | null | undefined
   /** A refresh token of the client. If it belongs to this account and was not revoked, attempts with it have a separate rate limit. */
   previousToken?: string | undefined

@@ -43,10 +43,7 @@ export async function resetOnly(ctx: AuthContext, input: ResetInput): Promise<vo
   await resetAnd(ctx, input, async () => undefined)
 }
 
-/**
- * What the link's page shows before the person decides. The link stays valid.
- * @throws the same errors as `resetPassword`
- */
+/** What the link's page shows before the person decides. The link stays valid. @throws the same errors as `resetPassword` */
 export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ email: string }> {
   const { user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()

@@ -166,10 +166,7 @@ async function insertAccount(ctx: AuthContext, account: NewUser, making: Making)
   }
 }
 
-/**
- * A duplicate value is usually the address, but it can be the value of a unique column of the host.
- * @throws the error if no value caused it
- */
+/** Usually the address is the duplicate, but a unique column of the host can be too. @throws the error if no value caused it */
 async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unknown): Promise<Exclude<Signup, { kind: 'made' }>> {
   const isDuplicate = error instanceof DuplicateRecordError
   if (!(error instanceof Error) || error instanceof AppError || !(fields || isDuplicate)) throw error

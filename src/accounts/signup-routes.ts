@@ -114,10 +114,7 @@ function without(body: object, name: string): object {
   return Object.fromEntries(Object.entries(body).filter(([key]) => key !== name))
 }
 
-/**
- * If the response must not reveal that the address is taken, mails the owner instead.
- * @throws EmailTakenError
- */
+/** If the response must not reveal that the address is taken, mails the owner instead. @throws EmailTakenError */
 function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: string, locale: Locale): void {
   if (!hidesTakenAddress(ctx.settings)) throw new EmailTakenError()
   // No 503 here, because a sign-up with a free address gets none.
@@ -125,10 +122,7 @@ function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: 
   if (!isStarted && owner) ctx.events.emit('mail.failed', { userId: owner.id, kind: 'notice', reason: 'too_many' })
 }
 
-/**
- * The database rejects only the values of a new address, so an error would reveal that it has no account. If responses may not reveal this,
- * the error is only logged.
- */
+/** Only a new address's values reach the database, so an error would reveal that it has no account. Then it is only logged. */
 function refuseOrHide(ctx: AuthContext, error: Error): void {
   if (!hidesTakenAddress(ctx.settings)) throw error
   ctx.logger.error(

@@ -22,16 +22,13 @@ export interface TakenOver {
 /** For a new password after a take-over removed the old one. */
 export const newPasswordSeconds = 900
 
-/**
- * Texts of an earlier sign-up to clear. A placeholder replaces a name whose column does not allow null; alone, the fields stay for that
- * reason.
- */
+/** Texts of an earlier sign-up. A placeholder replaces a name that may not be null; alone, the fields stay for that reason. */
 export type Clearing = 'nothing' | 'name and fields' | 'placeholder and fields' | 'placeholder'
 
 /**
- * `verifyAddress` decides: an attacker may have registered an account whose address is verified without evidence of the owner. Removes all
- * ways to log in and every session, factor, link and code, but not undo links. An identity stays if its provider verified this address, or
- * if a social login created the account with it. Call it inside a transaction that has locked the user's row.
+ * `verifyAddress` decides whether this is necessary, because an attacker may have registered the account. Removes all ways to log in and
+ * every session, factor, link and code, but not undo links. An identity stays if its provider verified this address, or if a social login
+ * created the account with it. Call it inside a transaction that has locked the user's row.
  */
 export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<TakenOver> {
   const { sessions, recoveryCodes } = ctx.store
@@ -67,10 +64,7 @@ export async function tellHostOfTakeOver(ctx: AuthContext, user: UserRecord): Pr
   await ctx.onTakeOver?.(user, ctx.store, { trx: transactionOf(ctx.store) })
 }
 
-/**
- * Call it after the commit.
- * @param about `provider`: the registration key of the identity that this request linked
- */
+/** Call it after the commit. @param about `provider`: the registration key of the identity that this request linked */
 export function announceTakeOver(
   ctx: AuthContext,
   user: UserRecord,
@@ -92,10 +86,7 @@ export function isToldOwner({ removed, kept }: Pick<TakenOver, 'removed' | 'kept
   return removed.length > 0 || kept !== null
 }
 
-/**
- * Outside the rate limits: each take-over needs a link or a login of the owner, so an attacker cannot cause many mails. Without the name,
- * because an attacker may have chosen it.
- */
+/** Outside the limits: each take-over needs a proof of the owner. Without the name, because an attacker may have chosen it. */
 function mailOwner(
   ctx: AuthContext,
   { id, email }: UserRecord,

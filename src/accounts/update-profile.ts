@@ -42,10 +42,7 @@ async function lockActive(ctx: AuthContext, userId: string): Promise<UserRecord>
   return user
 }
 
-/**
- * An empty name becomes null.
- * @throws ValidationError for more than 120 characters
- */
+/** An empty name becomes null. @throws ValidationError for more than 120 characters */
 export function requireName(name: string | null | undefined): string | null {
   if (name === undefined || name === null || name === '') return null
   if (name.length <= 120) return name

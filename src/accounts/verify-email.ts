@@ -16,10 +16,7 @@ import {
 import { isFirstVerification, verifyAddress } from './email-verification/verify-address'
 import { announceTakeOver, newPasswordSeconds, type TakenOver } from './take-over'
 
-/**
- * The link verifies only the account's own address. Null if no link was made.
- * @param options.session if it has ended, no mail is sent
- */
+/** The link verifies only the account's own address. Null if no link was made. @param options.session if it has ended, no mail is sent */
 export async function sendEmailVerification(
   ctx: AuthContext,
   user: UserRecord,
@@ -64,10 +61,7 @@ export async function confirmEmail(
   return { passwordRequired: resetLink !== null, resetLink }
 }
 
-/**
- * True if the page must ask for the password. Does not use the link.
- * @throws the errors of `confirmEmail`
- */
+/** True if the page must ask for the password. Does not use the link. @throws the errors of `confirmEmail` */
 export async function lookAtVerification(ctx: AuthContext, token: string, evidence: SignupOwnership = {}): Promise<boolean> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()

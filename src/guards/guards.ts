@@ -28,67 +28,59 @@ import { hostClaimsOfSession, requireSession, sessionFinder } from './require-se
 import { verifyOnce } from './verify-once'
 
 /**
- * Guards for the host's own routes. If a guard rejects a request, the guard sends the JSON error envelope, and the route does not run. On a
- * request that is not Express's (`server.on('upgrade')`), the guard calls `next(error)` instead.
+ * Guards for the host's own routes. A rejected request gets the JSON error envelope, and its route does not run. On a request that is not
+ * Express's (`server.on('upgrade')`), the guard calls `next(error)` instead.
  */
 export interface Guards<Host extends HostTypes = HostTypes> {
   /**
-   * Requires a valid access token from the header. If `tokenDelivery` includes cookies, the guard also accepts the access cookie. The guard
-   * reads no database, except with `tokenDelivery: 'session'`.
+   * Requires a valid access token from the header, or from the access cookie if `tokenDelivery` includes cookies. Reads no database, except
+   * with `tokenDelivery: 'session'`.
    */
   requireAuth(): RequestHandler
   /**
-   * Like requireAuth, for pages with cookies. If a GET or HEAD without a valid login accepts `text/html`, the guard redirects to `loginUrl`
-   * with `return_to`. Any other request without a valid login gets the 401. If the refresh cookie is still valid, the person does not need
-   * to log in again.
+   * Like requireAuth, for pages with cookies. A GET or HEAD that accepts `text/html` is redirected to `loginUrl` with `return_to`. Any
+   * other request gets the 401. While the refresh cookie is valid, the person need not log in again.
    * @throws ConfigurationError with `tokenDelivery: 'bearer'`, and without `loginUrl`
    */
   requireLogin(): RequestHandler
-  /** Like requireAuth, but a request without a token passes as anonymous. The guard rejects an invalid token. */
+  /** Like requireAuth, but a request without a token passes as anonymous. An invalid token is rejected. */
   optionalAuth(): RequestHandler
   /** Like requireAuth. The login of the session must also have used a second factor. Otherwise the guard sends 403 MFA_REQUIRED. */
   requireMfa(): RequestHandler
-  /**
-   * Like requireAuth. The guard also loads the current user row. For a deleted user the guard sends 401, and for an inactive user 403
-   * ACCOUNT_INACTIVE.
-   */
+  /** Like requireAuth. Also loads the current user row: 401 for a deleted user, 403 ACCOUNT_INACTIVE for an inactive user. */
   requireUser(): RequestHandler
   /** Like requireUser. The current row must also have `isAdmin`. Otherwise the guard sends 403 FORBIDDEN. */
   requireAdmin(): RequestHandler
   /**
-   * Like requireAuth. The token must also have the claim. The claim must equal the value (`===`), or your function must return true for the
-   * claim's value. Otherwise the guard sends 403 FORBIDDEN. The guard rejects a missing claim. If the function throws, the guard logs the
-   * error and rejects the request.
+   * Like requireAuth. The claim must equal the value (`===`), or your function must return true for it. Otherwise 403 FORBIDDEN. A missing
+   * claim is rejected. If the function throws, the guard logs the error and rejects the request.
    * @throws ConfigurationError if the expected value is not a scalar or a function
    */
   requireClaim<Name extends ClaimName<Host>>(name: Name, expected: ExpectedClaim<Host, Name>): RequestHandler
   /**
-   * Like requireAuth. The list in the claim `roles` must also contain one of these texts. Otherwise the guard sends 403 FORBIDDEN.
+   * Like requireAuth. The list in the claim `roles` must contain one of these texts. Otherwise 403 FORBIDDEN.
    * @throws ConfigurationError without a role
    */
   requireRole(...roles: readonly [RoleOf<Host>, ...RoleOf<Host>[]]): RequestHandler
   /**
-   * Like requireUser. The session of the request must also be live. Otherwise the guard sends 401 INVALID_TOKEN. An access token stays
-   * valid for minutes after its session ends. Use this guard if those minutes are too long. After `requireSession`, the guard checks the
-   * session that `requireSession` found. The guard needs one query.
+   * Like requireUser. The session of the request must also be live, otherwise 401 INVALID_TOKEN. Needs one query. Use it if the minutes
+   * that an access token outlives its session are too long. After `requireSession`, it checks the session that `requireSession` found.
    */
   requireLiveSession(): RequestHandler
   /**
-   * Like requireLiveSession. The person must also have entered a credential within the last `maxAgeSeconds` (default: the setting
-   * `freshSessionSeconds`). Otherwise the guard sends 403 REAUTHENTICATION_REQUIRED. `details.methods` of the error lists the credentials
-   * that `POST /reauthenticate` accepts. With `freshSessionSeconds: 0` and without `maxAgeSeconds`, every live session passes.
+   * Like requireLiveSession. The person must also have entered a credential within `maxAgeSeconds` (default: `freshSessionSeconds`).
+   * Otherwise 403 REAUTHENTICATION_REQUIRED, with the credentials that `POST /reauthenticate` accepts in `details.methods`. With
+   * `freshSessionSeconds: 0` and without `maxAgeSeconds`, every live session passes.
    * @throws ConfigurationError if `maxAgeSeconds` is not a whole number of at least 1
    */
   requireFresh(options?: { maxAgeSeconds?: number }): RequestHandler
-  /** Requires a live server-side session by its cookie, and loads its user with one query. Otherwise the guard sends 401 UNAUTHORIZED. */
+  /** Requires a live server-side session by its cookie, and loads its user with one query. Otherwise 401 UNAUTHORIZED. */
   requireSession(): RequestHandler
   /**
-   * Like `csrfGuard`, with the router's settings. The guard also trusts `publicUrl` and `trustedOrigins`, and knows the names of the
-   * cookies. Without the header, the guard reads the token from the field `_csrf` of a parsed form. The tokens are those of
-   * `GET {prefix}/whoami` and `auth.csrfToken()`. If you have a `csrfToken()` of your own, pass its `secret`. A request with a Bearer header
-   * passes.
-   * @throws ConfigurationError without `secret`, if the guards have no `jwtSecret`
-   * @throws ConfigurationError for a wrong option
+   * Like `csrfGuard`, with the router's settings: also trusts `publicUrl` and `trustedOrigins`, and knows the names of the cookies. Without
+   * the header, reads the token from the field `_csrf` of a parsed form. A request with a Bearer header passes. The tokens are those of
+   * `GET {prefix}/whoami` and `auth.csrfToken()`. For a `csrfToken()` of your own, pass its `secret`.
+   * @throws ConfigurationError for a wrong option, or without `secret` if the guards have no `jwtSecret`
    */
   csrf(options?: CsrfGuardOptions): RequestHandler
   /**
@@ -98,7 +90,7 @@ export interface Guards<Host extends HostTypes = HostTypes> {
   getUser(req: Request): WithFields<PublicUser, Host>
 }
 
-/** All guards except the guards of guards/session-guards.ts. */
+/** Without those of guards/session-guards.ts. */
 export type BaseGuards = Omit<Guards, 'requireLiveSession' | 'requireFresh'>
 
 export function guardsFor(ctx: GuardContext): BaseGuards {
@@ -167,10 +159,7 @@ type AuthCheck = (req: Request, auth: KnownAuth) => Promise<void> | void
 
 type GuardMakers = Omit<BaseGuards, 'getUser'>
 
-/**
- * Returns the guards with a check of their arguments. If the host forgets the parentheses (`app.use(guards.requireAuth)`), Express passes
- * the request as the argument. Without the check, that request would wait forever.
- */
+/** A host may forget the parentheses (`app.use(guards.requireAuth)`). Without this check, the request would then wait forever. */
 function withParentheses(guards: GuardMakers): GuardMakers {
   const makers = Object.entries(guards) as [string, (...given: unknown[]) => RequestHandler][]
   const checked = makers.map(([name, make]) => [
@@ -185,13 +174,10 @@ function withParentheses(guards: GuardMakers): GuardMakers {
 
 const tokenRefusals: readonly Refusal[] = [UnauthorizedError, InvalidTokenError, TokenExpiredError]
 
-/** Finds the login of a request; null if nobody is logged in. */
+/** Null if nobody is logged in. */
 type FindAuth = (req: Request, res: Response) => KnownAuth | null | Promise<KnownAuth | null>
 
-/**
- * Returns the function that finds the login of a request. For a token, that function returns a promise only if it must fetch a key, because
- * a promise would be most of the guard's cost.
- */
+/** Returns a promise only to fetch a key, because a promise would be most of the guard's cost. */
 function authFinder(ctx: GuardContext): FindAuth {
   if (ctx.settings.tokenDelivery === 'session') return sessionFinder(ctx)
   const verify = verifyOnce(ctx, ctx.tokenKeys)
@@ -202,10 +188,8 @@ function authFinder(ctx: GuardContext): FindAuth {
 }
 
 /**
- * Makes a guard from a check. If the check throws, the guard sends an error and the next handler does not run. If the check returns no
- * promise, the next handler runs in the next turn of the event loop. If several requests arrive together, Node then first verifies all
- * their tokens, and afterwards runs all their handlers. This needs less CPU time (`http/routes.ts`). If the database is silent for
- * `unitTimeoutSeconds`, the guard sends 503.
+ * If `check` returns no promise, the next handler runs in the next turn of the event loop. Of requests that arrive together, Node then
+ * verifies all tokens first, which needs less CPU time (`http/routes.ts`). After `unitTimeoutSeconds` without the database: 503.
  * @param answer returns true if it has sent another response instead of the envelope
  */
 export function guarding(
@@ -225,8 +209,7 @@ export function guarding(
 }
 
 /**
- * Returns the `WWW-Authenticate` header of an error. The header distinguishes a rejected token from a missing token (RFC 6750 section 3).
- * The header also names a missing second factor (RFC 9470 section 3).
+ * `WWW-Authenticate` distinguishes a rejected from a missing token (RFC 6750 section 3), and names a missing factor (RFC 9470 section 3).
  */
 function challengeOf(ctx: GuardContext, req: Request, error: unknown): string | null {
   if (error instanceof MfaRequiredError) return 'Bearer error="insufficient_user_authentication"'
@@ -251,14 +234,14 @@ function usersOf(ctx: GuardContext, guard: string): UserStore {
 
 function adminsOf(ctx: GuardContext): UserStore {
   const users = usersOf(ctx, 'requireAdmin')
-  // An adapter without `fields` counts as an adapter without the column `isAdmin`.
+  // An adapter without `fields` counts as one without the column `isAdmin`.
   if (users.fields?.has('isAdmin') === true) return users
   throw new ConfigurationError(
     'requireAdmin() reads `is_admin`, and the users table has no such column; add one or map it (`users.columns.isAdmin`).',
   )
 }
 
-/** Returns the active user of a login. The function reads the database only for a token, because a session already contains its user. */
+/** Reads the database only for a token, because a session already contains its user. */
 async function loadUser(users: UserStore, { claims, user: known }: KnownAuth): Promise<PublicUser> {
   const user = known ?? (await findUser(users, claims.sub))
   if (!user) throw new UnauthorizedError({ reason: 'account_gone' })
@@ -266,17 +249,17 @@ async function loadUser(users: UserStore, { claims, user: known }: KnownAuth): P
   return user
 }
 
-/** Rejects a session with an inactive user. A token does not contain the user's state, so a token passes without a query. */
+/** A token does not contain the user's state, so it passes without a query. */
 function requireActive(auth: KnownAuth): KnownAuth {
   if (auth.user?.isActive === false) throw new UnauthorizedError({ reason: 'account_inactive' })
   return auth
 }
 
-/** Finds a user. If the adapter fails, the guard rejects the request with 503, because the user is unknown. */
+/** If the adapter fails, the user is unknown: 503. */
 async function findUser(users: UserStore, id: string): Promise<PublicUser | null> {
   try {
     const user = await users.find(id)
-    // The code checks the id, because a faulty adapter of the host could return the row of another user.
+    // A faulty adapter of the host could return the row of another user.
     return user?.id === id ? toPublicUser(user) : null
   } catch (error) {
     throw error instanceof AppError ? error : new ServiceUnavailableError({ cause: error })

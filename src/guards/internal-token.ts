@@ -8,13 +8,13 @@ import { isObject, refuseUnknownOptions } from '../options'
 import { refusing } from './refusing'
 
 export interface InternalTokenOptions {
-  /** At least 32 bytes of visible ASCII. To replace a token, pass a list. The guard accepts every token of the list. */
+  /** At least 32 bytes of visible ASCII. To replace a token, pass a list: the guard accepts every token of it. */
   token: string | readonly string[]
 }
 
 /**
- * Protects calls between services of one owner. The header `X-Token` must contain one of the tokens. The guard compares in constant time.
- * If the header is missing, wrong or sent twice, the guard sends 401 UNAUTHORIZED.
+ * Protects calls between services of one owner. The header `X-Token` must contain one of the tokens, compared in constant time. If it is
+ * missing, wrong or sent twice, the guard sends 401 UNAUTHORIZED.
  * @throws ConfigurationError for a token that is empty, short, a placeholder, or not possible in a header
  */
 export function requireInternalToken(options: InternalTokenOptions): RequestHandler {
@@ -28,7 +28,7 @@ export function requireInternalToken(options: InternalTokenOptions): RequestHand
   })
 }
 
-/** Compares every token, so that the time does not reveal which token matched. */
+/** Every token, so that the time does not reveal which one matched. */
 function isAmong(known: readonly Buffer[], sent: Buffer): boolean {
   return known.reduce((found, token) => timingSafeEqual(token, sent) || found, false)
 }
@@ -41,16 +41,13 @@ function tokensOf(options: InternalTokenOptions): readonly string[] {
   return tokens.map((token) => sendable(checkSecret('requireInternalToken: token', token)))
 }
 
-/** Rejects a token that a header cannot contain, because no request could send such a token. */
+/** No request could send a token that a header cannot contain. */
 function sendable(token: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(token)) return token
   throw new ConfigurationError('requireInternalToken: token must be ASCII without control characters or blanks at its ends.')
 }
 
-/**
- * Returns the secret if it is long and random enough.
- * @throws ConfigurationError with the name of the option, never with its value
- */
+/** @throws ConfigurationError with the name of the option, never with its value */
 function checkSecret(option: string, secret: unknown): string {
   if (typeof secret === 'string' && Buffer.byteLength(secret, 'utf8') >= 32 && !isPlaceholderSecret(secret)) return secret
   throw new ConfigurationError(
@@ -58,10 +55,7 @@ function checkSecret(option: string, secret: unknown): string {
   )
 }
 
-/**
- * Checks one secret, or a list of different secrets.
- * @throws ConfigurationError with the position in the list
- */
+/** @throws ConfigurationError with the position in the list */
 export function checkSecrets(option: string, secrets: unknown): readonly string[] {
   if (!Array.isArray(secrets)) return [checkSecret(option, secrets)]
   const checked = Array.from(secrets, (secret: unknown, place) => checkSecret(`${option} ${place + 1}`, secret))
@@ -69,7 +63,7 @@ export function checkSecrets(option: string, secrets: unknown): readonly string[
   throw new ConfigurationError(`${option} must be one secret, or a list of at least one, each different.`)
 }
 
-/** Compares two texts in constant time. The function compares digests, because timingSafeEqual needs inputs of equal length. */
+/** In constant time. Digests, because timingSafeEqual needs inputs of equal length. */
 export function isSameText(one: string, other: string): boolean {
   return timingSafeEqual(digestOf(one), digestOf(other))
 }

@@ -19,29 +19,27 @@ export interface RateLimitOptions {
   /** Counters that several processes or several limits share. Default: the memory of this process, for this limit only. */
   counters?: CounterStore
   /**
-   * Returns the key of a request. Requests with the same key count together. Default: the client's address (`req.ip`). For IPv6, the
-   * default is the /64 network. In addition, the whole /48 network has a limit that is ten times higher. If the address cannot be read, the
-   * request does not count, and the console says so once.
+   * Returns the key of a request. Requests with the same key count together. Default: the client's address (`req.ip`), for IPv6 the /64
+   * network; the whole /48 network then has a limit ten times higher. If the address cannot be read, the request does not count, and the
+   * console says so once.
    */
   key?: (req: Request) => string
-  /**
-   * Decides whether the limit applies to a request. If the function returns exactly true, the request does not count and is not rejected.
-   */
+  /** If it returns exactly true, the request does not count and is not rejected. */
   exempt?: (req: Request) => boolean
   /** A name for the limit. Two limits of the same size that share `counters` need different names. */
   name?: string
 }
 
 /**
- * Allows a number of requests in each window. To further requests, the middleware sends 429 TOO_MANY_REQUESTS with `Retry-After`. Every
- * counted request gets the headers `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds). If a shared store fails or is
- * too slow, this process counts in its own memory.
+ * Allows a number of requests in each window. Further requests get 429 TOO_MANY_REQUESTS with `Retry-After`. Counted requests get
+ * `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds). If a shared store fails or is too slow, this process counts in
+ * its own memory.
  * @throws ConfigurationError for a wrong option
  */
 export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   const { limit, windowSeconds, counters, key, exempt, name } = complete(options)
   const guarded = withLocalFallback(counters)
-  // The key contains the limit, so two limits in one store count separately. All processes with the same limit share its counter.
+  // With the limit, so that two limits in one store count separately. All processes with one limit share its counter.
   const budget = `rate-limit:${name}:${limit}/${windowSeconds}`
   const notices = createSetupWarnings(safely(consoleLogger))
   return refusing(async (req, res) => {
@@ -68,7 +66,7 @@ function tooMany(seconds: number): TooManyRequestsError {
   return new TooManyRequestsError({ details: { retry_after_seconds: seconds } })
 }
 
-/** Sets the headers of draft-ietf-httpapi-ratelimit-headers-06. */
+/** draft-ietf-httpapi-ratelimit-headers-06. */
 function setHeaders(res: Response, { limit, remaining, seconds }: { limit: number; remaining: number; seconds: number }): void {
   if (!isAnswerable(res)) return
   res.setHeader('RateLimit-Limit', String(limit))
@@ -76,7 +74,7 @@ function setHeaders(res: Response, { limit, remaining, seconds }: { limit: numbe
   res.setHeader('RateLimit-Reset', String(seconds))
 }
 
-/** Returns the key of a counter. Requests without a key share one rate limit. Otherwise, a request without a key would have no limit. */
+/** Requests without a key share one rate limit. Otherwise they would have none. */
 function subjectOf(key: unknown): string {
   return typeof key === 'string' && key !== '' ? `key:${key}` : 'unknown'
 }

@@ -22,16 +22,10 @@ export type ExpectedClaim<Host extends HostTypes, Name extends ClaimName<Host>> 
 /** The names of the host's roles, if the host declared the names. */
 export type RoleOf<Host extends HostTypes> = ClaimsOf<Host> extends { roles?: readonly (infer Role extends string)[] } ? Role : string
 
-/**
- * Checks the claims of a request.
- * @throws ForbiddenError if the claims fail the check
- */
+/** @throws ForbiddenError if the claims fail the check */
 export type ClaimCheck = (claims: object) => void
 
-/**
- * Returns the check of one claim. If the claim is missing, the check rejects the request. It then does not call a function in `expected`.
- * @throws ConfigurationError if the name is not a text, or the expected value is not a scalar or a function
- */
+/** A missing claim is rejected, without a call of a function. @throws ConfigurationError for a wrong name or expected value */
 export function claimCheck(name: unknown, expected: unknown, logger: Logger): ClaimCheck {
   if (typeof name !== 'string' || name === '')
     throw new ConfigurationError("requireClaim() needs the name of a claim and the value that it must have: requireClaim('plan', 'pro').")
@@ -50,10 +44,7 @@ function equals(name: string, expected: unknown): (value: unknown) => boolean {
   )
 }
 
-/**
- * Calls the host's function. The check accepts the claim only if the function returns exactly true. The check rejects a promise, because a
- * promise is truthy and would accept every request.
- */
+/** Only exactly true counts: a promise is truthy and would accept every request. */
 function askFunction(name: string, accepts: (value: unknown) => unknown, logger: Logger): (value: unknown) => boolean {
   const tell = (error: unknown) =>
     logger.error(
@@ -73,10 +64,7 @@ function askFunction(name: string, accepts: (value: unknown) => unknown, logger:
   }
 }
 
-/**
- * Returns the check that the claim `roles` contains one of these roles.
- * @throws ConfigurationError without a role, because the check would reject every request
- */
+/** @throws ConfigurationError without a role, because the check would reject every request */
 export function roleCheck(roles: readonly unknown[]): ClaimCheck {
   if (roles.length === 0 || !roles.every((role) => typeof role === 'string' && role !== ''))
     throw new ConfigurationError("requireRole() needs at least one role, each a text: requireRole('editor', 'admin').")

@@ -6,11 +6,9 @@ import { sendRedirect, setSecurityHeaders } from '../http/send'
 import type { GuardContext } from './refusing'
 
 /**
- * Returns the function that responds to a page request without a valid login. The function redirects the browser to the sign-in page, which
- * redirects back after the login. If `tokenDelivery` includes access cookies, the function redirects to `/continue`. While the refresh
- * cookie is valid, `/continue` needs no new login. The function returns false if the guard should send the JSON envelope.
- * @throws ConfigurationError with `tokenDelivery: 'bearer'`, without a sign-in page, and if the function needs the router's prefix but has
- * none
+ * To the sign-in page, which redirects back; with access cookies to `/continue`, which needs no login while the refresh cookie is valid.
+ * Returns false if the guard should send the JSON envelope.
+ * @throws ConfigurationError with `tokenDelivery: 'bearer'`, without a sign-in page, and if the needed prefix of the router is missing
  */
 export function redirectToLogin(ctx: GuardContext): (error: unknown, req: Request, res: Response) => boolean {
   const { settings, notices } = ctx
@@ -30,7 +28,7 @@ export function redirectToLogin(ctx: GuardContext): (error: unknown, req: Reques
 
 interface Way {
   readonly page: string
-  /** The URL of `/continue` up to the value of `return_to`. If null, the guard redirects to the sign-in page. */
+  /** `/continue` up to the value of `return_to`. Null: the guard redirects to the sign-in page. */
   readonly passage: string | null
 }
 

@@ -20,10 +20,7 @@ import type { SessionWithUser } from '../store/auth-store'
 import { toPublicUser } from '../store/user-records'
 import type { GuardContext } from './refusing'
 
-/**
- * Requires a live session by its cookie, and loads the user of the session. The guard needs one query for the session and the user. Once a
- * minute, the guard extends the session and sends the cookie again. Every failure is the same 401, also for an inactive account.
- */
+/** One query. Once a minute, extends the session and sends the cookie again. Every failure is the same 401, also an inactive account. */
 export function requireSession(ctx: GuardContext): (req: Request, res: Response) => Promise<void> {
   const sessions = sessionsFor(ctx, 'requireSession()')
   return async (req, res) => {
@@ -37,10 +34,9 @@ export function requireSession(ctx: GuardContext): (req: Request, res: Response)
 }
 
 /**
- * Returns a function for `tokenDelivery: 'session'`. The function finds the live session of the cookie and its user with one query. The
- * user can be inactive. If there is no such session, the function returns null and clears the cookie. Exception: the function does not
- * clear a cookie with an older value of a live session.
- * @throws InvalidTokenError for a Bearer header, because `tokenDelivery: 'session'` accepts no Bearer header
+ * For `tokenDelivery: 'session'`. One query; the user can be inactive. Clears the cookie of no live session, but not an older value of a
+ * live session.
+ * @throws InvalidTokenError for a Bearer header, which this delivery does not accept
  */
 export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) => Promise<SessionAuth | null> | null {
   const sessions = sessionsFor(ctx, "tokenDelivery 'session'")
@@ -50,11 +46,7 @@ export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) 
   }
 }
 
-/**
- * Returns a function that adds the host's own claims to the claims of a session. The function calls `accessTokenClaims` at most once for
- * each request. Only guards that check claims use the function.
- * @throws ServiceUnavailableError if the host's function fails
- */
+/** Calls `accessTokenClaims` at most once for each request. @throws ServiceUnavailableError if the host's function fails */
 export function hostClaimsOfSession(ctx: GuardContext): (req: Request, auth: KnownAuth) => Promise<KnownAuth> {
   const asked = new WeakMap<Request, Promise<HostClaims>>()
   const source = { accessTokenClaims: ctx.accessTokenClaims ?? null, logger: ctx.logger }
@@ -67,10 +59,6 @@ export function hostClaimsOfSession(ctx: GuardContext): (req: Request, auth: Kno
   }
 }
 
-/**
- * Returns the session table for a guard.
- * @throws ConfigurationError if the store has no session table
- */
 function sessionsFor({ store }: GuardContext, who: string): SessionContext['sessions'] {
   if (store?.sessions) return store.sessions
   throw new ConfigurationError(`${who} reads the session table: pass a \`store\` that has \`sessions\`; createKnexStore({ knex }) does.`)
@@ -95,7 +83,7 @@ async function readLive(ctx: GuardContext & SessionContext, req: Request, res: R
   return live
 }
 
-/** Calls the adapter. If the adapter fails, the function rejects the request with 503, because the session is unknown. */
+/** If the adapter fails, the session is unknown: 503. */
 export async function failClosed<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
@@ -104,17 +92,13 @@ export async function failClosed<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Sends the cookie again on a response of the host. `Cache-Control` forbids shared caches to store the response, because a shared cache
- * could give one person's session to another person.
- */
+/** A shared cache that stored the response could give one person's session to another person. */
 function sendAgain(ctx: GuardContext, res: Response, sessionToken: string, { session }: LiveSession): void {
   if (!isAnswerable(res)) return
   setSessionCookie(ctx, res, { sessionToken, expiresAt: session.expiresAt, isPersistent: session.isPersistent })
   res.setHeader('Cache-Control', 'no-store')
 }
 
-/** Makes the claims of an access token from the current rows. */
 export function claimsOf({ session, user }: SessionWithUser): AccessTokenClaims {
   const { id, amr, authenticatedAt, createdAt, expiresAt } = session
   return Object.freeze({

@@ -19,7 +19,6 @@ import { toPublicUser } from '../store/user-records'
 import { type BaseGuards, type Guards, guarding } from './guards'
 import type { GuardContext } from './refusing'
 
-/** Adds the guards that read the session of the request. */
 export function withSessionGuards(ctx: GuardContext, guards: BaseGuards): Guards {
   return {
     ...guards,
@@ -46,10 +45,7 @@ function maxAgeOf({ settings }: GuardContext, { maxAgeSeconds }: { maxAgeSeconds
   throw new ConfigurationError('requireFresh: maxAgeSeconds must be a whole number of seconds, at least 1.')
 }
 
-/**
- * Returns a guard that uses the session of `requireSession`. If `requireSession` did not run, the guard authenticates as `requireAuth`
- * does. The guard does this even if `requireAuth` ran before, because that `requireAuth` can belong to another router.
- */
+/** Uses the session of `requireSession`. Otherwise authenticates like `requireAuth`, even after one: it can belong to another router. */
 function behindAuth(
   ctx: GuardContext,
   guards: BaseGuards,
@@ -68,10 +64,7 @@ function behindAuth(
   }
 }
 
-/**
- * Returns true if the session used a second factor. In that case `requireFresh` also requires that the person authenticated after the
- * factor was added (`sinceFactor`).
- */
+/** `requireFresh` then also requires that the person authenticated after the factor was added (`sinceFactor`). */
 function isByFactor(req: Request): boolean {
   const auth = findRequestAuth(req)
   return (auth?.claims?.amr ?? auth?.session?.amr ?? []).some(isSecondFactor)
@@ -82,7 +75,7 @@ function remember(req: Request, user: UserRecord): void {
   if (auth) rememberAuth(req, { ...auth, user: toPublicUser(user) })
 }
 
-/** Finds the session and its user in one query. The function turns an error of the adapter into a 503, so that the client tries again. */
+/** One query. An error of the adapter becomes a 503, so that the client tries again. */
 async function findAlive(ctx: GuardContext, req: Request): Promise<SessionOfRequest> {
   try {
     return await findSessionAndUser(ctx, req)

@@ -8,19 +8,14 @@ import type { VerificationKey } from '../providers/signed-token'
 import type { VerifyingKey } from '../sessions/access-keys'
 import { type AccessTokenHeader, findAccessKey } from '../sessions/access-token'
 
-/** The keys that a guard trusts. */
 export interface TokenKeys {
-  /**
-   * Returns the key for a token with this header. For one key, the function always returns the same object. The function returns a promise
-   * only if it must fetch the key.
-   * @throws InvalidTokenError if there is no such key; ServiceUnavailableError if the key set cannot be fetched now
-   */
+  /** A promise only for a fetch. @throws InvalidTokenError (no such key), ServiceUnavailableError (no key set now) */
   find(header: AccessTokenHeader): VerifyingKey | Promise<VerifyingKey>
-  /** Returns true if `find` would return this key now, without a fetch. */
+  /** `find` would return this key now, without a fetch. */
   isCurrent(key: VerifyingKey): boolean
 }
 
-/** Returns the keys of this process: `jwtKeys`, or the key derived from the secret. The keys never change. */
+/** `jwtKeys`, or the key derived from the secret. They never change. */
 export function ownKeys(keys: readonly AccessKey[]): TokenKeys {
   return {
     find(header) {
@@ -38,14 +33,11 @@ interface PublishedKey extends Pick<NamedAccessKey, 'algorithm' | 'key'> {
   readonly header: PublishedHeader
 }
 
-/** Returns the keys that another process publishes. A token must use one of `algorithms`. */
+/** Of another process. A token must use one of `algorithms`. */
 export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[]): TokenKeys {
   const found = new WeakMap<VerificationKey, PublishedKey>()
 
-  /**
-   * Returns the key with the one algorithm that its tokens must use. If the key set names no `alg`, the function chooses the first
-   * algorithm of the list that fits the key.
-   */
+  /** Each key has one algorithm. If the key set names no `alg`, the first of the list that fits. */
   function published(header: PublishedHeader, read: VerificationKey): PublishedKey {
     const known = found.get(read)
     const algorithm = known?.algorithm ?? algorithms.find((candidate) => read.algorithms.includes(candidate))
@@ -59,7 +51,6 @@ export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[
     try {
       return published(header, await keySet.find(header))
     } catch (error) {
-      // Converts the errors of a provider's key set to the errors of a guard.
       if (error instanceof OAuthTokenRejectedError) throw new InvalidTokenError({ cause: error, reason: 'unknown_key' })
       if (!(error instanceof OAuthProviderUnavailableError)) throw error
       throw new ServiceUnavailableError({ cause: error, details: { retry_after_seconds: keySet.secondsUntilRetry() } })
@@ -68,7 +59,7 @@ export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[
 
   return {
     find(header) {
-      // Rejects two kinds of tokens before any fetch: tokens signed with a shared secret, and tokens with an unlisted algorithm.
+      // Rejects a token signed with a shared secret, or with an unlisted algorithm, before any fetch.
       if (header.kid === null || !algorithms.includes(header.alg)) throw new InvalidTokenError({ reason: 'unknown_key' })
       const read = keySet.known(header)
       return read ? published(header, read) : ask(header)
@@ -88,16 +79,10 @@ interface DiscoveredKeysOptions {
   readonly staleIfErrorSeconds?: number
 }
 
-/**
- * How many seconds the guard waits after a failure before the next request. Without the wait, each invalid token would cause a request to
- * the issuer.
- */
+/** Seconds after a failure. Without the wait, each invalid token would cause a request to the issuer. */
 const restSeconds = 10
 
-/**
- * Returns the keys of an issuer. The function reads the metadata at the well-known addresses (RFC 8414 section 3, then OpenID Discovery 1.0
- * section 4). The first token starts the first fetch. Parallel calls share one discovery.
- */
+/** From RFC 8414 section 3, then OpenID Discovery 1.0 section 4, at the first token. Parallel calls share one discovery. */
 export function discoveredKeys({ issuer, ...options }: DiscoveredKeysOptions): KeySet {
   let keys: KeySet | null = null
   let looking: Promise<KeySet> | null = null
@@ -133,7 +118,7 @@ export function discoveredKeys({ issuer, ...options }: DiscoveredKeysOptions): K
 async function findKeySetAddress(issuer: string, httpClient: HttpClient): Promise<string> {
   for (const url of metadataAddresses(issuer)) {
     const document = await fetchDocument(url, httpClient)
-    // The metadata must name the same issuer (RFC 8414 section 3.3). Otherwise, one issuer could publish keys for another issuer.
+    // RFC 8414 section 3.3. Otherwise, one issuer could publish keys for another.
     const { issuer: named, jwks_uri: address } = document ?? {}
     if (named === issuer && typeof address === 'string' && isAbsoluteAddress(address)) return address
   }

@@ -14,14 +14,12 @@ import type { TokenKeys } from './token-keys'
 
 interface Verified {
   readonly auth: KnownAuth
-  /** The key that verified the signature. */
+  /** Verified the signature. */
   readonly key: VerifyingKey
 }
 
 /**
- * Returns a function that returns the claims of a token. The function verifies the signature at the first two requests with a token. Then
- * the function remembers the whole text of the token. The function accepts a remembered token until the token expires, or until its key is
- * no longer in use. The function returns a promise only if it must fetch a key.
+ * Remembers a token at its second request, until it expires or its key is no longer in use. Returns a promise only to fetch a key.
  * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError; ServiceUnavailableError if the keys cannot be fetched
  */
 export function verifyOnce(
@@ -47,8 +45,7 @@ export function verifyOnce(
 
   async function verifyUnderFetched(token: string, header: AccessTokenHeader, key: Promise<VerifyingKey>): Promise<KnownAuth> {
     const fetched = await key
-    // The guard may have fetched the key set again. If the set still contains the key that verified this token, the token is not verified
-    // again.
+    // The guard may have fetched the key set again. The token is not verified again while the set has its key.
     const seen = remembered.find(token)
     return seen?.key === fetched ? living(seen) : verify(token, header, fetched)
   }
@@ -70,21 +67,14 @@ export function verifyOnce(
 interface RememberedTokens<T> {
   find(token: string): T | undefined
   keep(token: string, value: T): void
-  /** The number of remembered tokens. A token in both generations counts twice. */
+  /** A token in both generations counts twice. */
   readonly size: number
 }
 
-/**
- * The maximum length of a remembered token. The library's own tokens have a few hundred characters. With this limit, one token needs at
- * most about 4 KiB of memory.
- */
+/** Our own tokens have a few hundred characters. With this limit, one token needs at most about 4 KiB of memory. */
 const longest = 2048
 
-/**
- * Remembers at most `limit` tokens by their whole text. There are two generations. If the new generation is full, it replaces the old
- * generation, and an empty new generation begins. The whole old generation is dropped in one step, so no request waits until many tokens
- * are removed. If a guard finds a token in the old generation, the map also puts the token into the new generation.
- */
+/** Of two generations, the whole old one is dropped in one step, so that no request waits. A find moves a token to the new one. */
 export function rememberedTokens<T>(limit: number): RememberedTokens<T> {
   const perGeneration = Math.max(1, Math.floor(limit / 2))
   let young = new Map<string, T>()
@@ -116,11 +106,7 @@ export function rememberedTokens<T>(limit: number): RememberedTokens<T> {
   }
 }
 
-/**
- * Returns a function that checks whether the guard saw a token recently. The function stores fingerprints in a table of fixed size, so the
- * table never grows and stores no token. Two tokens can have the same fingerprint. The guard then remembers the second token at its first
- * request, which does no harm.
- */
+/** Never grows and stores no token. After a collision, the second token is remembered at its first request: no harm. */
 function seenBefore(limit: number): (token: string) => boolean {
   const places = 2 ** Math.ceil(Math.log2(Math.max(limit, 16)))
   const seen = new Int32Array(places)
@@ -133,10 +119,7 @@ function seenBefore(limit: number): (token: string) => boolean {
   }
 }
 
-/**
- * Returns a hash of the end of the signature: FNV-1a over the last 12 characters (at most 72 bits). The end of a signature is practically
- * random.
- */
+/** FNV-1a over the last 12 characters (at most 72 bits): the end of a signature is practically random. */
 function fingerprint(token: string): number {
   let print = 0x811c9dc5
   for (let at = Math.max(0, token.length - 12); at < token.length; at++) print = Math.imul(print ^ token.charCodeAt(at), 0x01000193)

@@ -21,10 +21,7 @@ import { siteTokens } from './csrf/csrf-guard'
 import { giveToken, type TokenSource } from './csrf/csrf-token'
 import { claimsOf as claimsOfSession, failClosed } from './require-session'
 
-/**
- * Returns the routes that tell a page who is signed in, and give it the CSRF token. A page of another subdomain cannot read the cookie of
- * the token. In delivery `both`, the browser sends its refresh cookie only to the route below `/cookie`.
- */
+/** A page of another subdomain cannot read the cookie of the CSRF token. With `both`, only the `/cookie` route gets the refresh cookie. */
 export function whoamiRoutes(ctx: AuthContext): Route[] {
   const tokens = siteTokens(ctx)
   return routesByDelivery(ctx, ({ base }) => [
@@ -74,7 +71,7 @@ interface SignedIn {
   readonly named: NamedSession | null
 }
 
-/** Finds whom `requireLiveSession()` would let in. In contrast to the guards, the function extends and clears nothing. */
+/** Whom `requireLiveSession()` would let in. Extends and clears nothing. */
 async function findSignedIn(ctx: AuthContext, req: Request): Promise<SignedIn | null> {
   const credential = readQuietly(() => readCredential(ctx, req))
   const found = credential && (await failClosed(() => (isOfSession(ctx) ? ofCookie(ctx, credential) : ofToken(ctx, req, credential))))
@@ -106,7 +103,7 @@ async function ofToken(ctx: AuthContext, req: Request, { token, from }: AccessCr
   return named && { claims, user: named.user, named }
 }
 
-/** Returns until when `requireFresh()` lets this credential in; null if it does not now. */
+/** Until when `requireFresh()` lets this credential in; null if it does not now. */
 function freshUntil(ctx: AuthContext, { claims, user, named }: SignedIn): string | null {
   const { freshSessionSeconds } = ctx.settings
   const now = ctx.now()
@@ -119,7 +116,7 @@ function freshUntil(ctx: AuthContext, { claims, user, named }: SignedIn): string
   return new Date(Math.floor(Math.min(...ends)) * 1000).toISOString()
 }
 
-/** Looks only at the MAC or signature of the refresh cookie. The refresh asks the table. */
+/** Only the MAC or signature. The refresh asks the table. */
 function canRefresh(ctx: AuthContext, req: Request): boolean {
   const token = setsTokenCookies(ctx.settings.tokenDelivery) ? readRefreshCookie(ctx, req) : null
   if (token === null) return false

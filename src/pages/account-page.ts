@@ -13,44 +13,31 @@ import type { Explaining } from './form-fault'
 import { Elsewhere, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 
-/** The result of a form that succeeded. */
 export interface Done {
-  /** The notice that the next page shows. */
   readonly notice?: NoticeWord
-  /** The path below the prefix. Default: the page itself. */
+  /** Below the prefix. Default: the page itself. */
   readonly to?: string
 }
 
-/**
- * A page of the account area. `show` and `post` run only for a person with a live session. If `needsFresh` requires a fresh session, they
- * run only with a fresh session. If a form was made for another person, the route rejects the form before `post`.
- */
+/** `show` and `post` need a live session, and a fresh one by `needsFresh`. `post` gets no form that was made for another person. */
 export interface AccountPage extends Explaining {
   readonly page: PageName
-  /** The path below the prefix. */
+  /** Below the prefix. */
   readonly path: `/account${string}`
   readonly title: TextKey
-  /** The label in the navigation. If undefined, the navigation does not contain the page. */
+  /** If undefined, the navigation does not contain the page. */
   readonly navigation?: TextKey
-  /** Returns true if the page's feature is on. Otherwise the page does not exist, and no page links to it. */
+  /** False: the feature is off, the page does not exist, and no page links to it. */
   isThere(ctx: AuthContext): boolean
-  /**
-   * Whether the page needs a fresh session. If the session is not fresh, the person first confirms a credential and then returns to the
-   * page. The function gets the fields of the form.
-   */
+  /** If the session is not fresh, the person first confirms a credential and then returns to the page. */
   readonly needsFresh?: boolean | ((entered: AccountVisit, fields: Fields) => boolean)
   /** Other origins to which the form may redirect. */
   formTargets?(ctx: AuthContext): readonly string[]
-  /** Returns the cards of the page. */
   show(visit: AccountVisit, state: FormState): Html | Promise<Html>
-  /**
-   * Handles the form. If the function throws, the page shows the form again with the error. For content that appears only once, the
-   * function returns cards instead of `Done`. The response then has status 200.
-   */
+  /** If it throws, the page shows the form again with the error. Cards, for content that appears only once, have status 200. */
   post?(visit: AccountVisit, fields: Fields): Promise<Done | Html>
 }
 
-/** Returns the routes of the pages for the features that are on. */
 export function accountPageRoutes(site: PageSite, pages: readonly AccountPage[]): Route[] {
   const there = pages.filter((page) => page.isThere(site.ctx))
   return there.flatMap((page) => accountLines(site, page, there))
@@ -82,16 +69,13 @@ function accountLines(site: PageSite, page: AccountPage, all: readonly AccountPa
 
 const removals: ReadonlySet<NoticeWord | null> = new Set<NoticeWord>(['passkey_removed', 'connection_removed'])
 
-/** Returns the form that signs the person out everywhere else, on the page after a credential was removed. */
+/** Signs the person out everywhere else, on the page after a credential was removed. */
 function afterRemoval({ reader, formOf }: AccountVisit, word: NoticeWord | null, all: readonly AccountPage[]): Part {
   const devices = removals.has(word) ? all.find(({ page }) => page === 'devices') : undefined
   return devices ? endOthersCard(reader, { action: reader.href(devices.path), formOf }) : null
 }
 
-/**
- * Returns the visit of the logged-in person.
- * @throws Elsewhere if nobody is logged in, or if the page needs a credential first
- */
+/** @throws Elsewhere if nobody is logged in, or if the page needs a credential first */
 async function enter(visit: Visit, page: AccountPage, fields: Fields): Promise<AccountVisit> {
   const entered = await enterAs(visit, visit.reader.href(page.path))
   if (needsFresh(page, entered, fields) && !isFresh(entered.session, visit.ctx.settings.freshSessionSeconds))
@@ -99,7 +83,7 @@ async function enter(visit: Visit, page: AccountPage, fields: Fields): Promise<A
   return entered
 }
 
-/** Runs the action of the form. If the session has ended or is no longer fresh, the function redirects as the page would. */
+/** If the session has ended or is no longer fresh, redirects as the page would. */
 async function acted(visit: Visit, page: AccountPage, act: () => Promise<Done | Html>): Promise<Done | Html> {
   try {
     return await act()

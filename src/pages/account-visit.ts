@@ -10,21 +10,15 @@ import { Elsewhere } from './page-lines'
 import type { Fields, Visit } from './page-site'
 import { findSignedIn, isOurSignIn, signInAddress } from './signed-in'
 
-/** A request of a logged-in person that opens a page of the account area, or sends its form. */
 export interface AccountVisit extends Visit {
-  /** The user record without private fields. */
+  /** Without private fields. */
   readonly person: PublicUser
-  /** The user row, the session and the age of the session. */
   readonly session: SessionOfRequest
-  /** A hidden field in every form of the page. The field contains a digest of the person for whom the form was made. */
+  /** A hidden field with a digest of the person for whom the form was made. */
   readonly formOf: Part
 }
 
-/**
- * Returns the visit of the logged-in person.
- * @param back the page to return to after the login, if the request sent a form
- * @throws Elsewhere if nobody is logged in
- */
+/** @param back the page to return to after the login, if the request sent a form @throws Elsewhere if nobody is logged in */
 export async function enterAs(visit: Visit, back: string): Promise<AccountVisit> {
   const session = await findSignedIn(visit.site, visit.req, visit.res)
   if (session === null) throw toSignIn(visit, back)
@@ -32,17 +26,14 @@ export async function enterAs(visit: Visit, back: string): Promise<AccountVisit>
   return { ...visit, session, person, formOf: hidden('form_of', digestOf(person)) }
 }
 
-/** Redirects to the login page. If the request sent a form, its values are lost, and a notice on our login page says so. */
+/** The values of a sent form are lost, and a notice on our login page says so. */
 export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewhere {
   if (isSafeMethod(req.method)) return new Elsewhere({ to: signInAddress(ctx, reader, req.originalUrl), status: 302 })
   if (isOurSignIn(ctx)) leaveNotice(ctx, res, 'not_saved')
   return new Elsewhere({ to: signInAddress(ctx, reader, back) })
 }
 
-/**
- * Rejects a form that was made for another person. In a shared browser, such a form could run in the current person's session.
- * @throws FormFault if the form was made for another person
- */
+/** In a shared browser, a form of another person could run in the current person's session. @throws FormFault */
 export function requireOwnForm({ person }: AccountVisit, { form_of: given = '' }: Fields): void {
   if (given !== digestOf(person)) throw new FormFault({ form: 'problem.other_person' }, { keepsValues: false })
 }
@@ -51,17 +42,14 @@ function digestOf({ id }: PublicUser): string {
   return createHash('sha256').update(`doorward form of ${id}`).digest('base64url')
 }
 
-/** Returns the list of the existing account pages, with a mark on the open page. */
+/** With a mark on the open page. */
 export function accountNavigation(reader: Reader, pages: readonly { path: string; label: string }[], open: string): Html {
   const links = pages.map(({ path, label }) => html`<li><a href="${reader.href(path)}"${currentIn(path, open)}>${label}</a></li>`)
   return html`<nav class="pages" aria-label="${reader.text('nav.label')}"><ul>${links}</ul></nav>
 `
 }
 
-/**
- * Returns the attribute that marks an entry. An entry is marked if the open page has the path of the entry, or a path below that path.
- * Exception: `/account` is marked only if its own page is open.
- */
+/** Marks the open page and the pages above it. `/account` is marked only if its own page is open. */
 function currentIn(path: string, open: string): Part {
   if (path === open) return html` aria-current="page"`
   return path !== '/account' && open.startsWith(`${path}/`) ? html` aria-current="true"` : null

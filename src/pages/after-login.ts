@@ -6,7 +6,7 @@ import { findByRefreshToken } from '../sessions/find-session'
 import type { GoOn } from './page-lines'
 import type { Visit } from './page-site'
 
-/** Redirects to the page from which the person came. If the account has a second factor, redirects to the second-factor page first. */
+/** An account with a second factor goes to its page first. */
 export async function afterLogin(visit: Visit, login: BoundLogin, landing = visit.reader.href('/account')): Promise<GoOn> {
   const { ctx, res, reader, returnTo } = visit
   if (login.kind === 'challenge') {
@@ -17,10 +17,7 @@ export async function afterLogin(visit: Visit, login: BoundLogin, landing = visi
   return { to: returnTo === null ? landing : locationOf(returnTo) }
 }
 
-/**
- * Revokes the session of the old refresh token. The browser loses that token, so the person could no longer log out of the old session.
- * With a session cookie, the login itself revokes the old session.
- */
+/** The browser loses the old refresh token, so nobody could log out of its session. A session cookie's login revokes it itself. */
 async function endReplaced({ ctx, req }: Visit): Promise<void> {
   const { sessions } = ctx.store
   const token = setsTokenCookies(ctx.settings.tokenDelivery) ? readRefreshCookie(ctx, req) : null

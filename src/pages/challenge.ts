@@ -11,7 +11,6 @@ import type { Fields, PageSite, Visit } from './page-site'
 import { passkeyForm, passkeyOfForm } from './passkey-form'
 import { isOurSignIn, signInAddress } from './signed-in'
 
-/** Returns the routes of the page for the second step of a login. */
 export function challengeRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.mfaEnabled) return []
   return pageRouteSets(site, {
@@ -44,10 +43,7 @@ async function finish(visit: Visit, fields: Fields): Promise<GoOn> {
   }
 }
 
-/**
- * Returns the passkey form. Returns null if the account has no passkey, or if the challenge has expired. The code form reports an expired
- * challenge.
- */
+/** Null if the account has no passkey, or if the challenge has expired, which the code form reports. */
 async function passkeyOf({ ctx, reader }: Visit, { mfaToken }: KeptChallenge): Promise<Html | null> {
   if (!ctx.settings.passkeysEnabled) return null
   try {
@@ -59,17 +55,13 @@ async function passkeyOf({ ctx, reader }: Visit, { mfaToken }: KeptChallenge): P
   }
 }
 
-/**
- * Returns the challenge of the browser's login. A challenge is a login that waits for its second factor.
- * @throws Elsewhere if the browser has no challenge
- */
+/** @throws Elsewhere if the browser has no challenge */
 function requireChallenge({ ctx, req, reader }: Visit): KeptChallenge {
   const challenge = readChallengeCookie(ctx, req)
   if (challenge === null) throw new Elsewhere({ to: signInAddress(ctx, reader) })
   return challenge
 }
 
-/** Asks for a code of the authenticator app or a recovery code. If the account has a passkey, the page also asks for the passkey. */
 function challengePage(reader: Reader, state: FormState, { passkey, signInAgain }: { passkey: Part; signInAgain: string }): Html {
   return card(
     html`<h1>${reader.text('mfa.title')}</h1>

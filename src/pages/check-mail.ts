@@ -16,28 +16,24 @@ import { Elsewhere, type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { findSignedIn, signInAddress } from './signed-in'
 
-/** The form that requested the mail, and the text about the mail. The text does not reveal whether a mail was sent. */
+/** The text about the mail does not reveal whether one was sent. */
 const asking = {
   signup: { page: '/signup', lead: 'check_mail.lead' },
   forgotPassword: { page: '/forgot-password', lead: 'check_mail.lead_forgot' },
   emailLogin: { page: '/login', lead: 'check_mail.lead_login' },
 } as const
 
-/** The mail for which the person waits. */
 interface AwaitedMail {
   readonly email: string
   readonly from: keyof typeof asking
-  /** The redirect target after the login, already checked. */
+  /** Already checked. */
   readonly returnTo: string | null
 }
 
 const name = 'check_mail'
 const seconds = 3_600
 
-/**
- * Redirects to the page that names the address of the mail. A cookie contains the address, because a query would appear in logs, and an
- * attacker could forge a query.
- */
+/** The address is in a cookie: a query would appear in logs, and an attacker could forge it. */
 export function awaitMail({ ctx, res, reader, returnTo }: Visit, mail: Omit<AwaitedMail, 'returnTo'>): GoOn {
   setProofCookie(ctx, res, name, JSON.stringify({ ...mail, returnTo }), seconds)
   return { to: reader.href('/check-mail') }
@@ -85,10 +81,7 @@ async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {
   return afterLogin({ ...visit, returnTo }, login)
 }
 
-/**
- * Confirms the login. If nobody has verified the address before, the form asks for the account's password. If the person does not know the
- * password, the service removes the password.
- */
+/** If nobody has verified the address, the form asks for the account's password. A forgotten password is removed. */
 async function confirm({ req, ask }: Visit, { code = '', password = '', forgot }: Fields): Promise<BoundLogin> {
   if (forgot === undefined) canAskForPassword(req)
   try {
@@ -100,10 +93,7 @@ async function confirm({ req, ask }: Visit, { code = '', password = '', forgot }
   }
 }
 
-/**
- * Returns the mail for which the person waits.
- * @throws Elsewhere if the person waits for no mail
- */
+/** @throws Elsewhere if the person waits for no mail */
 function requireMail({ ctx, req, reader }: Visit): AwaitedMail {
   const mail = readMail(ctx, req)
   if (mail === null) throw new Elsewhere({ to: signInAddress(ctx, reader) })
@@ -117,19 +107,18 @@ function readMail(ctx: AuthContext, req: Request): AwaitedMail | null {
 
 interface CheckMailView {
   readonly email: string
-  /** The text that explains why a mail may not arrive. The text does not reveal whether a mail was sent. */
+  /** Why a mail may not arrive. Does not reveal whether one was sent. */
   readonly lead: TextKey
-  /** The content of the mail. */
   readonly holds: 'link' | 'code' | 'both'
-  /** The link back to the form, with the address. */
+  /** To the form, with the address. */
   readonly back: string
-  /** The address of the account that is logged in already. A login by code replaces the session of that account. */
+  /** A login by code replaces the session of this logged-in account. */
   readonly replaces: string | null
 }
 
 const instructions = { link: 'check_mail.open_link', code: 'check_mail.use_code', both: 'check_mail.use_either' } as const
 
-/** Returns the same page whether the address has an account or not. */
+/** The same page whether the address has an account or not. */
 function checkMailPage(reader: Reader, state: FormState, { email, lead, holds, back, replaces }: CheckMailView): Html {
   return card(
     html`<h1>${reader.text('check_mail.title')}</h1>
@@ -147,9 +136,7 @@ function checkMailPage(reader: Reader, state: FormState, { email, lead, holds, b
   )
 }
 
-/**
- * Returns the form for the code. If the code was correct but nobody has verified the address before, the form also asks for the password.
- */
+/** If the code was correct but nobody has verified the address, the form also asks for the password. */
 function codeForm(reader: Reader, state: FormState): Part {
   const asksPassword = state.faults['password'] !== undefined
   return form({

@@ -31,7 +31,7 @@ import { passkeyForm, passkeyOfForm } from './passkey-form'
 import { type ListedProvider, listedProvider } from './provider-marks'
 import { signInAgainAddress } from './signed-in'
 
-/** Routes of the confirmation page. The page asks for a credential again before a page that needs a fresh session. */
+/** Asks for a credential again before a page that needs a fresh session. */
 export function confirmationRoutes(site: PageSite): Route[] {
   return pageRouteSets(site, {
     path: '/reauthenticate',
@@ -93,10 +93,7 @@ async function confirm(visit: AccountVisit, fields: Fields): Promise<GoOn> {
   return { to: locationOf(backOf(visit)) }
 }
 
-/**
- * Returns the credential of the form.
- * @throws FormFault if the credential is empty
- */
+/** @throws FormFault if the credential is empty */
 function credentialOf(fields: Fields): Parameters<BoundService['reauthenticate']>[0] {
   const { credential, code, email_code: emailCode, password = '' } = fields
   if (credential !== undefined) return passkeyOfForm(fields)
@@ -116,9 +113,7 @@ async function passkeyOf({ ctx, reader, session: { user, session }, formOf, retu
   })
 }
 
-/**
- * Mails a code and redirects. With the parameter `by`, the page shows the field for the code, also after a reload. The notice appears once.
- */
+/** With the parameter `by`, the page shows the field for the code, also after a reload. The notice appears once. */
 async function sendCode({ ask, ctx, res, reader, returnTo }: AccountVisit): Promise<GoOn> {
   await ask.requestConfirmationCode()
   leaveNotice(ctx, res, 'code_sent')
@@ -129,9 +124,7 @@ function backOf({ reader, returnTo }: Visit): string {
   return returnTo ?? reader.href('/account')
 }
 
-/**
- * Returns the origins of the providers' login pages. If the server does not yet know an authorize URL, the result allows any https origin.
- */
+/** If an authorize URL is not known yet, any https origin. */
 export function authorizeOrigins({ ctx }: Pick<Visit, 'ctx'>, keys: readonly string[]): string[] {
   return keys.flatMap((key) => {
     const client = ctx.providers.get(key)
@@ -144,21 +137,20 @@ interface ConfirmationView {
   readonly email: string
   readonly takesPassword: boolean
   readonly takesCode: boolean
-  /** The passkey form; null if the account has no passkey for the confirmation. */
+  /** Null if the account has no passkey for the confirmation. */
   readonly passkey: Part
-  /** True if the app can mail a confirmation code. */
+  /** The app can mail a confirmation code. */
   readonly mailsCode: boolean
-  /** True if the person requested a code. */
+  /** The person requested a code. */
   readonly hasMailedCode: boolean
   readonly providers: readonly ListedProvider[]
   readonly formOf: Part
   readonly returnTo: string | null
   readonly cancel: string
-  /** The link for people who have none of these credentials. */
+  /** For people who have none of these credentials. */
   readonly signInAgain: string
 }
 
-/** Asks a logged-in person for one of the account's credentials: password, code, passkey or provider. */
 function confirmationPage(reader: Reader, state: FormState, view: ConfirmationView): Html {
   const { email, takesPassword, takesCode, passkey, mailsCode, hasMailedCode, providers, signInAgain } = view
   const ways = [

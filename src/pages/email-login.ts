@@ -6,10 +6,7 @@ import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
 import { signInAddress } from './signed-in'
 
-/**
- * Returns the routes of the form that requests a login mail. The login page contains the form and shows its errors. A GET request for this
- * path redirects to the login page.
- */
+/** The login page contains the form and shows its errors. A GET request for this path redirects there. */
 export function emailLoginPageRoutes(site: PageSite): Route[] {
   if (site.ctx.settings.emailLogin === 'off') return []
   return pageRouteSets(site, {

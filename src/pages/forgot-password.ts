@@ -8,7 +8,6 @@ import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
 import { signInAddress } from './signed-in'
 
-/** Returns the routes of the page that requests a link to reset the password. */
 export function forgotPasswordRoutes(site: PageSite): Route[] {
   if (!hasPasswords(site.ctx.settings)) return []
   return pageRouteSets(site, {

@@ -16,10 +16,10 @@ import { readForm } from '../http/input'
 import { takeNotice } from '../sessions/cookies'
 import type { Fields, Visit } from './page-site'
 
-/** An error for a rejected form, with the message of each field. The name `form` stands for the whole form. */
+/** The message of each field. The name `form` stands for the whole form. */
 export class FormFault extends Error {
   readonly faults: Readonly<Record<string, TextKey>>
-  /** If false, the form shows the page's current values instead of the values of the request. */
+  /** If false, the form shows the page's current values instead of those of the request. */
   readonly keepsValues: boolean
   /** Secrets that stay in the form, so that the person does not type them again. */
   readonly kept: Fields
@@ -32,35 +32,28 @@ export class FormFault extends Error {
   }
 }
 
-/**
- * Rejects a form if one of these fields is missing or empty.
- * @throws FormFault with the names of these fields
- */
+/** @throws FormFault with the names of the missing or empty fields */
 export function requireFields(fields: Fields, ...names: readonly string[]): void {
   const empty = names.filter((name) => (fields[name] ?? '') === '')
   if (empty.length > 0) throw new FormFault(Object.fromEntries(empty.map((name) => [name, 'problem.required'])))
 }
 
-/**
- * Returns the status of a form that is shown again. The status is never 401, because a 401 needs the header `WWW-Authenticate`, which is
- * for programs.
- */
+/** Never 401, because that needs the header `WWW-Authenticate`, which is for programs. */
 export function statusOf(error: AppError): number {
   if (error instanceof CsrfValidationFailedError) return 403
   return [413, 429, 500, 503].includes(error.status) ? error.status : 400
 }
 
-/** The page's own error messages. */
 export interface Explaining {
-  /** The page's messages by error code. */
+  /** By error code. */
   readonly sentences?: Readonly<Record<string, TextKey>>
-  /** The field that shows why a new password is refused. */
+  /** Shows why a new password is refused. */
   readonly passwordField?: string
-  /** The field that shows the sentence of an error code, for example of a wrong password. Default: the whole form shows it. */
+  /** By error code, for example of a wrong password. Default: the whole form. */
   readonly faultFields?: Readonly<Record<string, string>>
 }
 
-/** Returns the form with its values and its errors. The form contains no secret, except the secrets in `kept` of a FormFault. */
+/** The form contains no secret, except those in `kept` of a FormFault. */
 export function refusedForm(reader: Reader, error: AppError | FormFault, fields: Fields, explaining: Explaining = {}): FormState {
   const values = keptValues(fields)
   if (error instanceof FormFault) return { values: error.keepsValues ? { ...values, ...error.kept } : {}, ...split(reader, error.faults) }
@@ -78,7 +71,6 @@ export function unreadableForm(reader: Reader, fields: Fields, names: readonly s
   }
 }
 
-/** Returns the values that the form may show again. */
 function keptValues(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !/password|code|token|credential|form_of/.test(name)))
 }
@@ -122,7 +114,6 @@ function sentenceOf(reader: Reader, error: AppError, { sentences = {} }: Explain
   return reader.read(error.detail)
 }
 
-/** Returns the message with the time of the next possible attempt. */
 export function tooManySentence(reader: Reader, error: TooManyRequestsError): string {
   return reader.text('problem.too_many', { when: whenOf(reader, error) })
 }
@@ -132,20 +123,13 @@ function whenOf(reader: Reader, { details }: TooManyRequestsError): string {
   return seconds > 90 ? reader.text('problem.in_minutes', { count: Math.ceil(seconds / 60) }) : reader.text('problem.in_seconds')
 }
 
-/** The fields of a form. */
 interface Sent {
   readonly fields: Fields
-  /**
-   * The names of fields that the page cannot read, because the field was sent twice, or because a parser of the host converted its text to
-   * another type.
-   */
+  /** Sent twice, or converted to another type by a parser of the host. */
   readonly unreadable: readonly string[]
 }
 
-/**
- * Reads a form.
- * @throws PayloadTooLargeError if the body is too large; ValidationError if the body is not a form
- */
+/** @throws PayloadTooLargeError if the body is too large; ValidationError if the body is not a form */
 export async function readSent(req: Request, res: Response): Promise<Sent> {
   const entries = Object.entries((await readForm(req, res)) as object)
   return {
@@ -154,13 +138,13 @@ export async function readSent(req: Request, res: Response): Promise<Sent> {
   }
 }
 
-/** Returns the page's body, below the notice of the previous action. If the form has errors, the result has no notice. */
+/** The notice of the previous action comes first. A form with errors has none. */
 export function showNotice({ ctx, req, res, reader }: Visit, state: FormState, body: Html): Html {
   const word = state === emptyForm ? takeNotice(ctx, req, res) : null
   return html`${notice(word && reader.text(`notice.${word}`))}${body}`
 }
 
-/** Returns the rule of new passwords, so that a person knows it before the first try. */
+/** A person knows the rule before the first try. */
 export function passwordRule({ passwordPolicy }: Pick<AuthContext, 'passwordPolicy'>, reader: Reader): string {
   const { minLength = 12, requireComplexity = false } = passwordPolicy
   return reader.text(requireComplexity ? 'password.rule_complex' : 'password.rule', { min: String(minLength) })

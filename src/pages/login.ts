@@ -31,7 +31,6 @@ import { passkeyForm } from './passkey-form'
 import { type ListedProvider, listedProvider } from './provider-marks'
 import { findSignedIn } from './signed-in'
 
-/** Returns the routes of the login page, with every configured way to log in. */
 export function loginPageRoutes(site: PageSite): Route[] {
   const takesPassword = hasPasswords(site.ctx.settings)
   return pageRouteSets(site, {
@@ -44,18 +43,15 @@ export function loginPageRoutes(site: PageSite): Route[] {
   })
 }
 
-/**
- * Shows the login page.
- * @param sent the form to which `state` belongs
- */
+/** @param sent the form to which `state` belongs */
 export async function showLogin(visit: Visit, state: FormState, sent: 'password' | 'email' | 'passkey'): Promise<Page | GoOn> {
   const { ctx, site, req, res, reader, returnTo } = visit
   const current = await findSignedIn(site, req, res)
-  // A logged-in person sees the login page too, to switch accounts, after a failed sign-in at a provider (`error`), and after a form.
+  // A logged-in person sees it too: to switch accounts, after a failed sign-in at a provider (`error`), and after a form.
   const isSwitching = queryParameter(req, 'switch', 1) === '1' || queryParameter(req, 'error', 64) !== null || req.method === 'POST'
   const home = returnTo === null ? reader.href('/account') : locationOf(returnTo)
   const failure = queryParameter(req, 'error', 64)
-  // The logged-in person wanted to connect a provider, and the provider's callback redirected to the login page.
+  // The person wanted to connect a provider, whose callback redirected to the login page.
   if (current && failure !== null && connections.isThere(ctx)) return { to: reader.href(connections.path, { error: failure }) }
   if (current && !isSwitching) return { to: home }
   const word = takeNotice(ctx, req, res)
@@ -82,10 +78,7 @@ function addressFormOf({ ctx, reader, returnTo }: Visit, state: FormState) {
   })
 }
 
-/**
- * Returns the ways to log in without an address: passkeys and providers.
- * @param form.isConditional true if the browser may offer passkeys in the address field of the page
- */
+/** These need no address. @param form.isConditional true if the browser may offer passkeys in the address field of the page */
 export function otherWays(visit: Visit, { isConditional }: { isConditional: boolean }): Html[] {
   const { ctx, reader, returnTo } = visit
   const keys = ctx.settings.oauthEnabled ? [...ctx.providers.keys()] : []
@@ -107,10 +100,7 @@ function passkeyFormOf({ ctx, reader, returnTo }: Visit, isConditional: boolean)
   })
 }
 
-/**
- * Shows the error of a provider. The callback passes the error as `?error=CODE`. An attacker can write that query too, so the code only
- * selects one of our messages.
- */
+/** An attacker can write `?error=CODE` too, so the code only selects one of our messages. */
 function withProviderError({ req, reader }: Visit, state: FormState): FormState {
   const code = queryParameter(req, 'error', 64)
   if (code === null || req.method === 'POST') return state
@@ -130,10 +120,10 @@ async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {
 }
 
 interface LoginView {
-  /** The form with the address. Null: nobody logs in by address. */
+  /** Null: nobody logs in by address. */
   readonly form: Html | null
   readonly links: readonly Html[]
-  /** The link to the sign-up page; null if nobody can sign up. */
+  /** Null if nobody can sign up. */
   readonly signUp: string | null
   /** The account that is logged in already, and the link back to its pages. */
   readonly current: { readonly email: string; readonly back: string } | null
@@ -158,19 +148,18 @@ export function loginPage(reader: Reader, state: FormState, { form, links, signU
   )
 }
 
-/** The ways to log in by the address field. */
 interface AddressLogin {
   readonly returnTo: string | null
   readonly hasPasskeys: boolean
-  /** The link to the page for a forgotten password. Null: the form asks for no password. */
+  /** Null: the form asks for no password. */
   readonly forgot: string | null
-  /** What the mail of a login by email carries. Null: there is no login by email. */
+  /** Null: there is no login by email. */
   readonly mails: 'link' | 'code' | null
-  /** True if a login by email also creates an account. */
+  /** A login by email also creates an account. */
   readonly signsUp: boolean
 }
 
-/** Returns the form with the address: one field for a password and for a mail. Each way has its own button. */
+/** One field for a password and for a mail. Each way has its own button. */
 export function addressLogin(reader: Reader, state: FormState, view: AddressLogin): Html {
   const { returnTo, hasPasskeys, forgot, mails, signsUp } = view
   const takesPassword = forgot !== null
@@ -219,9 +208,7 @@ function passwordFields(reader: Reader, state: FormState, forgot: string): Html[
   ]
 }
 
-/**
- * Returns the login with a provider as a link. A form does not work here, because `form-action` blocks its redirect to the provider's site.
- */
+/** A link, because `form-action` blocks the redirect of a form to the provider's site. */
 export function providerLogin(reader: Reader, provider: ListedProvider, returnTo: string | null): Html {
   const href = reader.href(`/oauth/${provider.key}/login`, { return_to: returnTo })
   return linkButton(href, reader.text('login.with_provider', { provider: provider.name }), 'second', provider.mark)

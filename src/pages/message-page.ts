@@ -1,6 +1,5 @@
 import { card, type Html, html, linkButton } from '../http/html/elements'
 
-/** Returns a page with one message and a link to continue. */
 export function messagePage({ title, lead, go }: { title: string; lead: string; go?: { href: string; label: string } }): Html {
   return card(
     html`<h1>${title}</h1>

@@ -17,7 +17,7 @@ import { messagePage } from './message-page'
 import type { Fields, PageSite, Visit } from './page-site'
 import { signInAddress, withoutBearer } from './signed-in'
 
-/** The redirect target. The browser loads the target with GET. */
+/** The browser loads the target with GET. */
 export interface GoOn {
   readonly to: string
   /** Default 303. */
@@ -27,17 +27,17 @@ export interface GoOn {
 export interface PageDefinition extends Explaining {
   readonly path: string
   readonly summary: string
-  /** Returns the page with the values of the form. If there is nothing to show, returns a redirect. */
+  /** A redirect if there is nothing to show. */
   show(visit: Visit, state: FormState): Promise<Page | GoOn> | Page | GoOn
-  /** Handles the form. If the function throws, the page shows the form again with the error. If undefined, the page has no form. */
+  /** If it throws, the page shows the form again with the error. Undefined: no form. */
   post?(visit: Visit, fields: Fields): Promise<Page | GoOn>
-  /** True if another route handles requests to this path that do not send a form. */
+  /** Another route handles requests to this path that do not send a form. */
   readonly sharesPath?: boolean
-  /** True if the rate limit of page forms does not apply to the form. */
+  /** The rate limit of page forms does not apply. */
   readonly isUnlimited?: boolean
 }
 
-/** An error that redirects the request before a page is shown or a form is handled. */
+/** Redirects before a page is shown or a form is handled. */
 export class Elsewhere extends Error {
   readonly goOn: GoOn
 
@@ -47,7 +47,6 @@ export class Elsewhere extends Error {
   }
 }
 
-/** Returns the routes of a page. GET shows the page. POST handles the form and responds with a page. */
 export function pageRouteSets(site: PageSite, page: PageDefinition): Route[] {
   const { path, summary, post, sharesPath = false } = page
   const onError = brokenPage(site)
@@ -74,7 +73,7 @@ export function pageRouteSets(site: PageSite, page: PageDefinition): Route[] {
   return sharesPath ? [get, sent] : [get, sent, { ...sent, when: (req) => !isForm(req), handle: refuseOtherContent }]
 }
 
-/** Returns the name of the rate limit for views of the page. A form that is shown again counts as a view. */
+/** The name of the rate limit. A form that is shown again counts as a view. */
 function viewsOf({ path }: PageDefinition): string {
   return `page${path.replaceAll(/[/-]/g, '_')}`
 }
@@ -93,11 +92,7 @@ function leading({ ctx }: PageSite, handle: Handle): Handle {
   }
 }
 
-/**
- * Returns the visit of a request.
- * @param returnTo the values of `return_to` in the query or the form
- * @throws BadReturnTo if `return_to` is not allowed
- */
+/** @param returnTo the values of `return_to` in the query or the form @throws BadReturnTo if `return_to` is not allowed */
 function visitOf(site: PageSite, req: Request, res: Response, returnTo: readonly string[]): Visit {
   const { ctx, bind } = site
   return { ctx, site, req, res, reader: readerOf(ctx, req), ask: bind(withoutBearer(req), res), returnTo: readBack(site, returnTo) }
@@ -107,10 +102,7 @@ function refuseOtherContent(): void {
   throw new UnsupportedMediaTypeError()
 }
 
-/**
- * Handles a form. After an error, the function shows the form again, with every value except secrets.
- * @throws TooManyRequestsError if the client viewed the page too often
- */
+/** After an error, shows the form again, with every value except secrets. @throws TooManyRequestsError for too many views */
 async function takeForm(site: PageSite, page: PageWithForm, req: Request, res: Response): Promise<void> {
   let visit = visitOf(site, req, res, [])
   let fields: Fields = {}
@@ -155,7 +147,6 @@ function goOn(res: Response, { to, status }: GoOn): void {
   else sendSeeOther(res, to)
 }
 
-/** An error for a `return_to` that is not allowed. */
 class BadReturnTo extends Error {}
 
 function readBack({ ctx }: PageSite, values: readonly string[]): string | null {
@@ -177,7 +168,7 @@ function showBadReturnTo(ctx: AuthContext, res: Response, reader: Reader): void 
   })
 }
 
-/** Responds to every error with a page. The log contains the error code. */
+/** The log contains the error code. */
 function brokenPage({ ctx }: PageSite): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     if (res.headersSent || thrown instanceof UnsupportedMediaTypeError) return next(thrown)

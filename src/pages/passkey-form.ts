@@ -2,24 +2,22 @@ import { form, type Html, hidden, html, type Part } from '../http/html/elements'
 import type { Reader } from '../http/html/reader'
 import type { Fields } from './page-site'
 
-/** The options that the page's script passes to the browser, and the form that sends the browser's response. */
+/** For the page's script: the options for the browser, and the form that sends its response. */
 interface PasskeyForm {
   readonly action: string
-  /** The options of `navigator.credentials.get()`. `challenge` is the challenge token that belongs to them. */
+  /** Of `navigator.credentials.get()`. `challenge` is their challenge token. */
   readonly options: object
   readonly challenge: string
   readonly fields?: readonly Part[]
   readonly button: string
   readonly look?: 'second'
-  /** Whether the browser also offers passkeys in the field with the `autocomplete` value `webauthn`. */
+  /** The browser also offers passkeys in the field with the `autocomplete` value `webauthn`. */
   readonly isConditional?: boolean
-  /** The URL where the script gets new options before these expire. */
+  /** Where the script gets new options before these expire. */
   readonly renew?: string
 }
 
-/**
- * Returns a form that the page's script fills with a passkey. The form is hidden until the script finds that the browser supports passkeys.
- */
+/** Hidden until the page's script finds that the browser supports passkeys. */
 export function passkeyForm(
   reader: Reader,
   { action, options, challenge, fields = [], button, look, isConditional, renew }: PasskeyForm,
@@ -34,16 +32,12 @@ export function passkeyForm(
   })}${needsScript(reader)}`
 }
 
-/** Returns the text that the browser shows if scripts are off. */
 export function needsScript(reader: Reader): Html {
   return html`<noscript><p class="hint">${reader.text('passkey.needs_script')}</p></noscript>
 `
 }
 
-/**
- * Returns the passkey that the page's script wrote into a form: the browser's response and the challenge token. If the JSON is malformed,
- * the credential is an empty object.
- */
+/** If the JSON is malformed, the credential is an empty object. */
 export function passkeyOfForm({ credential = '', challenge_token: challenge = '' }: Fields): { credential: object; challenge: string } {
   return { credential: readObject(credential), challenge }
 }

@@ -6,7 +6,7 @@ import type { PageSite } from './page-site'
 import { passkeyOfForm } from './passkey-form'
 import { signInAddress } from './signed-in'
 
-/** Returns the routes of the form that the page's script fills with a passkey. The login page contains the form and shows its errors. */
+/** The page's script fills the form with a passkey. The login page contains the form and shows its errors. */
 export function passkeyLoginPageRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.passkeysEnabled) return []
   return pageRouteSets(site, {

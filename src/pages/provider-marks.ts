@@ -2,14 +2,13 @@ import type { Part } from '../http/html/elements'
 import { Html, html } from '../http/html/elements'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
 
-/** A provider on a button. */
 export interface ListedProvider {
   readonly key: string
   readonly name: string
   readonly mark: Part
 }
 
-/** Simple drawings of our own on a square of 24 units, one path for each provider that has a client here. */
+/** Our own drawings on a square of 24 units. */
 const paths: ReadonlyMap<string, string> = new Map([
   [
     'apple',
@@ -39,7 +38,7 @@ export function listedProvider(providers: ReadonlyMap<string, Provider>, key: st
   return { key, name: providerName(key), mark: markOf(key, providers.get(key)) }
 }
 
-/** Returns the mark of a provider in the colour of the text: the client's `icon`, else our drawing, else none. */
+/** In the colour of the text: the client's `icon`, else our drawing, else none. */
 function markOf(key: string, client: Provider | undefined): Part {
   const own = client === undefined || isPassportProvider(client) ? null : client
   const path = paths.get(own?.providerName ?? key) ?? paths.get(key)
@@ -55,7 +54,6 @@ const known: ReadonlyMap<string, string> = new Map([
   ['linkedin', 'LinkedIn'],
 ])
 
-/** Returns the display name of a provider, from its registration key. */
 export function providerName(key: string): string {
   return known.get(key) ?? key.replace(/[:_-]+/g, ' ').replace(/(^| )\w/g, (letter) => letter.toUpperCase())
 }

@@ -19,10 +19,7 @@ import { passkeyLoginPageRoutes } from './passkey-login'
 import { signOutRoutes } from './sign-out'
 import { signupPageRoutes } from './signup'
 
-/**
- * Returns the routes of the pages if `pagesEnabled` is true. These routes must come before the API routes on the same paths. They handle
- * forms and pass all other requests on to the API routes.
- */
+/** Before the API routes on the same paths: pages handle forms, and pass all other requests on. */
 export function pageRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.pagesEnabled) return []
   return [
@@ -40,7 +37,7 @@ export function pageRoutes(site: PageSite): Route[] {
   ]
 }
 
-/** The pages of the account area, in the order of the navigation. */
+/** In the order of the navigation. */
 const accountPages: readonly AccountPage[] = [
   overview,
   profile,

@@ -6,7 +6,6 @@ import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
 import { findSignedIn, signInAddress } from './signed-in'
 
-/** Routes of the logout page with its button, and of the page after the logout. */
 export function signOutRoutes(site: PageSite): Route[] {
   return [
     ...pageRouteSets(site, {
@@ -29,7 +28,7 @@ export function signOutRoutes(site: PageSite): Route[] {
       path: '/signed-out',
       summary: 'The page after signing out',
       show: ({ req, res, reader }) => {
-        // Removes the account pages from the browser's cache, because the back button would show them.
+        // The back button would show the account pages from the browser's cache.
         if (req.secure) res.setHeader('Clear-Site-Data', '"cache"')
         const body = signedOutPage(reader, signInAddress(site.ctx, reader))
         return { page: 'signedOut', title: reader.text('signed_out.title'), body }
@@ -38,7 +37,7 @@ export function signOutRoutes(site: PageSite): Route[] {
   ]
 }
 
-/** Shows one button. Opening the page does not log the person out, because a program could follow a link to the page. */
+/** Opening the page logs nobody out, because a program could follow a link to it. */
 function signOutPage(reader: Reader, state: FormState, { email, returnTo }: { email: string | null; returnTo: string | null }): Html {
   const lead = email === null ? reader.text('sign_out.lead') : reader.text('sign_out.lead_person', { email })
   return card(

@@ -12,11 +12,7 @@ import { readAccessCookie, readRefreshCookie, setsTokenCookies, setTokenCookies 
 import { aliveSession, requestSessionOf, type SessionOfRequest } from '../sessions/reauthentication/fresh-session'
 import type { PageSite } from './page-site'
 
-/**
- * Returns the live session of this browser; null if there is none. With token cookies, the refresh cookie identifies the session. The
- * refresh token stays valid, so two tabs that open at the same time both stay logged in. The response sets a new access cookie. An access
- * cookie without a refresh cookie does not count.
- */
+/** The refresh cookie identifies the session and stays valid, so two tabs at once stay logged in. An access cookie alone does not count. */
 export async function findSignedIn(site: PageSite, req: Request, res: Response): Promise<SessionOfRequest | null> {
   if (!(await hasLogin(site, req, res))) return null
   const steps: readonly RequestHandler[] = [site.guards.requireAuth(), aliveSession(site.ctx)]
@@ -41,26 +37,23 @@ async function hasLogin({ ctx }: PageSite, req: Request, res: Response): Promise
   return tokens !== null
 }
 
-/** Returns the request without its Authorization header, because pages use only cookies. */
+/** Pages use only cookies. */
 export function withoutBearer(req: Request): Request {
   const { authorization: _none, ...headers } = req.headers
   return Object.defineProperty(Object.create(req) as Request, 'headers', { value: headers, writable: true })
 }
 
-/** Returns true if people log in on our login page, which can show a notice. Returns false if people log in on the host's page. */
+/** Our login page can show a notice. The host's page cannot. */
 export function isOurSignIn({ settings: { loginUrl, publicUrl }, prefix }: AuthContext): boolean {
   return loginUrl === null || loginUrl === `${prefix}/login` || loginUrl === `${publicUrl}${prefix}/login`
 }
 
-/** Returns the URL of the login page: the host's page, or our page in the reader's language. The URL contains the address to return to. */
+/** The host's page, or ours in the reader's language. With the address to return to. */
 export function signInAddress(ctx: AuthContext, reader: Reader, returnTo: string | null = null): string {
   return signInLocation(ctx.settings, pageOf(ctx, reader), returnTo)
 }
 
-/**
- * Returns the login page for a person who is logged in and wants to log in again. Without `switch=1`, the login page would redirect that
- * person to the account.
- */
+/** Without `switch=1`, the login page would redirect a logged-in person to the account. */
 export function signInAgainAddress(ctx: AuthContext, reader: Reader, returnTo: string | null): string {
   return signInLocation(ctx.settings, withParameter(pageOf(ctx, reader), 'switch', '1'), returnTo)
 }

@@ -12,7 +12,7 @@ import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { findSignedIn, signInAddress } from './signed-in'
 
-/** Returns the routes of the sign-up page. The form asks for an address and a password, or only for an address. */
+/** An address and a password, or only an address. */
 export function signupPageRoutes(site: PageSite): Route[] {
   const { localAccountsEnabled, signupEnabled } = site.ctx.settings
   if (!localAccountsEnabled || !signupEnabled) return []
@@ -61,9 +61,9 @@ interface SignupView {
   readonly returnTo: string | null
   readonly signIn: string
   readonly takesPassword: boolean
-  /** The rule of passwords, before the first try. */
+  /** Shown before the first try. */
   readonly rule: string
-  /** The ways to sign up without a form. */
+  /** Ways without a form. */
   readonly links: readonly Html[]
 }
 

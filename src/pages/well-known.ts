@@ -6,28 +6,25 @@ import { sendJson, sendRedirect } from '../http/send'
 import { password } from './account/password'
 import { security } from './account/security'
 
-/**
- * Returns the routes for `auth.wellKnown`. Password managers read these routes at the root of the site to find our pages. A page that does
- * not exist has no route.
- */
+/** For `auth.wellKnown`: password managers read these at the root of the site to find our pages. */
 export function wellKnownRoutes(ctx: AuthContext): Route[] {
   const { pagesEnabled, passkeysEnabled } = ctx.settings
   if (!pagesEnabled) return []
   return [...(password.isThere(ctx) ? [changePassword(ctx)] : []), ...(passkeysEnabled ? [passkeyEndpoints(ctx)] : [])]
 }
 
-/** Returns the route that redirects to the page for a new password (https://w3c.github.io/webappsec-change-password-url/). */
+/** https://w3c.github.io/webappsec-change-password-url/ */
 function changePassword(ctx: AuthContext): Route {
   return {
     method: 'GET',
     path: '/.well-known/change-password',
     describes: { summary: 'Go to the page where a person changes the password', answers: [{ status: 302, description: 'To the page.' }] },
-    // The URL begins with `publicUrl`, because the Host header must not determine the URL.
+    // The Host header must not determine the URL.
     handle: (_req, res) => sendRedirect(res, `${ctx.settings.publicUrl}${ctx.prefix}${password.path}`),
   }
 }
 
-/** Returns the route that lists the pages for passkeys (https://www.w3.org/TR/passkey-endpoints/). */
+/** https://www.w3.org/TR/passkey-endpoints/ */
 function passkeyEndpoints(ctx: AuthContext): Route {
   return {
     method: 'GET',
@@ -46,7 +43,7 @@ function passkeyEndpoints(ctx: AuthContext): Route {
   }
 }
 
-/** Returns the public URL of a page. Without `publicUrl`, the function uses the origin of the request. */
+/** Without `publicUrl`, the origin of the request. */
 function addressOf({ settings: { publicUrl }, prefix }: AuthContext, req: Request, path: string): string {
   return `${publicUrl || `${req.protocol}://${req.headers.host}`}${prefix}${path}`
 }

@@ -41,15 +41,12 @@ import { type PublicPasskey, passkeyBody, passkeyRegistrationOptions, passkeySch
 import { passkeyStepRoute } from './step-route'
 import { passkeyToolsOf } from './verify-passkey'
 
-/** Returns the account's passkeys, oldest first. */
+/** Oldest first. */
 export async function listPasskeys(ctx: AuthContext, userId: string): Promise<PublicPasskey[]> {
   return (await passkeyToolsOf(ctx).passkeys.listForUser(userId)).map(toPublicPasskey)
 }
 
-/**
- * Renames a passkey of this account.
- * @throws NotFoundError unless the passkey belongs to this account
- */
+/** @throws NotFoundError unless the passkey belongs to this account */
 export async function renamePasskey(ctx: AuthContext, userId: string, id: string, name: string): Promise<PublicPasskey> {
   const { passkeys } = passkeyToolsOf(ctx)
   if (!(await passkeys.rename(id, userId, name))) throw new NotFoundError()
@@ -59,7 +56,7 @@ export async function renamePasskey(ctx: AuthContext, userId: string, id: string
 }
 
 interface PasskeyRemoval {
-  /** The session of the request. If the session ends meanwhile, the call fails. */
+  /** If the session ends meanwhile, the call fails. */
   session?: Pick<SessionRecord, 'id' | 'userId'> | null
   isFinal?: Irreversibility
   /** Language of the notice. Default: `defaultLocale`. */
@@ -67,11 +64,10 @@ interface PasskeyRemoval {
 }
 
 /**
- * Removes a passkey and sends the owner a notice. Locks the user's row first, because every login locks that row too. So after the commit,
- * no login with the passkey can succeed. Revokes the other sessions that a passkey opened. The rows do not say which passkey, so a session
- * of another passkey ends too. With the last passkey, the session of the request loses the method.
- * @throws NotFoundError unless the passkey belongs to this account, UnauthorizedError, InvalidTokenError (the session has ended);
- *   LastLoginMethodError (only with `oauthKeepLastLoginMethod`)
+ * Locks the user's row first, like every login: after the commit, no login with the passkey can succeed. Revokes all other sessions that a
+ * passkey opened, because the rows do not say which. With the last passkey, this session loses the method.
+ * @throws NotFoundError unless the passkey is this account's, UnauthorizedError, InvalidTokenError; LastLoginMethodError
+ * (`oauthKeepLastLoginMethod`)
  */
 export async function removePasskey(
   ctx: AuthContext,
@@ -100,7 +96,7 @@ export async function removePasskey(
   ctx.events.emit('passkey.removed', { userId, passkeyId: id })
 }
 
-/** Returns the routes of passkeys: for logins, and for a person's own passkeys. Returns no routes if passkeys are off. */
+/** Logins, and a person's own passkeys. None if passkeys are off. */
 export function passkeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   if (!ctx.webauthn) return []
   return [

@@ -5,39 +5,33 @@ import { epochSeconds, readPrivateToken, signPrivateToken } from '../sessions/ch
 import type { PasskeyRecord, UserTokenRecord } from '../store/auth-store'
 import type { CredentialDescriptor } from './webauthn/ceremonies'
 
-/** The purpose of a challenge. A challenge is valid only for its own purpose. */
+/** A challenge is valid only for its own purpose. */
 export type Ceremony = 'register' | 'login' | 'step' | 'reauthenticate'
 
-/** The account and session that a challenge belongs to. */
 export interface ChallengeOwner {
   readonly userId: string
   /** The session's id. For the second step of a login, the hash of the login's challenge. Null if the store keeps no sessions. */
   readonly boundTo: string | null
 }
 
-/** A challenge for WebAuthn, and a token that shows that we issued the challenge. */
 interface IssuedChallenge {
   readonly challenge: string
   readonly token: string
   readonly seconds: number
 }
 
-/** A valid challenge that we issued. */
 export interface OpenChallenge {
   readonly challenge: string
   readonly expiresAt: Date
-  /** The extra values that were passed when the challenge was issued. */
+  /** Passed when the challenge was issued. */
   readonly carries: Readonly<Record<string, unknown>>
 }
 
-/**
- * The lifetime of a challenge in seconds. A login challenge lives longer, because a page that stays open uses the challenge for autofill.
- */
+/** Seconds. A login challenge lives longer, because a page that stays open uses it for autofill. */
 const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, login: 900, step: 300, reauthenticate: 300 }
 
 /**
- * Makes a challenge of 32 random bytes and stores nothing. The token has a MAC, and the client sends the token back with the response.
- * Therefore the challenge needs no cookie, and several tabs do not disturb each other.
+ * Stores nothing: the client sends the token, which has a MAC, back. So no cookie is needed, and tabs do not disturb each other.
  * @param owner null if the account is not known yet
  * @param lasts how long the token is valid, in seconds. `seconds` of the result is how long a browser waits for the person
  */
@@ -62,7 +56,6 @@ export function issuePasskeyChallenge(
   return { challenge, token, seconds }
 }
 
-/** Returns the challenge of a token if the token is valid, and has this purpose and this owner. Otherwise returns null. */
 export function readPasskeyChallenge(
   ctx: AuthContext,
   ceremony: Ceremony,
@@ -76,10 +69,7 @@ export function readPasskeyChallenge(
   return { challenge: cha as string, expiresAt: new Date(Number(exp) * 1000), carries: car as Record<string, unknown> } // as we wrote it
 }
 
-/**
- * Returns the row that marks a challenge as used. The row is inserted as used. The hash in the row is unique, so only one of many
- * concurrent requests succeeds.
- */
+/** Inserted as used. Its hash is unique, so only one of many concurrent requests succeeds. */
 export function usedChallenge(
   ctx: AuthContext,
   userId: string,
@@ -109,7 +99,7 @@ export interface PasskeyOptions<Options> {
   challenge: string
 }
 
-/** Returns the descriptors of passkeys. A passkey whose id is stored as a hash has none, because the id itself is unknown. */
+/** A passkey whose id is stored as a hash has none, because the id itself is unknown. */
 export function descriptorsOf(passkeys: readonly PasskeyRecord[]): CredentialDescriptor[] {
   return passkeys
     .filter(({ credentialId }) => !credentialId.includes(':'))
@@ -120,7 +110,7 @@ export function descriptorsOf(passkeys: readonly PasskeyRecord[]): CredentialDes
     }))
 }
 
-/** Returns the options with the token as an additional field. Browsers ignore that field. */
+/** Browsers ignore the additional field. */
 export function optionsBody({ options, challenge }: PasskeyOptions<object>): object {
   return { ...options, challenge_token: challenge }
 }

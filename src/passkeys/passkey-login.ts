@@ -29,7 +29,6 @@ interface LoginBody {
 const credentials = Joi.object<LoginBody>({ ...passkeyFields, remember: Joi.boolean().optional().default(true) })
 const describesLogin = { summary: 'Log in with a passkey', refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError] }
 
-/** Returns the routes for a login with a passkey. Such a login needs no address. */
 export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }: RouteSet): Route[] {
   return [
     // The options are equal for every `tokenDelivery`, so one route is enough.
@@ -46,7 +45,6 @@ export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }:
   ]
 }
 
-/** Returns the route that logs in with a passkey and opens a server-side session. Returns no route if the store keeps no sessions. */
 export function sessionPasskeyLoginRoute(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [
@@ -87,7 +85,7 @@ function optionsRoute(ctx: AuthContext): Route {
   })
 }
 
-/** Returns the middlewares that limit the route. `hostGuard` already includes the rate limit of the route. */
+/** `hostGuard` already includes the rate limit of the route. */
 function limits(ctx: AuthContext) {
   return ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeRateLimit(ctx, 'passkey_login')]
 }
@@ -104,10 +102,8 @@ function logInBy(
 const secondsInPage = 12 * 3600
 
 /**
- * Returns the options with which a browser can log in with any passkey of this site. The options reveal nothing about an account. Nothing
- * is stored.
- * @param options.isInPage true for the sign-in page, which may wait for hours on a sleeping machine. The page renews the options in time, but
- *   not while the machine sleeps
+ * For any passkey of this site: reveals nothing about an account. Stores nothing.
+ * @param options.isInPage for the sign-in page, which renews the options in time, but not while the machine sleeps for hours
  */
 export function passkeyLoginOptions(ctx: AuthContext, { isInPage } = { isInPage: false }): PasskeyOptions<PasskeyRequestOptions> {
   const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'login', null, {}, isInPage ? secondsInPage : undefined)
@@ -125,10 +121,7 @@ export interface PasskeyLogin {
   isPersistent?: boolean | undefined
 }
 
-/**
- * Logs in with a passkey. The authenticator verified its user, so the passkey counts as two factors, and the login needs no second step.
- * @throws PasskeyRejectedError, LoginThrottledError, the errors of `finishLogin`
- */
+/** The authenticator verified its user, so the passkey counts as two factors, and no second step is needed. */
 export async function logInWithPasskey(
   ctx: AuthContext,
   { credential, challenge, client = undefined, isPersistent = true }: PasskeyLogin,

@@ -20,21 +20,17 @@ import {
 import { passkeyToolsOf, refusePasskey } from './verify-passkey'
 import { authenticatorName, CeremonyRefused, type PasskeyCreationOptions, type RegisteredCredential } from './webauthn/ceremonies'
 
-/** The maximum number of passkeys of an account. */
 const mostPasskeys = 20
 
 interface RegistrationAsker {
   userId: string
-  /** The session of the request. Only this session may register with these options. Null for a call without a session. */
+  /** Only this session may register with these options. Null for a call without a session. */
   session: Pick<SessionRecord, 'id' | 'userId'> | null
-  /** If not false, an undo link cannot revert the registration (`Irreversibility`). */
+  /** If not false, an undo link cannot revert the registration. */
   isFinal?: Irreversibility
 }
 
-/**
- * Returns the options with which a browser makes a passkey. Stores nothing.
- * @throws UnauthorizedError (the account was deleted), AccountInactiveError, PasskeyLimitError
- */
+/** Stores nothing. @throws UnauthorizedError (the account was deleted), AccountInactiveError, PasskeyLimitError */
 export async function passkeyRegistrationOptions(
   ctx: AuthContext,
   { userId, session, isFinal = false }: RegistrationAsker,
@@ -70,11 +66,7 @@ export interface PasskeyRegistration {
   locale?: Locale | undefined
 }
 
-/**
- * Stores a new passkey, sends the owner a notice, and stores an undo point.
- * @throws PasskeyInvalidError (any fault in the passkey), PasskeyTakenError (an account already has the passkey), PasskeyLimitError,
- *   UnauthorizedError, InvalidTokenError (the session has ended)
- */
+/** @throws PasskeyInvalidError, PasskeyTakenError (an account has it), PasskeyLimitError, UnauthorizedError, InvalidTokenError */
 export async function registerPasskey(ctx: AuthContext, registration: PasskeyRegistration): Promise<PublicPasskey> {
   const { userId, credential, challenge: token, name, locale } = registration
   const open = readPasskeyChallenge(ctx, 'register', ownerOf(registration), token)
@@ -121,7 +113,7 @@ async function insert(
   return passkeys.insert(row)
 }
 
-/** Runs the work again after a unique violation. The second run finds out which rule was violated. */
+/** The second run finds out which rule was violated. */
 async function againAfterRace<T>(work: () => Promise<T>): Promise<T> {
   for (let round = 1; round <= 2; round += 1) {
     try {
@@ -146,7 +138,7 @@ function ownerOf({ userId, session }: RegistrationAsker): ChallengeOwner {
   return { userId, boundTo: session?.id ?? null }
 }
 
-/** Returns 32 bytes that do not reveal the user's id. An account keeps the handle of its first passkey, even if the secret changes. */
+/** An account keeps the handle of its first passkey, even if the secret changes. Does not reveal the user's id. */
 function newUserHandle(ctx: AuthContext, userId: string): string {
   return createHmac('sha256', ctx.keys['webauthn-user-handle'][0]).update(userId).digest('base64url')
 }
@@ -157,10 +149,7 @@ export interface PublicPasskey {
   readonly id: string
   readonly name: string | null
   readonly createdAt: Date
-  /**
-   * The time of the last use of the passkey: a login, a second-factor step or a confirmation. Null if the passkey was not used since its
-   * registration.
-   */
+  /** The last use: a login, a second-factor step or a confirmation. Null if the passkey was not used since its registration. */
   readonly lastUsedAt: Date | null
   /** True if the passkey is copied to the owner's other devices or to a sync service. */
   readonly isBackedUp: boolean

@@ -19,10 +19,7 @@ import {
 import { passkeyToolsOf } from './verify-passkey'
 import type { PasskeyRequestOptions } from './webauthn/ceremonies'
 
-/**
- * Returns the route that begins a second-factor step with a passkey. The route is the same for every `tokenDelivery`. `POST /mfa/verify`
- * finishes the login.
- */
+/** The same for every `tokenDelivery`. `POST /mfa/verify` finishes the login. */
 export function passkeyStepRoute(ctx: AuthContext): Route {
   return withBody({
     method: 'POST',
@@ -48,10 +45,7 @@ export function passkeyStepRoute(ctx: AuthContext): Route {
   })
 }
 
-/**
- * Returns the options with which a browser can finish the login of `mfaToken` with a passkey of the account. Stores nothing.
- * @throws MfaTokenInvalidError, MfaNotEnrolledError (the account has no passkey)
- */
+/** Stores nothing. @throws MfaTokenInvalidError, MfaNotEnrolledError (the account has no passkey) */
 export async function passkeyStepOptions(ctx: AuthContext, mfaToken: string): Promise<PasskeyOptions<PasskeyRequestOptions>> {
   const challenge = readChallenge(ctx, mfaToken)
   const { userId, idHash } = challenge
@@ -59,10 +53,7 @@ export async function passkeyStepOptions(ctx: AuthContext, mfaToken: string): Pr
   return optionsFor(ctx, 'step', { userId, boundTo: idHash })
 }
 
-/**
- * Returns the options with which a logged-in person can confirm with a passkey. The options are valid only in this session.
- * @throws MfaNotEnrolledError (the account has no passkey)
- */
+/** Valid only in this session. @throws MfaNotEnrolledError (the account has no passkey) */
 export async function passkeyReauthenticationOptions(
   ctx: AuthContext,
   { userId, session }: { userId: string; session: Pick<SessionRecord, 'id'> | null },
@@ -76,7 +67,7 @@ async function optionsFor(ctx: AuthContext, ceremony: Ceremony, owner: Challenge
   if (known.length === 0) throw new MfaNotEnrolledError()
   const { challenge, token, seconds } = issuePasskeyChallenge(ctx, ceremony, owner)
   const allow = descriptorsOf(known)
-  // A passkey without a descriptor may only be used if no list excludes it. The passkey is in the authenticator's own list.
+  // A passkey without a descriptor may only be used if no list excludes it. It is in the authenticator's own list.
   const isWhole = allow.length === known.length
   return { options: webauthn.requestOptions({ challenge, seconds, ...(isWhole && { allow }) }), challenge: token }
 }

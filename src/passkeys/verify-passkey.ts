@@ -12,30 +12,26 @@ import { type Ceremony, type ChallengeOwner, readPasskeyChallenge, usedChallenge
 import { type AssertedCredential, CeremonyRefused, type WebAuthn } from './webauthn/ceremonies'
 import { readAssertion, storedId } from './webauthn/read-credential'
 
-/** The passkey of a request. */
 export interface PresentedPasskey {
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
   readonly credential: unknown
-  /** The token that came with the options. */
+  /** Came with the options. */
   readonly challenge: string
 }
 
-/**
- * A verified signature, and the state that it was verified against. The transaction that uses the signature checks that the state is
- * unchanged.
- */
+/** The transaction that uses the signature checks that the state it was verified against is unchanged. */
 export interface VerifiedPasskey {
   readonly passkey: PasskeyRecord
-  /** The account at the time of the verification. */
+  /** At the time of the verification. */
   readonly user: UserRecord
   readonly use: PasskeyUse
   readonly used: Omit<UserTokenRecord, 'id'>
 }
 
 /**
- * Verifies the signature of a passkey. Call the function before any transaction, because verifying takes time. An unknown passkey takes as
- * long as a known passkey. The function changes nothing. `acceptPasskey` or `PasskeyStore.recordLogin` then records the use.
- * @param owner the account that began the ceremony; null: the passkey identifies its account
+ * Call it before any transaction, because verifying takes time. An unknown passkey takes as long as a known one. Changes nothing:
+ * `acceptPasskey` or `PasskeyStore.recordLogin` then records the use.
+ * @param owner began the ceremony; null: the passkey identifies its account
  * @throws PasskeyRejectedError for every fault
  */
 export async function verifyPasskey(
@@ -69,29 +65,22 @@ async function prove(
   return { passkey, user, use: { id, userId, seenCount, ...asserted, at: ctx.now() }, used: usedChallenge(ctx, userId, open) }
 }
 
-/**
- * Rejects a passkey if its counter did not increase, because an attacker may have copied the authenticator (Web Authentication Level 3,
- * section 6.1.1).
- */
+/** Without a higher counter, an attacker may have copied the authenticator (Web Authentication Level 3, section 6.1.1). */
 function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRecord, { signCount }: AssertedCredential): void {
   if (signCount > last || (signCount === 0 && last === 0)) return
   ctx.events.emit('passkey.cloned', { userId, passkeyId: id })
   throw new CeremonyRefused('the counter of the authenticator did not increase, so somebody may have copied it')
 }
 
-/**
- * Marks the challenge as used and stores the counter. Call the function inside the transaction of the confirmed action. That transaction
- * must have locked the user's row.
- * @throws PasskeyRejectedError if the challenge was used before, or if the passkey was removed or used after `verifyPasskey`
- */
+/** In the transaction of the action, with the user's row locked. @throws PasskeyRejectedError for a used challenge or changed passkey */
 export async function acceptPasskey(ctx: AuthContext, user: UserRecord, { use, used, passkey }: VerifiedPasskey): Promise<void> {
-  // The challenge is checked before the insert, because a failed insert would break a transaction of the host.
+  // Checked before the insert, because a failed insert would break a transaction of the host.
   const isUsed = user.id !== passkey.userId || (await ctx.store.userTokens.find(used.tokenHash)) !== null
   if (isUsed || !(await passkeyToolsOf(ctx).passkeys.recordUse(use))) throw new PasskeyRejectedError()
   await ctx.store.userTokens.insert(used)
 }
 
-/** Converts a unique violation into PasskeyRejectedError. The violation means that another transaction used the challenge first. */
+/** A unique violation means that another transaction used the challenge first. */
 export async function refusingReplay<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -100,20 +89,14 @@ export async function refusingReplay<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Returns the WebAuthn functions and the store of passkeys.
- * @throws ConfigurationError if passkeys are off
- */
+/** @throws ConfigurationError if passkeys are off */
 export function passkeyToolsOf(ctx: AuthContext): { webauthn: WebAuthn; passkeys: PasskeyStore } {
   const passkeys = passkeysOf(ctx)
   if (!ctx.webauthn || !passkeys) throw new ConfigurationError('Passkeys are off: set passkeysEnabled (AUTH_PASSKEYS_ENABLED) to true.')
   return { webauthn: ctx.webauthn, passkeys }
 }
 
-/**
- * Logs why a passkey was refused, and throws the error for the client, which has no reason. `doctor` repeats the reason.
- * @param thrown an error of a ceremony; every other error is thrown as it is
- */
+/** Only the log and `doctor` get the reason. @param thrown an error of a ceremony; every other error is thrown as it is */
 export function refusePasskey(
   ctx: Pick<AuthContext, 'logger' | 'notices'>,
   ceremony: Ceremony,

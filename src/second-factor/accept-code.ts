@@ -19,13 +19,11 @@ import { hasMatureFactor } from '../sessions/reauthentication/methods'
 import type { RecoveryCodeStore, UserRecord } from '../store/auth-store'
 import { openSecret, sealPlain } from './secret-box'
 
-/** The kind of factor that the person showed: a code of the authenticator app, a recovery code or a passkey. */
 export type Factor = 'totp' | 'recovery_code' | 'passkey'
 
 /**
- * Accepts a TOTP code or a recovery code of an active factor. Each code is accepted only once. After a TOTP code was accepted, every route
- * rejects codes of that 30-second step and of earlier steps. Call the function inside the transaction of the confirmed action. That
- * transaction must have locked the user's row.
+ * Accepts each code once: after a TOTP code, every route rejects codes of that 30-second step and of earlier steps. Call it inside the
+ * transaction of the confirmed action, which must have locked the user's row.
  * @throws MfaCodeInvalidError
  */
 export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typed: string): Promise<Exclude<Factor, 'passkey'>> {
@@ -35,33 +33,23 @@ export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typ
   throw new MfaCodeInvalidError()
 }
 
-/**
- * Returns true for a code of an authenticator app that was set up at least 24 hours ago. A change that this code confirms gets no undo link
- * (`Irreversibility`), because usually only the owner has such an app. Returns false for a recovery code, because an attacker may have created new
- * recovery codes.
- */
+/** Usually only the owner has an app older than 24 hours. False for a recovery code: an attacker may have created new ones. */
 export function isOldFactor(ctx: AuthContext, user: UserRecord, factor: Factor): boolean {
   return factor === 'totp' && hasMatureFactor(ctx, user)
 }
 
-/** Emits the event of a used recovery code. Call the function after the commit. */
+/** Call it after the commit. */
 export function emitFactor({ events }: AuthContext, userId: string, factor: Factor): void {
   if (factor === 'recovery_code') events.emit('recovery_code.used', { userId })
 }
 
-/**
- * Emits the event of a used recovery code and notifies the owner. Call the function only if no other notice reports the use of the code
- * (`AcceptedFactor`).
- */
+/** Call it only if no other notice reports the use of the code (`AcceptedFactor`). */
 export function announceFactor(ctx: AuthContext, user: UserRecord, factor: Factor, locale?: Locale): void {
   emitFactor(ctx, user.id, factor)
   if (factor === 'recovery_code') mailNotice(ctx, user, 'recovery_code_used', locale)
 }
 
-/**
- * Returns true for a TOTP code of the user's active or pending secret, if the code's time step was not accepted before. Marks the step as
- * accepted. If `mfaSecretKey` is set and the secret is stored as plain text, also encrypts the secret.
- */
+/** True if the code's time step was not accepted before. Also encrypts a secret in plain text, if `mfaSecretKey` is set. */
 export async function acceptTotpCode(ctx: AuthContext, user: UserRecord, typed: string): Promise<boolean> {
   const step = stepOfCode(ctx, user, typed)
   if (step === null || !(await ctx.store.users.advanceTotpStep(user.id, step))) return false
@@ -69,10 +57,7 @@ export async function acceptTotpCode(ctx: AuthContext, user: UserRecord, typed: 
   return true
 }
 
-/**
- * Encrypts a plain secret in the row and in the given record, so that an undo row of this transaction never contains the plain secret.
- * `updatedAt` stays, because without the column `passwordSetAt` its time counts as a change of the password.
- */
+/** No undo row may have a plain secret. `updatedAt` stays: without `passwordSetAt`, it counts as a change of the password. */
 async function sealPlainSecret(ctx: AuthContext, user: UserRecord): Promise<void> {
   const sealed = user.totpSecret === null ? null : sealPlain(ctx.mfaSecretKeys, user.id, user.totpSecret)
   if (sealed === user.totpSecret) return
@@ -80,7 +65,7 @@ async function sealPlainSecret(ctx: AuthContext, user: UserRecord): Promise<void
   user.totpSecret = sealed
 }
 
-/** Returns the 30-second step of a code, even if the step was accepted before. Returns null if the code does not belong to this secret. */
+/** Also of a step that was accepted before. Null if the code does not belong to this secret. */
 export function stepOfCode(ctx: AuthContext, { id, totpSecret }: Pick<UserRecord, 'id' | 'totpSecret'>, typed: string): number | null {
   const secret = totpSecret === null ? null : openSecret(ctx.mfaSecretKeys, id, totpSecret)
   return secret === null ? null : findStep(secret, readTypedCode(typed), { now: ctx.now(), window: ctx.settings.mfaVerifyWindow })
@@ -98,13 +83,10 @@ export function recoveryCodesOf(ctx: AuthContext): RecoveryCodeStore {
   return recoveryCodes
 }
 
-/** The time step of RFC 6238 section 5.2. */
+/** RFC 6238 section 5.2. */
 const stepSeconds = 30
 
-/**
- * Returns 160 random bits in base32 (RFC 4226 section 4, R6). The function does not use the secrets of speakeasy, because their characters
- * are not equally probable.
- */
+/** 160 random bits in base32 (RFC 4226 section 4, R6). The characters of speakeasy's secrets are not equally probable. */
 export function newTotpSecret(): string {
   return base32(randomBytes(20))
 }
@@ -113,11 +95,7 @@ export function stepAt(instant: Date): number {
   return Math.floor(instant.getTime() / 1000 / stepSeconds)
 }
 
-/**
- * Returns the step of a code, at most `window` steps before or after now. Returns null if no step matches. The function computes and
- * compares every step, so that the time reveals nothing. We use speakeasy only to compute the code of a step. The check of speakeasy would
- * accept '+72814' and '72814x' for '072814'. The check would also accept secrets that speakeasy cannot decode.
- */
+/** Compares every step, so that the time reveals nothing. The check of speakeasy accepts '+72814' and '72814x' for '072814'. */
 export function findStep(secret: string, code: string, { now, window }: { now: Date; window: number }): number | null {
   if (!/^[A-Z2-7]{32,}$/.test(secret) || !/^[0-9]{6}$/.test(code)) return null
   let found: number | null = null
@@ -128,12 +106,12 @@ export function findStep(secret: string, code: string, { now, window }: { now: D
   return found
 }
 
-/** Returns the code of a step. The step is the counter of RFC 4226 section 5.3. */
+/** The step is the counter of RFC 4226 section 5.3. */
 function codeAt(secret: string, step: number): string {
   return speakeasy.hotp({ secret, encoding: 'base32', counter: step, digits: 6 })
 }
 
-/** Returns the `otpauth:` URI for authenticator apps. The URI can be a QR code or a link. Its label is percent-encoded. */
+/** For a QR code or a link. */
 export function provisioningUri({ secret, issuer, account }: { secret: string; issuer: string; account: string }): string {
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(account)}`
   const query = Object.entries({ secret, issuer, algorithm: 'SHA1', digits: '6', period: String(stepSeconds) })
@@ -143,49 +121,43 @@ export function provisioningUri({ secret, issuer, account }: { secret: string; i
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** Encodes bytes as RFC 4648 section 6. The length must be a multiple of five bytes, so that the result needs no padding. */
+/** RFC 4648 section 6. The length must be a multiple of five bytes, so that no padding is needed. */
 export function base32(bytes: Buffer): string {
   let bits = ''
   for (const byte of bytes) bits += byte.toString(2).padStart(8, '0')
   return (bits.match(/.{5}/g) ?? []).map((group) => alphabet[Number.parseInt(group, 2)]).join('')
 }
 
-/**
- * The length of a recovery code in characters of base32, without dashes. A code has 125 bits. Nobody can guess that many bits, so a plain
- * SHA-256 is enough to store a code. Codes are shown in groups, because people write codes down.
- */
+/** Characters without dashes. Nobody can guess 125 bits, so a plain SHA-256 is enough. In groups, because people write codes down. */
 const characters = 25
 const groups = /.{5}/g
 
-/** Returns new codes in groups. The person sees the codes only once. */
 export function newRecoveryCodes(count: number): string[] {
   return Array.from({ length: count }, () => (base32(randomBytes(20)).slice(0, characters).match(groups) ?? []).join('-'))
 }
 
-/** Reads a code that `readTypedCode` returned. Returns null if the text cannot be a recovery code. */
+/** Null if the text cannot be a recovery code. */
 export function readRecoveryCode(typed: string): string | null {
   const code = typed.toUpperCase()
   return code.length === characters && /^[A-Z2-7]+$/.test(code) ? code : null
 }
 
-/** Returns true if a text looks like a recovery code. Any other text counts as a code of an authenticator app. */
+/** Any other text counts as a code of an authenticator app. */
 export function isRecoveryCode(typed: string): boolean {
   return readRecoveryCode(readTypedCode(typed)) !== null
 }
 
-/** Returns the hash of a code. The hash depends on the user, so equal codes of two users have different hashes. */
+/** With the user, so that equal codes of two users have different hashes. */
 export function hashRecoveryCode(userId: string, code: string): string {
   return createHash('sha256')
     .update(`${userId}:${code.replaceAll('-', '')}`)
     .digest('hex')
 }
 
-/** Six digits or a recovery code. Any other string counts as a wrong code, not as a malformed request. */
+/** Any string counts as a wrong code, not as a malformed request. */
 export const factorCode = Joi.string().allow('')
 
-/** The body field with the refresh token of the session that stays. */
 export const keptRefreshToken = text(4096).optional()
 
-/** Errors of a route that needs a logged-in person and a code. */
 export const unauthorized = [UnauthorizedError, AccountInactiveError, TooManyRequestsError]
 export const codeRefusals = [MfaCodeInvalidError, MfaNotEnrolledError, MfaThrottledError]

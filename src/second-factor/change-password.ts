@@ -35,11 +35,10 @@ import {
 
 interface PasswordBody extends IrreversibleFields {
   new_password: string
-  /** The refresh token that identifies the session, if the access token does not. */
+  /** Identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
-/** Returns the route that changes the password with a code or a passkey. */
 export function passwordChangeRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
@@ -78,10 +77,7 @@ export function passwordChangeRoute(ctx: AuthContext, guards: RouteGuards, { bas
   })
 }
 
-/**
- * Returns a middleware that rejects a code of a second factor that was added less than 24 hours ago, because the code replaces the old
- * password. The middleware runs after `aliveSession`. `changePasswordWithMfa` checks the age of a passkey.
- */
+/** A factor of the last 24 hours must not replace the old password. Runs after `aliveSession`. A passkey's age is checked later. */
 function matureFactor(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
     const { user } = requestSessionOf(req)
@@ -108,10 +104,8 @@ export interface PasswordChangeWithMfa extends PresentedFactor {
 }
 
 /**
- * Sets a new password. The person is logged in and shows a code or a passkey instead of the old password. A code needs an active second
- * factor and works even if `mfaEnabled` is off. A passkey needs no second factor.
- * @throws MfaNotEnrolledError, ValidationError (the password), MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError,
- *   MfaFactorTooNewError
+ * A code or a passkey replaces the old password. A code works even if `mfaEnabled` is off. A passkey needs no second factor.
+ * @throws MfaNotEnrolledError, ValidationError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError
  */
 export async function changePasswordWithMfa(
   ctx: AuthContext,

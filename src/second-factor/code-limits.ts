@@ -6,16 +6,12 @@ import { beginAttempt, type CountedAttempt, counterKey, tellThrottled, tryAttemp
 import type { KnownDevice } from '../sessions/devices/device-cookie'
 import { isRecoveryCode } from './accept-code'
 
-/**
- * After this many wrong codes the owner gets a notice. The client has already passed the first factor, so an attacker may know the
- * password.
- */
+/** Wrong codes until the owner gets a notice: the client has passed the first factor, so an attacker may know the password. */
 const toldAt = 3
 
 /**
- * Runs an attempt at an account's active second factor. Counts the attempt before the code is verified. All routes share this count. A
- * success resets the count of wrong codes. A new first step of a login does not reset the count. At the third wrong code the owner gets a
- * mail.
+ * Counts before the code is verified, together for all routes. A success resets the wrong codes; a new first step of a login does not. At
+ * the third wrong code the owner gets a mail.
  * @throws MfaThrottledError, and the errors of the attempt
  */
 export async function guardedAttempt<T>(
@@ -29,7 +25,7 @@ export async function guardedAttempt<T>(
     await counted.succeed()
     return result
   } catch (error) {
-    // An error other than a wrong code gives the attempt back.
+    // Only a wrong code counts.
     if (!(error instanceof MfaCodeInvalidError)) await counted.release()
     else await announceWrongCode(ctx, typed, await counted.fail())
     throw error
@@ -46,7 +42,7 @@ async function announceWrongCode(
   if (user) mailNotice(ctx, user, 'wrong_codes', locale)
 }
 
-/** Runs an attempt at a factor that is not active yet. This attempt has a separate rate limit. */
+/** A factor that is not active yet has a separate rate limit. */
 export async function guardedConfirmation<T>(ctx: AuthContext, userId: string, attempt: () => Promise<T>): Promise<T> {
   const limit = { name: 'mfa_confirm:account', subject: userId, rateLimit: ctx.rateLimits.mfa }
   const counted = await beginAttempt(ctx, [limit], { Exhausted: MfaThrottledError })
@@ -61,39 +57,31 @@ export async function guardedConfirmation<T>(ctx: AuthContext, userId: string, a
   }
 }
 
-/** A code that a person typed. */
 interface TypedCode {
   readonly userId: string
   readonly code: string
-  /** The known device that sent the code. Null for an unknown client. */
+  /** Null for an unknown client. */
   readonly device?: KnownDevice | null
 }
 
-/** An attempt that was counted before the code is verified. After the verification, call exactly one of the three methods. */
+/** Call exactly one of the three methods after the verification. */
 interface TakenCode {
   succeed(): Promise<void>
-  /**
-   * Records the code as wrong.
-   * @returns the number of wrong codes since the last right code
-   */
+  /** @returns the number of wrong codes since the last right code */
   fail(): Promise<number>
-  /** Takes the attempt back, because the error was not a wrong code. */
+  /** For an error that was not a wrong code. */
   release(): Promise<void>
 }
 
-/** After this many wrong codes since the last right code, TOTP is blocked for a day. */
+/** Wrong codes since the last right code, after which TOTP is blocked for a day. */
 const mostWrong = 20
 const stopSeconds = 86_400
-/**
- * How long wrong codes are remembered, counted from the first wrong code. When the wrong codes are forgotten, the block that they caused
- * also ends.
- */
+/** From the first wrong code. When the wrong codes are forgotten, their block also ends. */
 const memorySeconds = 30 * 86_400
 
 /**
- * Counts an attempt before the code is verified. A known device has a separate limit: five TOTP codes and five recovery codes per 900 s. If
- * the device has used its limit, or if the client is unknown, the limits of the account apply. After twenty wrong codes the account's TOTP
- * is blocked. Recovery codes are never blocked.
+ * A known device has five TOTP codes and five recovery codes per 900 s. Then, and for unknown clients, the account's limits apply. After
+ * twenty wrong codes the account's TOTP is blocked. Recovery codes are never blocked.
  * @throws MfaThrottledError
  */
 export async function takeCode(ctx: AuthContext, typed: TypedCode): Promise<TakenCode> {
@@ -101,7 +89,7 @@ export async function takeCode(ctx: AuthContext, typed: TypedCode): Promise<Take
   return (await takeOfDevice(ctx, typed)) ?? (isRecoveryCode(typed.code) ? takeRecovery(ctx, typed) : takeTotp(ctx, typed))
 }
 
-/** Ends the block, and resets all counts of the account. */
+/** Also ends the block. */
 export async function forgetWrongCodes(ctx: Pick<AuthContext, 'counters'>, userId: string): Promise<void> {
   await forget(ctx, userId, [wrong, stopped, totp, recovery])
 }
@@ -140,7 +128,7 @@ async function takeRecovery(ctx: AuthContext, { userId }: TypedCode): Promise<Ta
   }
 }
 
-/** Counts an attempt of a known device. Returns null if there is no device, or if the device has used its limit. */
+/** Null if there is no device, or if it has used its limit. */
 async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCode): Promise<TakenCode | null> {
   const rateLimit = ctx.rateLimits.device.codes
   if (!device || rateLimit === false) return null
@@ -159,16 +147,13 @@ async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCod
   )
 }
 
-/**
- * Resets the counts, unless TOTP is blocked. A right code of a known device does not end the block. Otherwise each login of the owner would
- * give an attacker twenty more guesses.
- */
+/** A right code of a known device does not end the block: each login of the owner would give an attacker twenty more guesses. */
 async function forgetUnlessStopped(ctx: AuthContext, userId: string): Promise<void> {
   const { stopSecondsLeft } = await countCode(ctx, userId)
   if (stopSecondsLeft === 0) await forget(ctx, userId, [wrong, totp])
 }
 
-/** Counts a code as wrong until the code is known to be right. While TOTP is blocked, nothing is counted. */
+/** As wrong, until the code is known to be right. While TOTP is blocked, nothing is counted. */
 async function countCode(ctx: AuthContext, userId: string): Promise<{ count: number; stopSecondsLeft: number }> {
   const key = counterKey(wrong, userId)
   const { count } = await ctx.counters.increment(key, memorySeconds, mostWrong)
@@ -183,9 +168,8 @@ async function countCode(ctx: AuthContext, userId: string): Promise<{ count: num
 }
 
 /**
- * Begins the block at the first call. Later calls return the remaining time of the block. The counter lives `memorySeconds` longer than the
- * block. So after the block, the counter still exists. A call then returns 0 and begins no new block. If the process died before it began
- * the block, the next call begins the block.
+ * The first call begins the block. The counter lives `memorySeconds` longer, so that a call after the block begins no new one. If the
+ * process died before it began the block, the next call begins it.
  * @returns the remaining seconds; 0 if the block is over
  */
 async function stop({ counters }: AuthContext, userId: string): Promise<number> {
@@ -193,10 +177,7 @@ async function stop({ counters }: AuthContext, userId: string): Promise<number> 
   return Math.max(0, Math.ceil(resetSeconds) - memorySeconds)
 }
 
-/**
- * Ends an old block at the first wrong code, and begins a block at the last allowed wrong code.
- * @returns `count`
- */
+/** Ends an old block at the first wrong code, and begins one at the last allowed wrong code. Returns `count`. */
 async function noteWrong(ctx: AuthContext, userId: string, count: number): Promise<number> {
   if (count === 1) await forget(ctx, userId, [stopped]) // the old block belongs to codes that are no longer remembered
   if (count === mostWrong) await stop(ctx, userId)

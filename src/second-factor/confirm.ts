@@ -23,21 +23,19 @@ import { openSecret, sealPlain } from './secret-box'
 export interface Confirmation {
   userId: string
   code: string
-  /** The methods of the session. The confirmation adds `otp`. */
+  /** Of the session. The confirmation adds `otp`. */
   amr?: readonly AuthMethod[] | undefined
-  /** If true, the confirmation revokes every session of the account, because those sessions began without the factor. Default true. */
+  /** Revokes every session of the account, because those began without the factor. Default true. */
   revokeSessions?: boolean | undefined
   /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Activates the pending factor with one of its codes. From then on every login asks for the factor. Removes the factor that the new factor
- * replaces, and the recovery codes of the old factor. Revokes every challenge, and by default every session. Returns a new session. The new
- * session is not fresh (recently confirmed), because a new factor confirms nothing yet.
- * @throws MfaNotEnrolledError (nothing is pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account was deleted or
- *   is inactive), the errors of `finishLogin`. If the host's claims are not available, the factor is active all the same, and the person logs
- *   in with it
+ * Every login then asks for the factor. Removes the replaced factor and its recovery codes. Revokes every challenge, and by default every
+ * session. The new session is not fresh, because a new factor confirms nothing yet.
+ * @throws MfaNotEnrolledError (nothing is pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError; the errors of `finishLogin`,
+ * with the factor active all the same
  */
 export async function confirmTotp(
   ctx: AuthContext,
@@ -55,7 +53,6 @@ export async function confirmTotp(
   return result
 }
 
-/** The session of the request. The confirmation does not revoke this session. */
 interface ConfirmingSession {
   /** Null if the store keeps no sessions. */
   readonly session: SessionRecord | null
@@ -65,11 +62,9 @@ interface ConfirmingSession {
 }
 
 /**
- * Activates the pending factor for a request. The request must come from the session that began the enrolment, within 15 minutes. Revokes
- * every other session. The session of the request stays and gets `otp` as a method. The confirmation does not make the session fresher: the
- * time of the authentication stays that of the request's access token.
- * @throws as `confirmTotp`; InvalidTokenError (the session has ended), ReauthenticationRequiredError (the enrolment began in another
- *   session, or too long ago)
+ * Only the session that began the enrolment can confirm it, within 15 minutes. It stays and gets `otp`; others are revoked. The time of the
+ * authentication stays that of the request's access token, so the session does not become fresher.
+ * @throws as `confirmTotp`; InvalidTokenError (ended), ReauthenticationRequiredError (begun in another session, or too long ago)
  */
 export async function confirmInSession(
   ctx: AuthContext,
@@ -94,10 +89,7 @@ export async function confirmInSession(
   return confirming.catch((error) => askToBeginAgain(ctx, error))
 }
 
-/**
- * The error for an enrolment that began in another session, or too long ago. `askToBeginAgain` adds the methods of a reauthentication after
- * the transaction, because `methodsOf` can call a hook of the host.
- */
+/** `askToBeginAgain` adds the methods after the transaction, because `methodsOf` can call a hook of the host. */
 class BegunElsewhere extends Error {
   readonly user: UserRecord
 
@@ -112,13 +104,13 @@ async function askToBeginAgain(ctx: AuthContext, error: unknown): Promise<never>
   throw await reauthenticationRequired(ctx, error.user)
 }
 
-/** Work inside the transaction, on the locked row. The work calls `activate` to accept the code. */
+/** Inside the transaction, on the locked row. It calls `activate` to accept the code. */
 type Ending<T> = (ctx: AuthContext, confirming: Confirming) => Promise<T>
 
 interface Confirming {
   readonly pending: PendingFactor
   readonly activate: () => Promise<UserRecord>
-  /** The host's own claims for the access token: the result of `claimsOf`. */
+  /** The result of `claimsOf`. */
   readonly claims: HostClaims
 }
 
@@ -145,7 +137,7 @@ async function confirm<T>(
       return end(ctx, { pending, activate, claims })
     })
   }
-  // An attacker with a stolen session may have begun the enrolment. Therefore the attempts are limited.
+  // An attacker with a stolen session may have begun the enrolment, so the attempts are limited.
   const result = await announceChange(ctx, userId, { topic: 'mfa_enabled', locale }, (leaveUndoPoint) =>
     guardedConfirmation(ctx, userId, () => inUnit(leaveUndoPoint)),
   )
@@ -153,22 +145,18 @@ async function confirm<T>(
   return result
 }
 
-/** A factor that was begun and waits for its first code. */
 interface PendingFactor {
-  /** The locked row before the activation. */
+  /** Locked, before the activation. */
   readonly user: UserRecord
-  /** The encrypted secret. */
+  /** Encrypted. */
   readonly secret: string
-  /** The factor that replaces the active factor. Null if the account has no active factor. */
+  /** Null if the account has no active factor. */
   readonly replacement: Replacement | null
-  /** If not false, an undo link cannot remove the factor (`Irreversibility`). */
+  /** If not false, an undo link cannot remove the factor. */
   readonly isFinal: Irreversibility
 }
 
-/**
- * Locks the user's row and returns its pending factor.
- * @throws UnauthorizedError, MfaNotEnrolledError (nothing is pending)
- */
+/** @throws UnauthorizedError, MfaNotEnrolledError (nothing is pending) */
 async function lockPendingFactor(ctx: AuthContext, userId: string): Promise<PendingFactor> {
   const user = await ctx.store.users.lock(userId)
   if (!user?.isActive) throw new UnauthorizedError()
@@ -179,16 +167,13 @@ async function lockPendingFactor(ctx: AuthContext, userId: string): Promise<Pend
   return { user, secret, replacement, isFinal }
 }
 
-/** Returns true if the secret belongs to the pending factor. A later enrolment replaces the secret. */
+/** False after a later enrolment. */
 export async function isPendingSecret(ctx: AuthContext, user: UserRecord, secret: string): Promise<boolean> {
   const pending = user.totpEnabledAt ? (await findReplacement(ctx, user.id))?.secret : user.totpSecret
   return Boolean(pending) && openSecret(ctx.mfaSecretKeys, user.id, pending ?? '') === secret
 }
 
-/**
- * Activates the pending factor with its first code. The caller has locked the user's row, so no other secret can become active in between.
- * @throws MfaCodeInvalidError
- */
+/** The caller has locked the user's row, so no other secret can become active in between. @throws MfaCodeInvalidError */
 async function activateFactor(ctx: AuthContext, { user, replacement }: PendingFactor, code: string): Promise<UserRecord> {
   const now = ctx.now()
   const changes = { totpEnabledAt: now, updatedAt: now, ...(replacement ? acceptedIn(ctx, user, replacement, code) : {}) }
@@ -198,7 +183,7 @@ async function activateFactor(ctx: AuthContext, { user, replacement }: PendingFa
   return { ...user, ...changes }
 }
 
-/** Returns the user's columns for a replacement. The columns store the code's time step, so that nobody can use the code again. */
+/** With the code's time step, so that nobody can use the code again. */
 function acceptedIn(ctx: AuthContext, user: UserRecord, { secret }: Replacement, code: string) {
   const step = stepOfCode(ctx, { id: user.id, totpSecret: secret }, code)
   if (step === null) throw new MfaCodeInvalidError()

@@ -14,10 +14,7 @@ import { type PresentedFactor, withFactor } from './irreversible-code'
 
 export interface Disabling extends PresentedFactor {
   userId: string
-  /**
-   * The account's password. Required if passwords are on. Exception: an account with a generated password, because nobody knows that
-   * password.
-   */
+  /** The account's password. Required if passwords are on, but not for a generated password, which nobody knows. */
   password?: string | undefined
   /** The session that stays. Every other session of the account is revoked. */
   keep?: KeptSession | undefined
@@ -28,15 +25,14 @@ export interface Disabling extends PresentedFactor {
 }
 
 /**
- * Removes the second factor and its recovery codes from an account. Invalidates the account's challenges and revokes every other session.
- * Removes `otp` from the methods of the session that stays.
- * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError,
- *   PasskeyRejectedError, MfaFactorTooNewError (the passkey was added less than 24 hours ago)
+ * Invalidates the challenges and revokes every other session. The session that stays loses `otp`.
+ * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError, PasskeyRejectedError,
+ * MfaFactorTooNewError (the passkey was added less than 24 hours ago)
  */
 export async function disableTotp(ctx: AuthContext, { userId, password, session, keep, locale, ...presented }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
   if (hasPasswords(ctx.settings) && hasPassword(user)) await verifyOwnPassword(ctx, user, password, session)
-  // The account must still have the password that was verified. A password reset in between cancels this request.
+  // A password reset since the verification cancels this request.
   const requireSamePassword = (locked: UserRecord) => {
     if (locked.hashedPassword !== user.hashedPassword) throw new InvalidCredentialsError()
     return locked
@@ -72,11 +68,7 @@ export interface Regeneration extends PresentedFactor {
   locale?: Locale | undefined
 }
 
-/**
- * Creates new recovery codes and invalidates the old codes. The new codes are shown once.
- * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError (the passkey was added
- *   less than 24 hours ago)
- */
+/** Shown once. @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError */
 export async function regenerateRecoveryCodes(
   ctx: AuthContext,
   { userId, session, locale, ...presented }: Regeneration,
@@ -110,17 +102,14 @@ async function verifyOwnPassword(
   await withPassword(ctx, user, password, async () => undefined, session)
 }
 
-/**
- * Returns the user of an account with an active factor.
- * @throws UnauthorizedError, AccountInactiveError, MfaNotEnrolledError
- */
+/** @throws UnauthorizedError, AccountInactiveError, MfaNotEnrolledError */
 export async function findEnrolled(ctx: AuthContext, userId: string): Promise<UserRecord> {
   const user = await findActiveUser(ctx, userId)
   if (!user.totpEnabledAt) throw new MfaNotEnrolledError()
   return user
 }
 
-/** Locks the row and does the checks of `findEnrolled` again, because the row may have changed since `findEnrolled` read it. */
+/** `findEnrolled` again, because the row may have changed. */
 export async function lockEnrolled(ctx: AuthContext, userId: string): Promise<UserRecord> {
   const user = await ctx.store.users.lock(userId)
   if (!user?.isActive) throw new UnauthorizedError()

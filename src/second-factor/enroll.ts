@@ -11,12 +11,11 @@ import { announceFactor, hashRecoveryCode, newRecoveryCodes, newTotpSecret, prov
 import { type PresentedFactor, withFactor } from './irreversible-code'
 import { sealSecret } from './secret-box'
 
-/** The data of a new factor: the secret for an authenticator app, and the recovery codes. The data is shown only once. */
 export interface Enrolment {
-  /** The secret for the authenticator app, in base32. */
+  /** In base32. */
   secret: string
   provisioningUri: string
-  /** The QR code of `provisioningUri`, as an SVG document. */
+  /** Of `provisioningUri`, as an SVG document. */
   qrSvg: string
   recoveryCodes: string[]
 }
@@ -25,11 +24,10 @@ export interface Enrolment {
 type UserCheck = (ctx: AuthContext, user: UserRecord) => Promise<void> | void
 
 /**
- * If these options contain a code of the active factor, a recovery code or a passkey, the new factor replaces the active factor. If a
- * passkey confirms the enrolment of a first factor, an undo link cannot remove that factor.
+ * With a code, a recovery code or a passkey, the new factor replaces the active one. A passkey makes a first factor final (no undo link).
  */
 export interface EnrolmentOptions extends PresentedFactor {
-  /** The only session that may confirm the factor. Null: any session of the account may confirm the factor. */
+  /** The only session that may confirm the factor. Null: any session of the account. */
   session?: SessionRecord | null
   check?: UserCheck
   /** Language of the notices. Default: `defaultLocale`. */
@@ -37,12 +35,10 @@ export interface EnrolmentOptions extends PresentedFactor {
 }
 
 /**
- * Begins an enrolment with a pending secret. The secret has no effect until one of its codes confirms the secret. A second call begins
- * again with a new secret. To replace an active factor, pass one of its codes, a recovery code or a passkey. The active factor and its
- * recovery codes stay valid until the new factor is confirmed.
- * @throws UnauthorizedError (the account was deleted or is inactive), InvalidTokenError (the session has ended), MfaAlreadyEnrolledError (a
- *   factor is active, and the call shows no factor); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError,
- *   MfaFactorTooNewError; with a passkey PasskeyRejectedError, MfaFactorTooNewError
+ * The pending secret has no effect until one of its codes confirms it. A second call begins again with a new secret. To replace an active
+ * factor, show it or a passkey. The old factor stays valid until the new one is confirmed.
+ * @throws UnauthorizedError, InvalidTokenError (the session has ended), MfaAlreadyEnrolledError (a factor is active, and none is shown);
+ * with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError; with a passkey PasskeyRejectedError; both MfaFactorTooNewError
  */
 export async function enrollTotp(
   ctx: AuthContext,
@@ -58,7 +54,6 @@ export async function enrollTotp(
   return { secret, ...forAuthenticatorApp(ctx, user.email, secret), recoveryCodes }
 }
 
-/** Returns the data that an authenticator app scans. */
 export function forAuthenticatorApp(
   { settings }: AuthContext,
   account: string,
@@ -84,10 +79,7 @@ function beginFirst(ctx: AuthContext, userId: string, begun: Begun): Promise<Use
   })
 }
 
-/**
- * Begins an enrolment after a code or a passkey. The active factor stays required until the new factor is confirmed. Therefore access to
- * the mailbox alone is never enough to log in.
- */
+/** The active factor stays required until the confirmation, so access to the mailbox alone is never enough to log in. */
 async function beginConfirmed(
   ctx: AuthContext,
   userId: string,
@@ -125,37 +117,25 @@ async function storePending(ctx: AuthContext, userId: string, { sealed, hashes, 
 
 const lifeSeconds = 900
 
-/** A factor that was begun and not yet confirmed. */
 interface BegunFactor {
-  /** The encrypted secret, as the user's row stores it. */
+  /** Encrypted, as in the user's row. */
   readonly secret: string
-  /**
-   * The hashes of the recovery codes. Null for the account's first factor, because the table already has the recovery codes of a first
-   * factor.
-   */
+  /** Hashes. Null for the account's first factor, whose recovery codes the table already has. */
   readonly recoveryCodes: readonly string[] | null
-  /**
-   * If not false, an undo link cannot remove the factor (`Irreversibility`). The factor that the person showed at the start of the enrolment
-   * decides this value.
-   */
+  /** If not false, an undo link cannot remove the factor. The factor shown at the start of the enrolment decides. */
   readonly isFinal: Irreversibility
 }
 
-/**
- * A pending factor that will replace the active factor. The token's row stores the pending factor, so the user's row does not change before
- * the confirmation.
- */
+/** In the token's row, so that the user's row does not change before the confirmation. */
 export interface Replacement extends BegunFactor {
-  /** The hashes of the recovery codes. */
   readonly recoveryCodes: readonly string[]
 }
 
 /**
- * Records an enrolment for 15 minutes, together with its session. That session may finish the enrolment even when the session is no longer
- * fresh. Call the function inside the transaction that stores the pending secret.
- * @param begun the new factor: the encrypted secret of the user's row, or a `Replacement`. Each enrolment has a different secret
- * @param session null: any session of the account may finish the enrolment, because the host began the enrolment, or because the store
- *   keeps no sessions
+ * For 15 minutes. The session may finish the enrolment even when it is no longer fresh. Call it inside the transaction that stores the
+ * pending secret.
+ * @param begun each enrolment has a different secret
+ * @param session null: any session of the account may finish it, as for the host, or if the store keeps no sessions
  */
 async function beginEnrolment(ctx: AuthContext, userId: string, begun: BegunFactor, session: SessionRecord | null): Promise<void> {
   const now = ctx.now()
@@ -171,34 +151,25 @@ async function beginEnrolment(ctx: AuthContext, userId: string, begun: BegunFact
   })
 }
 
-/** Returns the replacement that the account began within the last 15 minutes. */
+/** Begun within the last 15 minutes. */
 export async function findReplacement(ctx: AuthContext, userId: string): Promise<Replacement | null> {
   const begun = await findBegun(ctx, userId)
   return begun?.recoveryCodes ? { ...begun, recoveryCodes: begun.recoveryCodes } : null
 }
 
-/**
- * Returns whether an undo link can remove a first factor (`Irreversibility`). Returns false if the enrolment began more than 15 minutes ago, or if
- * another enrolment began later. The stored secret identifies the enrolment.
- */
+/** Whether an undo link can remove a first factor. False after 15 minutes, or if another enrolment began later (another secret). */
 export async function irreversibilityOfFirst(ctx: AuthContext, userId: string, secret: string): Promise<Irreversibility> {
   const begun = await findBegun(ctx, userId)
   return begun?.secret === secret && begun.isFinal
 }
 
-/**
- * Returns the factor that the open enrolment stored. Returns null if no enrolment is open. Also returns null if the row has only the
- * session's id: the enrolment is for a first factor, and no passkey confirmed it.
- */
+/** Null without an open enrolment, or if the row has only the session's id: a first factor that no passkey confirmed. */
 async function findBegun(ctx: AuthContext, userId: string): Promise<BegunFactor | null> {
   const [begun] = await ctx.store.userTokens.listOpen(userId, 'MFA_ENROLMENT', ctx.now())
   return begun ? readPayload(begun.payload).factor : null
 }
 
-/**
- * Finishes an enrolment. Returns true if this session began the enrolment of this secret within the last 15 minutes. A second call returns
- * false. Call the function inside the transaction that activates the factor.
- */
+/** True once, for the session that began this secret's enrolment within 15 minutes. Call it in the activating transaction. */
 export async function finishEnrolment(ctx: AuthContext, userId: string, secret: string, session: SessionRecord | null): Promise<boolean> {
   const begun = await ctx.store.userTokens.find(enrolmentHash(userId, secret))
   if (begun?.userId !== userId) return false
@@ -214,8 +185,7 @@ function enrolmentHash(userId: string, secret: string): string {
 }
 
 /**
- * Returns the payload of an enrolment's row. If only the session's id must be stored, the payload is the id alone. The hashes of the
- * recovery codes are base64url, because 50 of them must fit in the column (`payloadLength` in router/findings/readiness/check-tables.ts).
+ * The session's id alone if nothing else must be stored. Hashes are base64url, because 50 of them must fit in the column (`payloadLength`).
  */
 function writePayload(sessionId: string | null, { secret, recoveryCodes, isFinal }: BegunFactor): string | null {
   if (recoveryCodes === null && isFinal === false) return sessionId
@@ -230,17 +200,13 @@ function readPayload(payload: string | null): { sessionId: string | null; factor
   return { sessionId, factor: { secret, isFinal, recoveryCodes } }
 }
 
-/**
- * Returns a QR code as an SVG document. The SVG has one stroke for each run of dark squares. A stroke for each square would make the SVG
- * too large for a page.
- */
+/** One stroke for each run of dark squares: a stroke for each square would make the SVG too large for a page. */
 function qrCode(text: string): string {
   const { data, size } = encode(text, { ecc: 'M' })
   const runs = data.flatMap((row, y) => runsOf(row).map(([x, length]) => `M${x} ${y}.5h${length}`))
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><rect fill="white" width="${size}" height="${size}"/><path stroke="black" d="${runs.join('')}"/></svg>`
 }
 
-/** Returns the runs of adjacent dark squares. */
 function runsOf(row: readonly boolean[]): [start: number, length: number][] {
   const runs: [number, number][] = []
   row.forEach((isDark, x) => {

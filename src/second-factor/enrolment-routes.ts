@@ -38,11 +38,10 @@ const recoveryCodesSchema = shape('RecoveryCodes', { recovery_codes: recoveryCod
 const enrolmentSchema = shape('Enrolment', { secret: string, provisioning_uri: string, qr_svg: string, recovery_codes: recoveryCodes })
 
 interface ConfirmedBody extends IrreversibleFields {
-  /** The refresh token that identifies the session, if the access token does not. */
+  /** Identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
-/** Routes that add, replace and remove a second factor. */
 function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const before = [routeRateLimit(ctx, 'mfa'), guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   return [
@@ -124,10 +123,7 @@ function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   ]
 }
 
-/**
- * Returns the route that confirms a new factor with its first code. The route revokes every other session. If the request shows the current
- * refresh token, the session of the request gets a new refresh token.
- */
+/** Revokes every other session. The session of the request gets a new refresh token if it shows the current one. */
 function confirmRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
@@ -154,7 +150,7 @@ function confirmRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, b
   })
 }
 
-/** Routes of the second factor. With `mfaEnabled` off, only the password change by code remains. */
+/** With `mfaEnabled` off, only the password change by code remains. */
 export function mfaRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const passwordChange = hasPasswords(ctx.settings) ? routesByDelivery(ctx, (line) => [passwordChangeRoute(ctx, guards, line)]) : []
   if (!ctx.settings.mfaEnabled) return passwordChange

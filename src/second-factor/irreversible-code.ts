@@ -24,44 +24,38 @@ import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { acceptSecondFactor, acceptTotpCode, codeRefusals, type Factor, factorCode, isOldFactor } from './accept-code'
 import { guardedAttempt, takeCode } from './code-limits'
 
-/** The body fields of a passkey. Every fault in these fields gives the same error. */
+/** Every fault in these fields gives the same error. */
 export const passkeyFields = { credential: Joi.object().unknown(), challenge_token: Joi.string().allow('') }
 
-/** The passkey fields of a body. */
 export interface PasskeyFields {
   credential?: object
   challenge_token?: string
 }
 
-/** Returns the passkey of a body. Returns null if the body has no passkey. */
 export function presentedPasskey({ credential, challenge_token: challenge = '' }: PasskeyFields): PresentedPasskey | null {
   return credential === undefined ? null : { credential, challenge }
 }
 
-/** Returns the optional body fields of a passkey. Returns no fields if passkeys are off. */
 export function optionalPasskey({ settings }: AuthContext): Joi.PartialSchemaMap<PasskeyFields> {
   const { credential, challenge_token } = passkeyFields
   return settings.passkeysEnabled ? { credential: credential.optional(), challenge_token: challenge_token.optional() } : {}
 }
 
-/** Returns the schema of a body that requires a code of the second factor. If passkeys are on, a passkey may replace the code. */
+/** A passkey may replace the code if passkeys are on. */
 export function codeOrPasskey<Body>(ctx: AuthContext, others: Joi.PartialSchemaMap<Body>): Joi.ObjectSchema<Body> {
   if (!ctx.settings.passkeysEnabled) return Joi.object<Body>({ ...others, ...previousToken, code: factorCode })
   const fields = { ...others, ...previousToken, code: factorCode.optional(), ...optionalPasskey(ctx) }
   return Joi.object<Body>(fields).xor('code', 'credential')
 }
 
-/**
- * The body fields of an optional factor: a code of the authenticator app or a passkey. With such a factor, an undo link cannot revert the
- * change.
- */
+/** An optional code or passkey, after which an undo link cannot revert the change. */
 export interface IrreversibleFields extends PasskeyFields {
   code?: string
-  /** A refresh token of the account. The client that has it counts as a known device. */
+  /** Of the account. The client that has it counts as a known device. */
   previous_token?: string
 }
 
-/** Returns the schema of a body with an optional code of the authenticator app. If passkeys are on, a passkey may replace the code. */
+/** A passkey may replace the optional code if passkeys are on. */
 export function irreversibleBody<Body extends IrreversibleFields>(
   ctx: AuthContext,
   others: Joi.PartialSchemaMap<Body>,
@@ -70,34 +64,29 @@ export function irreversibleBody<Body extends IrreversibleFields>(
   return ctx.settings.passkeysEnabled ? body.oxor('code', 'credential') : body
 }
 
-/** Returns the errors of a route with an optional code or passkey. */
 export function irreversibleRefusals({ settings }: AuthContext): readonly Refusal[] {
   const refusals = [MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError]
   return settings.passkeysEnabled ? [...refusals, PasskeyRejectedError] : refusals
 }
 
-/** Returns the errors of a route that requires a code, a recovery code or a passkey. */
 export function factorRefusals({ settings }: AuthContext): readonly Refusal[] {
   return settings.passkeysEnabled ? [...codeRefusals, MfaFactorTooNewError, PasskeyRejectedError] : codeRefusals
 }
 
-/** Reads the code or the passkey of a request body, for the routes that change the second factor. */
 export function presentedFactor({ code, credential, challenge_token: challenge }: IrreversibleFields): PresentedFactor {
   return { code, credential, challenge }
 }
 
-/** The account and session of the request. */
 interface IrreversibleAsker {
   readonly userId: string
-  /** The session that requested the passkey's options. Null if the store keeps no sessions. */
+  /** Requested the passkey's options. Null if the store keeps no sessions. */
   readonly session: Pick<SessionRecord, 'id'> | null
-  /** The known device that typed the code. Left out or null: an unknown client. */
+  /** Typed the code. Left out or null: an unknown client. */
   readonly device?: KnownDevice | null
 }
 
 /**
- * Checks the code or passkey that a request can contain to confirm its change. If the result is not false, an undo link cannot revert the
- * change, because only the owner has an authenticator app or passkey that is older than 24 hours. The code, or the
+ * If not false, an undo link cannot revert the change: only the owner has an app or passkey that is older than 24 hours. The code, or the
  * challenge of the passkey, is used up even if the change fails later.
  * @throws MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError, PasskeyRejectedError
  */
@@ -142,9 +131,8 @@ async function lockActive(ctx: AuthContext, userId: string) {
 }
 
 /**
- * Returns a middleware that answers 422 MFA_NOT_ENROLLED or 429 MFA_THROTTLED to a code in a stale session, because these errors come
- * before 403 REAUTHENTICATION_REQUIRED. Place the middleware between `aliveSession` and `freshSession`. It does nothing in a fresh session,
- * because the route itself sends these errors. It counts no attempt.
+ * In a stale session, answers 422 MFA_NOT_ENROLLED or 429 MFA_THROTTLED to a code before 403 REAUTHENTICATION_REQUIRED. Place it between
+ * `aliveSession` and `freshSession`. In a fresh session, the route sends these errors. Counts no attempt.
  */
 export function codeBeforeFreshness(ctx: AuthContext, { isRequired = false } = {}): RequestHandler {
   const check = step(async (req, res) => {
@@ -166,7 +154,7 @@ export function codeBeforeFreshness(ctx: AuthContext, { isRequired = false } = {
 export interface PresentedFactor {
   /** A code of the authenticator app, or a recovery code. */
   code?: string | undefined
-  /** The JSON of the credential that `navigator.credentials.get()` returned for the options of a reauthentication. */
+  /** JSON of `navigator.credentials.get()` for the options of a reauthentication. */
   credential?: unknown
   /** Required with a credential: the `challenge` of those options. */
   challenge?: string | undefined
@@ -176,7 +164,6 @@ export interface PresentedFactor {
   device?: KnownDevice | null | undefined
 }
 
-/** The account of the person who shows the factor, and the session of the request. */
 interface FactorOwner {
   readonly userId: string
   readonly session?: Pick<SessionRecord, 'id'> | null | undefined
@@ -184,24 +171,19 @@ interface FactorOwner {
   readonly locale?: Locale | undefined
 }
 
-/** The accepted factor, and the facts for the notice of the change. */
 interface AcceptedFactor {
   readonly factor: Factor
   readonly isFinal: Irreversibility
   readonly usedRecoveryCode: boolean
 }
 
-/**
- * Accepts the factor. Call the function inside the transaction of the change. That transaction must have locked the user's row.
- * @throws MfaNotEnrolledError, MfaCodeInvalidError, PasskeyRejectedError
- */
+/** In the change's transaction, which locked the user's row. @throws MfaNotEnrolledError, MfaCodeInvalidError, PasskeyRejectedError */
 type AcceptFactor = (ctx: AuthContext, user: UserRecord) => Promise<AcceptedFactor>
 
 /**
- * Runs a change that a second factor confirms. A code is counted before it is verified. A passkey is verified before the change begins,
- * because verifying takes time. A passkey that was added less than 24 hours ago is rejected, because an attacker with a stolen session
- * could have added the passkey.
- * @param change the change; it must call `accept` exactly once
+ * A code is counted before it is verified. A passkey is verified before the change begins, because verifying takes time. A passkey of the
+ * last 24 hours is rejected: an attacker with a stolen session could have added it.
+ * @param change must call `accept` exactly once
  * @throws MfaThrottledError, MfaFactorTooNewError, PasskeyRejectedError, and the errors of the change
  */
 export async function withFactor<T>(

@@ -23,16 +23,12 @@ export interface ChallengeVerification {
   challenge?: string | undefined
   /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
-  /**
-   * An earlier refresh token of the client. If the token belongs to this account and was not revoked, the client's codes have a separate
-   * rate limit.
-   */
+  /** An earlier refresh token. If it belongs to this account and was not revoked, the client's codes have a separate rate limit. */
   previousToken?: string | undefined
 }
 
 /**
- * Finishes a login with its second factor. The session has the methods of the first step, and `otp` for a code or `passkey` for a passkey.
- * A challenge allows one successful login, even if several right codes arrive.
+ * The session has the methods of both steps. A challenge allows one successful login, even if several right codes arrive.
  * @param presented the device of the request; without it, only `previousToken` identifies the device
  * @throws MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, the errors of `finishLogin`
  */
@@ -72,10 +68,7 @@ async function finish(ctx: AuthContext, { destination }: Challenge, begun: Begun
   return destination && 'returnTo' in destination && result.kind === 'session' ? { ...result, returnTo: destination.returnTo } : result
 }
 
-/**
- * Limits the failures for each challenge, because verifying a passkey takes time. The account has no such limit, because an attacker who
- * knows the password must not lock the owner out. This is safe, because an attacker cannot guess a signature.
- */
+/** Not for the account: an attacker with the password must not lock the owner out, and cannot guess a signature. */
 async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () => Promise<T>): Promise<T> {
   const limit = { name: 'mfa_passkey:challenge', subject: idHash, rateLimit: ctx.rateLimits.mfa }
   const counted = await beginAttempt(ctx, [limit], { Exhausted: MfaThrottledError })
@@ -87,10 +80,7 @@ async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () =
   }
 }
 
-/**
- * Uses the challenge and starts the session.
- * @param accept accepts the factor; throws if the factor is wrong
- */
+/** @param accept throws if the factor is wrong */
 async function redeem<Accepted>(
   ctx: AuthContext,
   { challenge, login }: { challenge: Challenge; login: Login },
@@ -101,8 +91,7 @@ async function redeem<Accepted>(
     return await transaction(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(challenge.userId)
       if (!isStillMeant(ctx, challenge, user) || !(await isStillLinked(ctx, challenge))) throw new MfaTokenInvalidError()
-      // The challenge is checked before the code is accepted. So a used challenge uses up no code, even if the host's transaction commits
-      // despite the error.
+      // Before the code is accepted: a used challenge uses up no code, even if the host's transaction commits despite the error.
       if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
       const factor = await accept(ctx, user)
       await consumeChallenge(ctx, challenge)
@@ -114,12 +103,12 @@ async function redeem<Accepted>(
   }
 }
 
-/** Returns false if the provider of the first step was unlinked since. A removed provider opens no session. */
+/** A provider of the first step that was unlinked since opens no session. */
 async function isStillLinked({ store }: AuthContext, { userId, provider = null }: Challenge): Promise<boolean> {
   return provider === null || (await store.identities?.listForUser(userId))?.some((linked) => linked.provider === provider) === true
 }
 
-/** Returns the login after a code. A recovery code is as old as its factor. */
+/** A recovery code is as old as its factor. */
 function withCode(ctx: AuthContext, first: Login, user: UserRecord): Login {
   return afterStep(first, 'otp', hasYoungFactor(ctx, user))
 }
@@ -128,7 +117,7 @@ function withPasskey(ctx: AuthContext, first: Login, { passkey }: VerifiedPasske
   return afterStep(first, 'passkey', usableAt(ctx, passkey.createdAt) !== null)
 }
 
-/** Returns the login after the second step. One credential that is not young makes the session fresh, in either step. */
+/** One credential that is not young makes the session fresh, in either step. */
 function afterStep(first: Login, method: AuthMethod, isYoungStep: boolean): Login {
   const { amr, provider, providerSid, isYoung = false, isPersistent = true } = first
   return { amr: [...new Set<AuthMethod>([...amr, method])], provider, providerSid, isYoung: isYoung && isYoungStep, isPersistent }

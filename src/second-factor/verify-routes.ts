@@ -55,7 +55,7 @@ function describesVerify({ settings }: AuthContext) {
     : { summary: 'Finish a login with a code of the second factor, or a recovery code', refuses }
 }
 
-/** Returns the routes that finish a login with a second factor. One route is for JSON, and one route is for our page's form. */
+/** One route is for JSON, and one for our page's form. */
 export function verifyRoutes(ctx: AuthContext, line: RouteSet): Route[] {
   const { base, delivery, before } = line
   return [
@@ -72,7 +72,6 @@ export function verifyRoutes(ctx: AuthContext, line: RouteSet): Route[] {
   ]
 }
 
-/** Returns the route that finishes a login with a second factor and opens a server-side session. */
 export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [
@@ -101,11 +100,7 @@ function verifyBy(
 
 const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })
 
-/**
- * Returns the route of the second-factor form. The callback of a provider and the page of a login by email show that form. If the code is
- * right, the route sets the cookies and redirects to the login's destination. If the code is wrong, the route shows the form again. If the
- * destination is an app, the route sends a code to the app and sets no cookie.
- */
+/** After a provider's callback and a login by email. An app as the destination gets a code, and no cookie. */
 function challengeForm(ctx: AuthContext, { base, delivery }: RouteSet): Route[] {
   const { oauthEnabled, tokenDelivery, appRedirects, emailLogin, backendLinks } = ctx.settings
   const leadsToApps = tokenDelivery === 'bearer' && appRedirects.length > 0

@@ -5,10 +5,7 @@ import { ConfigurationError } from '../core/errors'
 import type { AccessKey, JwtAlgorithm, NamedAccessKey, SecretAccessKey } from '../core/keys'
 import { algorithmsFor, isSamePublicKey } from '../providers/signed-token'
 
-/**
- * Needs no private key, because a guard only verifies tokens.
- * @throws ConfigurationError with the position of the key and the fix, but never with a value of the key
- */
+/** A guard needs no private key. @throws ConfigurationError with the position of the key and the fix, but never with a value of it */
 export function readJwtKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
   const keys = jwtKeys.map(readJwtKey)
   keys.forEach(({ key }, place) => {
@@ -94,10 +91,7 @@ export function readSigned(verifying: VerifyingKey, token: string): unknown {
   return payloads.find((payload) => payload !== null) ?? null
 }
 
-/**
- * The spare bits of the last character would allow sixteen texts for one signature (RFC 4648 section 3.5). Only the characters after the
- * last full four can have spare bits.
- */
+/** Spare bits, after the last full four characters, would allow sixteen texts for one signature (RFC 4648 section 3.5). */
 function isCanonical(token: string): boolean {
   const length = token.length - token.lastIndexOf('.') - 1
   const end = token.slice(token.length - (length % 4))

@@ -87,10 +87,7 @@ function signingKey({ accessKeys: [first] }: Pick<AuthContext, 'accessKeys'>) {
   return { ...first, privateKey: first.privateKey }
 }
 
-/**
- * Does not use the database.
- * @throws InvalidTokenError (signature, shape, key), TokenExpiredError, UnauthorizedError (a token of another kind)
- */
+/** Uses no database. @throws InvalidTokenError (signature, shape, key), TokenExpiredError, UnauthorizedError (another kind) */
 export function verifyAccessToken(
   ctx: Pick<AuthContext, 'accessKeys' | 'now'> & { readonly settings: Parameters<typeof tokenProfileOf>[0] & RealmSetting },
   token: string,
@@ -164,10 +161,7 @@ export function refuseExpired({ exp }: AccessTokenClaims, now: Date): void {
   if (!(now.getTime() < exp * 1000)) throw new TokenExpiredError()
 }
 
-/**
- * Copies our claims by name, and the host's except reserved names such as `__proto__`. Freezes the claims, because many requests share
- * them. `payload` is null if the key did not sign the token.
- */
+/** Never copies reserved names such as `__proto__`. Frozen, because many requests share them. Null `payload`: no valid signature. */
 function readClaims(
   payload: unknown,
   header: AccessTokenHeader,
@@ -243,10 +237,7 @@ function newProfileClaims({ issuer: iss, audiences, clientId: client_id }: Token
   return { iss, aud, client_id, jti: randomBytes(16).toString('base64url') }
 }
 
-/**
- * Null: the token does not have the form of RFC 9068.
- * @param typ of the token's header
- */
+/** Null: the token does not have the form of RFC 9068. @param typ of the token's header */
 function readProfileClaims(
   profile: TokenProfile | null,
   typ: 'JWT' | 'at+jwt',

@@ -111,10 +111,7 @@ class ClaimRefusedError extends Error {
   }
 }
 
-/**
- * Leaves out members that are `undefined`, as JSON does.
- * @throws ClaimRefusedError for a value that is not a plain JSON object, for a reserved name, or for more than 1 KiB
- */
+/** Leaves out `undefined`, as JSON does. @throws ClaimRefusedError: no plain JSON object, a reserved name, or more than 1 KiB */
 function readHostClaims(given: unknown): HostClaims {
   if (given === undefined) return noClaims
   if (!isPlainObject(given)) throw new ClaimRefusedError(null, 'it must return a plain object of claims, or undefined')

@@ -68,10 +68,7 @@ export function destinationOfChallenge(ctx: AuthContext, token: string): Destina
 /** An expired challenge still counts at this time. Not 0, because jsonwebtoken reads 0 as the current time. */
 const longAgo = new Date(1_000)
 
-/**
- * Inserts a used row with a unique hash, so only one of several parallel requests succeeds.
- * @throws DuplicateRecordError when the challenge was used before
- */
+/** A used row with a unique hash: only one of several parallel requests succeeds. @throws DuplicateRecordError for the others */
 export async function consumeChallenge(
   ctx: AuthContext,
   { userId, idHash, expiresAt }: Pick<Challenge, 'userId' | 'idHash' | 'expiresAt'>,

@@ -130,10 +130,7 @@ export async function continueTokens(ctx: AuthContext, presented: string, access
   }
 }
 
-/**
- * A reauthentication on a path without the refresh cookie makes only that access token fresh, so it must not be replaced.
- * @param at when the person of the session last showed a credential, in seconds since 1970
- */
+/** Only that token is fresh after a reauthentication without the refresh cookie: do not replace it. @param at seconds since 1970 */
 function fresherAccess(
   ctx: AuthContext,
   token: string | null,

@@ -36,10 +36,7 @@ export function csrfBinding(keys: KeyList, cookieSecure: boolean, { sameSite, no
   }
 }
 
-/**
- * At a login, earlier CSRF tokens become invalid, also one that an attacker planted.
- * @param sameSite of the router's cookies: in another site's frame, browsers ignore the end of a cookie that is not `none`
- */
+/** A CSRF token that an attacker planted becomes invalid. @param sameSite in another site's frame, browsers heed only `none` */
 export function forgetCsrfBinding(res: Response, sameSite: CookieScope['sameSite']): void {
   for (const cookieSecure of [true, false]) {
     const { fullName, scope } = cookiePlaceOf(formOf(cookieSecure), name)

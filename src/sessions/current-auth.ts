@@ -156,10 +156,7 @@ function isSentTwice(rawHeaders: readonly string[]): boolean {
   return times > 1
 }
 
-/**
- * The browser then does not send cookies of ended sessions again. Call it after an operation that may have ended sessions, and before the
- * response sets its own cookies.
- */
+/** So that the browser does not send them again. Call it after what may end sessions, and before the response sets cookies. */
 export async function clearEndedCookies(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const { sessions } = ctx.store
   if (!sessions) return

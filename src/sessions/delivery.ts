@@ -12,10 +12,7 @@ import { tellNewDevice, withoutSession } from './devices/device-of-login'
 import type { AnyLoginResult, Device, LoginClient, TokenPair } from './login'
 import type { ReissuedTokens, RenewedTokens } from './reissue-tokens'
 
-/**
- * In delivery `bearer` no response sets the device cookie; with `newDeviceNotice` the login still records that the account logged in.
- * @param rules.namesSession false: another site may have caused the login. Default true
- */
+/** `newDeviceNotice` records `bearer` logins too, without a cookie. @param rules.namesSession false: maybe another site's login */
 export function loginClient(ctx: AuthContext, req: Request, { namesSession = true }: { namesSession?: boolean } = {}): LoginClient {
   const { tokenDelivery, newDeviceNotice } = ctx.settings
   const client: LoginClient = { gets: tokenDelivery === 'session' ? 'session' : 'tokens', origin: sessionOriginOf(ctx, req) }

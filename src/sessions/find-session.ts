@@ -75,10 +75,7 @@ export async function slideTokens(ctx: TokensContext, found: SessionWithUser): P
 
 type LiveContext = SessionLookUp & Pick<AuthContext, 'now'>
 
-/**
- * Null: the session has ended since it was read.
- * @param idleSeconds how long the session lasts after its last use
- */
+/** Null: the session has ended since it was read. @param idleSeconds how long the session lasts after its last use */
 async function moveOn(ctx: LiveContext, found: SessionWithUser, idleSeconds: number): Promise<LiveSession | null> {
   const isDue = found.user.isActive && ctx.now() >= after(found.session.lastSeenAt, slideAfterSeconds)
   if (!isDue) return { ...found, hasSlid: false }
@@ -171,10 +168,7 @@ const idBytes = 16
 const macBytes = 32
 const signedBytes = secretBytes + idBytes + 4
 
-/**
- * 32 secret bytes, the session's id, the generation, and a MAC over these and the kind.
- * @param keys the first key makes the MAC
- */
+/** 32 secret bytes, the session's id, the generation, and a MAC over these and the kind. @param keys the first key makes the MAC */
 export function makeSessionToken(
   keys: KeyList,
   kind: SessionKind,

@@ -14,10 +14,7 @@ export interface StartedSession {
   readonly endedByLimit: number
 }
 
-/**
- * Always a new id and a new token (against session fixation). Call it in the login's transaction, which has locked the user's row: a
- * parallel revocation of the user's sessions then runs before or after this insert.
- */
+/** Always new (against session fixation). Call it with the user's row locked: a revocation then runs before or after it. */
 export async function startSession(
   ctx: AuthContext,
   sessions: SessionStore,

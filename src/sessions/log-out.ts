@@ -49,10 +49,7 @@ interface NamedSession {
   readonly mayEndAll?: (session: SessionRecord) => boolean
 }
 
-/**
- * Revokes each named live session. `allSessions` acts for the account of the first one only. The device cookie comes first, because another
- * subdomain can plant each of the other cookies.
- */
+/** `allSessions` acts for the first account only; the device cookie comes first, because a subdomain can plant the others. */
 export async function endNamed(ctx: AuthContext, tokens: LogoutTokens, { allSessions = false } = {}): Promise<LoggedOut> {
   const { sessions } = ctx.store
   if (!sessions) return logOutStateless(ctx, tokens.refreshToken ?? null, allSessions)
@@ -170,10 +167,7 @@ export interface KeptSession {
 /** One of the other sessions may have started them, so `endOtherSessions` revokes them too. */
 const openRequests = ['EMAIL_CHANGE', 'LINK_TICKET', 'REAUTH_TICKET', 'OAUTH_CODE'] as const
 
-/**
- * Call it inside a transaction that has locked the user's row. Also revokes what unfinished requests began (`openRequests`).
- * @returns the id of the session that stays live
- */
+/** Call it inside a transaction that has locked the user's row. Also ends `openRequests`. @returns the id of the kept session */
 export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<string | null> {
   await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), openRequests)
   const { sessions } = ctx.store

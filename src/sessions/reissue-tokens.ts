@@ -21,10 +21,7 @@ export type ReissuedTokens = KeptTokens
 
 export interface Renewal {
   readonly amr: readonly AuthMethod[]
-  /**
-   * When the person showed a credential. Undefined: the row's time stays, as for a session without a new token, because a copy of the old
-   * token must not become fresh.
-   */
+  /** Undefined: the row's time stays, as without a new token, because a copy of the old token must not become fresh. */
   readonly authenticatedAt?: Date
   /** For `auth_time` of the new access token. Null: 0. */
   readonly tokenAuthenticatedAt: Date | null
@@ -113,10 +110,7 @@ export interface CookieOfRequest {
   readonly refreshToken: string | null
 }
 
-/**
- * A copy of the old cookie dies with the change. Call it inside a transaction that has locked the session.
- * @returns null if the request does not show the live cookie of the session
- */
+/** A copy of the old cookie dies. Call it with the session locked. @returns null if the request does not show the live cookie */
 export async function renewCookie(
   ctx: AuthContext,
   session: SessionRecord | null,

@@ -96,10 +96,7 @@ function cookieRefresh(ctx: AuthContext, { base, before }: RouteSet): Route {
   })
 }
 
-/**
- * For browsers; other modules have the login routes. A cookie is the only credential, so every route that changes data rejects requests
- * from other sites.
- */
+/** A cookie is the only credential, so every route that changes data rejects requests from other sites. */
 export function serverSessionRoutes(ctx: AuthContext, guards: RouteGuards, rules: LogoutRules): Route[] {
   if (!ctx.store.sessions) return []
   const signedIn = guards.requireSession()

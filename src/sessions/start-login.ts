@@ -42,10 +42,7 @@ interface AccessOfLogin {
   readonly at: Date
 }
 
-/**
- * Every login ends here, and then in `finishLogin`. Call it inside the transaction that has locked or inserted the active user's row: a
- * parallel deactivation then waits, and revokes the new session.
- */
+/** Call it in the transaction that locked or inserted the active user: a parallel deactivation then waits, and ends the session. */
 export async function startLogin(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
   return needsSecondFactor(ctx, user, login)
     ? { result: await challenge(ctx, user, login), access: null }
@@ -88,10 +85,7 @@ export async function finishLogin(ctx: AuthContext, begun: BegunLogin, about: { 
   return result
 }
 
-/**
- * Call it after the commit: the hook can query the host's database, whose only connection the transaction may hold.
- * @throws the errors of `finishLogin`
- */
+/** Call it after the commit: the transaction may hold the only connection for the hook. @throws the errors of `finishLogin` */
 export async function withAccessToken(ctx: AuthContext, { result, access }: BegunLogin): Promise<AnyLoginResult> {
   if (access === null) return result
   const { refreshToken, refreshTokenExpiresAt, kind, userId, amr, ...rest } = result

@@ -15,10 +15,7 @@ export interface IssuedRefreshToken {
   readonly createdAt: Date
 }
 
-/**
- * The token works any number of times until it expires, and no logout revokes it. A reset, a password change or a change of the second
- * factor makes it invalid (`digest`).
- */
+/** Reusable until it expires; no logout revokes it, but a new password or a change of the second factor does (`digest`). */
 export interface StatelessSession {
   readonly userId: string
   readonly amr: readonly AuthMethod[]

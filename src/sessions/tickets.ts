@@ -19,10 +19,7 @@ export const ticketSeconds = 300
 /** 43 random characters, optionally followed by data. */
 const shape = /^[\w-]{43}(?:\.[\w-]{1,6000})?$/
 
-/**
- * Valid once, for 300 seconds, in a browser in which nobody is signed in. The hash covers the whole ticket, so its data cannot change.
- * @param carries the browser can read it
- */
+/** Valid once, for 300 seconds. The hash covers the whole ticket, so its data cannot change. @param carries the browser can read it */
 export async function issueTicket(
   ctx: AuthContext,
   purpose: TicketPurpose,
@@ -46,10 +43,7 @@ export async function issueTicket(
 
 export interface TakenTicket {
   readonly carries: string | null
-  /**
-   * Pass the locked row.
-   * @throws OAuthStateMismatchError if the account has changed since the ticket was made
-   */
+  /** Pass the locked row. @throws OAuthStateMismatchError if the account has changed since the ticket was made */
   requireSameAccount(user: UserRecord): void
 }
 

@@ -29,10 +29,7 @@ import {
 
 const longestState = 512
 
-/**
- * Starts an attempt. An attempt is one browser tab on its way to a provider and back. If the browser has five open attempts, the function
- * removes the oldest.
- */
+/** An attempt is one browser tab on its way to a provider and back. The oldest of more than five is removed. */
 export function beginAttempt(
   ctx: AuthContext,
   req: Request,
@@ -54,9 +51,8 @@ export function beginAttempt(
 }
 
 /**
- * Returns the attempt of a callback, and marks its state as used, so that no second request can use it. Checks `error` before `state`. Each
- * refusal clears the cookie of this browser, and makes no call to the provider. The function marks only a `state` that matched, because an
- * unknown request must not write to the database.
+ * Marks the state as used, so that no second request can use it. Checks `error` before `state`. A refusal clears the cookie and calls no
+ * provider. Only a `state` that matched is written: an unknown request must not write.
  * @throws OAuthProviderDeniedError, OAuthStateMismatchError
  */
 export async function consumeAttempt(ctx: AuthContext, req: Request, res: Response, provider: string): Promise<Attempt> {
@@ -79,7 +75,7 @@ export async function consumeAttempt(ctx: AuthContext, req: Request, res: Respon
   return attempt
 }
 
-/** Returns this browser's attempt with the callback's `state`. Null: no attempt matches. Does not mark the state as used. */
+/** Does not mark the state as used. */
 export function findAttempt(ctx: AuthContext, req: Request, provider: string): Attempt | null {
   return matching(ctx, req, provider, readAttempts(ctx, req))
 }
@@ -91,11 +87,7 @@ function matching(ctx: AuthContext, req: Request, provider: string, attempts: re
   return attempts.find((attempt) => attempt.provider === provider && constantTimeEqual(attempt.random, state)) ?? null
 }
 
-/**
- * Returns false if a signed-in person's attempt is no longer valid. The attempt is for one account. The attempt becomes invalid if the
- * account's credentials change, or another person signs in to this browser. A later check under the user's lock decides again. This early
- * check saves a call to the provider, and leaves the code unused.
- */
+/** An early check; the user's lock decides again. It saves a call to the provider, and leaves the code unused. */
 async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): Promise<boolean> {
   if (attempt.purpose === 'login') return true
   const signedIn = signedInAs(ctx, req)
@@ -104,10 +96,7 @@ async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): P
   return user !== null && isAccountDigest(ctx.keys.state, user, attempt.digest)
 }
 
-/**
- * Returns the account id of the request's access token. Null: the request has no valid access token. For example, the token has expired
- * since the start of the attempt. In delivery `bearer` (tokens in the body), a callback never has a token.
- */
+/** Null without a valid access token: it may have expired since the start. In delivery `bearer`, a callback never has one. */
 function signedInAs(ctx: AuthContext, req: Request): string | null {
   try {
     const credential = readCredential(ctx, req)
@@ -118,7 +107,7 @@ function signedInAs(ctx: AuthContext, req: Request): string | null {
   }
 }
 
-/** Removes the open attempts of this browser at a logout. So the next person in this browser cannot finish an earlier login. */
+/** At a logout: the next person in this browser cannot finish an earlier login. */
 export function endOwnAttempts(ctx: AuthContext, req: Request, res: Response): void {
   if (readAttempts(ctx, req).length > 0) writeAttempts(ctx, res, [])
 }
@@ -135,11 +124,7 @@ interface BoundIntent extends Pick<BoundAttempt, 'provider' | 'purpose' | 'desti
   readonly isFinal?: Irreversibility
 }
 
-/**
- * Begins an attempt for the account and the session of the request. With `cookieSecure`, the browser also gets a cookie that no other
- * subdomain can set. An attacker on a subdomain can plant an attempt and a session cookie in another browser, but not this cookie. Without
- * this cookie, the callback treats the browser as not signed in.
- */
+/** With `cookieSecure`, sets a cookie that a subdomain cannot plant. Without it, the callback treats the browser as not signed in. */
 export function beginBoundAttempt(
   ctx: AuthContext,
   req: Request,
@@ -162,11 +147,7 @@ export function beginBoundAttempt(
   })
 }
 
-/**
- * Returns true if the callback's browser is signed in, by cookies, to the account and session that began the attempt. Always false in
- * delivery `bearer`, because browsers have no cookies in that delivery.
- * @throws OAuthStateMismatchError if another person is signed in
- */
+/** By the cookies of the browser: always false in delivery `bearer`. @throws OAuthStateMismatchError if another person is signed in */
 export async function isInSameSession(ctx: AuthContext, req: Request, attempt: BoundAttempt): Promise<boolean> {
   const { userId, sessionId } = attempt
   if (ctx.settings.tokenDelivery === 'bearer') return false
@@ -176,10 +157,7 @@ export async function isInSameSession(ctx: AuthContext, req: Request, attempt: B
   return session !== null && session.id === sessionId && hasBinding(ctx, req, session.id)
 }
 
-/**
- * Returns the account and session that may redeem a ticket in this request. Null: a cookie authenticates the request, but this browser
- * began no attempt. An attacker may have planted the cookie.
- */
+/** Null: a cookie authenticates the request, but this browser began no attempt. An attacker may have planted the cookie. */
 export function ticketOwner(ctx: AuthContext, req: Request): TicketOwner | null {
   const { user, session } = requestSessionOf(req)
   const owner = { userId: user.id, sessionId: session?.id ?? null }
@@ -190,16 +168,14 @@ function hasBinding(ctx: AuthContext, req: Request, value: string): boolean {
   return !ctx.settings.cookieSecure || readProofCookie(ctx, req, cookieName) === value
 }
 
-/** The secrets derived from an attempt's random value. The server stores none of them, and the browser never gets the verifier. */
+/** Derived from an attempt's random value. The server stores none, and the browser never gets the verifier (RFC 7636 section 4.1). */
 export interface AttemptSecrets {
   state: string
-  /** The PKCE verifier (RFC 7636 section 4.1): 43 characters. */
   codeVerifier: string
-  /** The nonce (OpenID Connect Core section 15.5.2). */
   nonce: string
 }
 
-/** Derives the secrets of an attempt. The same attempt always has the same secrets. */
+/** The same attempt always has the same secrets. */
 export function secretsOf({ keys }: AuthContext, attempt: Attempt): AttemptSecrets {
   const { random } = attempt
   const derive = (derived: KeyList) => createHmac('sha256', attemptKeyOf(derived, attempt)).update(random).digest('base64url')
@@ -208,22 +184,19 @@ export function secretsOf({ keys }: AuthContext, attempt: Attempt): AttemptSecre
 
 const browserCookieName = 'oauth_browser'
 
-/**
- * Returns a random id that marks the browser of a login. Another subdomain can plant an attempt of its own in a victim's browser, but not the
- * cookie of this mark. Returns null if no response sets cookies of a login, or without `cookieSecure`.
- */
+/** Another subdomain can plant an attempt, but not this cookie. Null without `cookieSecure`, or without cookies of a login. */
 export function browserOf(ctx: AuthContext, req: Request): string | null {
   const { tokenDelivery, cookieSecure } = ctx.settings
   if (tokenDelivery === 'bearer' || !cookieSecure) return null
   return readProofCookie(ctx, req, browserCookieName) ?? randomBytes(16).toString('base64url')
 }
 
-/** Sets the mark's cookie, for as long as an attempt can last. */
+/** For as long as an attempt can last. */
 export function markBrowser(ctx: AuthContext, res: Response, id: string | null): void {
   if (id !== null) setProofCookie(ctx, res, browserCookieName, id, ctx.settings.oauthStateTtlSeconds)
 }
 
-/** Returns false if another browser began the attempt. Without `cookieSecure` every browser counts as the same. */
+/** Without `cookieSecure`, every browser counts as the same. */
 export function isOfThisBrowser(ctx: AuthContext, req: Request, attempt: Attempt): boolean {
   const browser = attempt.purpose === 'login' ? attempt.browser : null
   return !ctx.settings.cookieSecure || (browser !== null && readProofCookie(ctx, req, browserCookieName) === browser)

@@ -6,28 +6,21 @@ import { onlyQueryValue, queryParameter, queryValues } from '../http/locale'
 import { adviceOn, errorCode } from '../providers/provider-refusal'
 import { answersByForm } from './state-cookie'
 
-/** A provider's response in the callback (RFC 6749 section 4.1.2). */
+/** RFC 6749 section 4.1.2. */
 export interface CallbackAnswer {
-  /** Returns every value of the parameter. */
   values(name: string): string[]
-  /** Returns the only value of the parameter. Null if the parameter is absent, repeated, empty or too long. */
+  /** Null if the parameter is absent, repeated, empty or too long. */
   value(name: string, maxLength: number): string | null
-  /** True: the provider responds by POST, so doorward ignores a `state` in the query. */
+  /** The provider responds by POST, so a `state` in the query is ignored. */
   readonly mustBePosted: boolean
 }
 
 const sealedSeconds = 60
-/**
- * The maximum length of a response. The limit is low, because the response becomes part of the URL of the GET callback. Proxies often limit
- * a request's first line to 8 KiB, and encryption makes a text a third longer.
- */
+/** Low, for the URL of the GET callback: proxies often limit a first line to 8 KiB, and encryption makes a text a third longer. */
 export const longestAnswer = 4_500
 const parameter = 'answer'
 
-/**
- * Reads the response of a callback from its query. If the provider responds by POST, reads the data that the POST route sealed. Without
- * sealed data, reads only the `error` parameters of the query, because some of these providers send a refusal in the query.
- */
+/** With a provider that responds by POST, only sealed data counts. Else only `error`: some of them send a refusal in the query. */
 export function callbackAnswer(ctx: AuthContext, req: Request, provider: string): CallbackAnswer {
   if (!answersByForm(ctx.providers.get(provider))) return answerOf((name) => queryValues(req, name), false)
   const sealed = queryParameter(req, parameter, longestAnswer * 2)
@@ -41,16 +34,14 @@ function answerOf(values: (name: string) => string[], mustBePosted: boolean): Ca
 }
 
 /**
- * Returns the query parameter of the GET callback: the encrypted response. The parameter is valid only for this provider, and for 60
- * seconds. The parameter works once, because the state in the response works once. The parameter is useless without the cookies of the
- * browser that began the login.
+ * The encrypted response, for this provider and 60 seconds. Its `state` works once, and only with the cookies of the browser that began.
  */
 export function sealedQuery(ctx: AuthContext, provider: string, parameters: URLSearchParams): [name: string, value: string] {
   const text = JSON.stringify([epochSeconds(ctx) + sealedSeconds, parameters.toString()])
   return [parameter, sealText(keysOf(ctx), purposeOf(provider), text)]
 }
 
-/** Decrypts the response. Returns no parameters if the text is not ours, is of another provider, or is too old. */
+/** No parameters if the text is not ours, is of another provider, or is too old. */
 function openAnswer(ctx: AuthContext, provider: string, sealed: string): URLSearchParams {
   const text = openText(keysOf(ctx), purposeOf(provider), sealed)
   const [end, parameters] = text === null ? [0, ''] : (JSON.parse(text) as [number, string]) // as `sealedQuery` wrote it
@@ -69,16 +60,13 @@ function epochSeconds(ctx: AuthContext): number {
   return Math.floor(ctx.now().getTime() / 1000)
 }
 
-/**
- * Refusals by the person, and the errors of `prompt=none` (OpenID Connect Core section 3.1.2.6). For these codes, the operator has nothing
- * to fix.
- */
+/** Refusals by the person, and errors of `prompt=none` (OpenID Connect Core section 3.1.2.6): the operator has nothing to fix. */
 const ownNo = ['access_denied', 'login_required', 'interaction_required', 'consent_required', 'account_selection_required']
 
-/** Apple's code for `access_denied`. */
+/** For `access_denied`, by Apple. */
 const appleNo = 'user_cancelled_authorize'
 
-/** The error codes of RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. */
+/** RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. */
 const knownErrors = [
   ...ownNo,
   'invalid_request',
@@ -95,10 +83,8 @@ const knownErrors = [
 ]
 
 /**
- * Returns the error for a callback that has an `error`. If the operator can fix the cause, the function logs a warning. Null: the callback
- * has no `error`. An `error` that was sent twice also counts as a denial. An empty `error` counts as omitted (RFC 6749 section 3.1).
- *
- * @param isOurs true: the `state` belongs to this browser. Otherwise anybody may have sent the request
+ * Warns if the operator can fix the cause. A repeated `error` is a denial too. An empty one counts as omitted (RFC 6749 section 3.1).
+ * @param isOurs the `state` belongs to this browser; otherwise anybody may have sent the request
  */
 export function deniedBy(
   ctx: AuthContext,
@@ -111,7 +97,7 @@ export function deniedBy(
   const given = sent === appleNo ? 'access_denied' : sent
   if (!ownNo.includes(given)) {
     const error = errorCode(given)
-    // A text that is not an error code does not come from a provider. So its description is not logged.
+    // A text that is no error code does not come from a provider, so its description is not logged.
     const description = error === 'other' ? null : oneLine(answer.values('error_description')[0] ?? '')
     const advice = adviceOn(error, null)
     ctx.logger.warn({ provider, error, description, isOurs, advice }, 'doorward: a provider sent a person back with an error')
@@ -119,7 +105,7 @@ export function deniedBy(
   return new OAuthProviderDeniedError({ details: knownErrors.includes(given) ? { error: given } : {} })
 }
 
-/** Replaces control characters and direction overrides, because they can do harm in a log. */
+/** Control characters and direction overrides can do harm in a log. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, ' ').slice(0, 200)
 }

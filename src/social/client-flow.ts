@@ -10,24 +10,20 @@ import { redirectUriOf } from './client-share'
 import { withProviderErrors } from './provider-errors'
 import type { Attempt } from './state-cookie'
 
-/** The hints about the person in a login request. */
 export interface LoginHints {
   loginHint: string | null
 }
 
 /**
- * Runs provider clients with Passport. Only this file uses Passport. The first social login by a provider client loads this file.
- *
- * The flow uses its own Passport instance and its own requests. So the host's `req` keeps its user, session and `_sessionManager`.
- *
- * The flow registers strategies and calls them by name, because then Passport makes a new object for each request. Passport writes
- * `success` and `fail` onto that object. If requests shared one object, two simultaneous requests would get each other's results.
+ * Only this file uses Passport. Our own instance and requests keep the host's `req` (user, session, `_sessionManager`) unchanged.
+ * Strategies are called by name, so that Passport makes a new object with `success` and `fail` for each request. With a shared object, two
+ * simultaneous requests would get each other's results.
  */
 export function createClientFlow(ctx: AuthContext, clients: ReadonlyMap<string, ProviderClient>) {
   const passport = new Passport()
   const strategies = new Set<string>()
 
-  /** Registers the strategy of a client before its first use. A client that discovers its endpoints does not know them at boot. */
+  /** Before its first use: a client that discovers its endpoints does not know them at boot. */
   async function useStrategy(key: string): Promise<void> {
     if (strategies.has(key)) return
     const client = clients.get(key)
@@ -42,8 +38,7 @@ export function createClientFlow(ctx: AuthContext, clients: ReadonlyMap<string, 
     return new Promise((resolve, reject) => {
       const options = { session: false, ...secretsOf(ctx, attempt), loginHint, isNewSignIn: attempt.purpose === 'reauthenticate' }
       const settle = (error: unknown, tokens?: OAuthTokens | false | null) => (tokens ? resolve({ tokens }) : reject(unwrap(error)))
-      // Passport gets only this query. With the query of the real request, Passport would also act on `code` and `error` at the login
-      // route.
+      // With the query of the real request, Passport would also act on `code` and `error` at the login route.
       const request = { query, headers: {}, method: 'GET', url: '/' } as unknown as Request
       passport.authenticate(strategyName(attempt.provider), options, settle)(request, redirectsTo(resolve), reject)
     })
@@ -64,13 +59,12 @@ export function createClientFlow(ctx: AuthContext, clients: ReadonlyMap<string, 
   }
 }
 
-/** The result of Passport: a redirect URL if the request has no code, or the tokens if the request has a code. */
 type Outcome = { url: string } | { tokens: OAuthTokens }
 
 type ExchangeCallback = (error: unknown, accessToken?: string, refreshToken?: string | null, tokens?: OAuthTokens) => void
 
 class ProviderStrategy extends OAuth2Strategy {
-  // This field is not `#private`, because Passport works on Object.create(strategy), which has no `#private` fields.
+  // Not `#private`: Passport works on Object.create(strategy), which has no `#private` fields.
   private readonly client: ProviderClient
 
   constructor(ctx: AuthContext, key: string, client: ProviderClient) {
@@ -99,32 +93,27 @@ class ProviderStrategy extends OAuth2Strategy {
     this.exchangeThrough(client, callbackURL)
   }
 
-  /**
-   * Lets the provider client exchange the code. The package `oauth`, which the strategy would use, has no deadline and no size limit, and
-   * crashes on the response `null`.
-   */
+  /** The package `oauth`, which the strategy would use, has no deadline and no size limit, and crashes on the response `null`. */
   private exchangeThrough(client: ProviderClient, redirectUri: string): void {
     const getOAuthAccessToken = (code: string, params: object, done: ExchangeCallback) => {
       const { code_verifier: codeVerifier, nonce } = params as { code_verifier?: string; nonce?: string } // what tokenParams returned
       const input = { code, redirectUri, ...(codeVerifier && { codeVerifier }), ...(nonce && { nonce }) }
       Promise.resolve()
         .then(() => client.exchangeCode(input))
-        // The strategy rejects an empty access token, and only `tokens` are used. A response with an id_token alone has no access token.
+        // The strategy rejects an empty access token, and a response can have an id_token alone. Only `tokens` are used.
         .then((tokens) => {
           const isIdTokenAlone = tokens.accessToken === '' && typeof tokens.idToken === 'string' && tokens.idToken !== ''
           done(null, isIdTokenAlone ? '-' : tokens.accessToken, tokens.refreshToken, tokens)
         })
         .catch((error: unknown) => done(error))
     }
-    // passport-oauth2 documents `_oauth2` as "protected", so a subclass is allowed to use it. This strategy calls no other method of
-    // `_oauth2`.
+    // passport-oauth2 documents `_oauth2` as "protected". This strategy calls no other method of it.
     Object.assign(this._oauth2, { getOAuthAccessToken })
   }
 
   override authorizationParams(options: AttemptSecrets & LoginHints & { isNewSignIn: boolean }): object {
     const pkce = this.client.pkce === false ? {} : { code_challenge: codeChallengeOf(options.codeVerifier), code_challenge_method: 'S256' }
-    // With `prompt` and `max_age`, the provider asks the person to sign in again. The id_token then contains the time of the sign-in
-    // (OpenID Connect Core 3.1.2.1).
+    // The provider asks the person to sign in again. The id_token then has the time of the sign-in (OpenID Connect Core 3.1.2.1).
     const anew = options.isNewSignIn ? { prompt: 'login', max_age: '0' } : {}
     const hint = options.loginHint === null || this.client.loginHint !== true ? {} : { login_hint: options.loginHint }
     const byForm = this.client.responseMode === 'form_post' ? { response_mode: 'form_post' } : {}
@@ -141,12 +130,12 @@ class ProviderStrategy extends OAuth2Strategy {
   }
 }
 
-/** Adds a prefix, because a key named `session` would replace Passport's own strategy. */
+/** A key named `session` would replace Passport's own strategy. */
 function strategyName(key: string): string {
   return `oauth:${key}`
 }
 
-/** Returns a response with only the parts that Passport's `redirect` uses. */
+/** Only what Passport's `redirect` uses. */
 function redirectsTo(resolve: (outcome: Outcome) => void): Response {
   let url = ''
   const setHeader = (name: string, value: string) => {
@@ -155,7 +144,7 @@ function redirectsTo(resolve: (outcome: Outcome) => void): Response {
   return { statusCode: 200, setHeader, end: () => resolve({ url }) } as unknown as Response
 }
 
-/** Returns the error of the exchange without the wrapper of passport-oauth2. */
+/** Without the wrapper of passport-oauth2. */
 function unwrap(error: unknown): Error {
   const thrown: unknown = error instanceof InternalOAuthError ? error.oauthError : error
   return thrown instanceof AppError ? thrown : new OAuthError({ cause: thrown })

@@ -27,7 +27,7 @@ import { loginAnswer } from '../sessions/delivery'
 import { identitySchema } from './identities'
 import { ticketSchemas } from './link-identity'
 
-/** The parameters of the callback (RFC 6749 sections 4.1.2 and 4.1.2.1; RFC 9207 section 2). */
+/** RFC 6749 sections 4.1.2 and 4.1.2.1; RFC 9207 section 2. */
 const query: readonly QueryParameter[] = [
   { name: 'state', description: 'The `state` that this service sent to the provider.', schema: string },
   { name: 'code', description: 'The authorization code of the provider.', schema: string },
@@ -68,7 +68,7 @@ function inBody(settings: Settings): Answer {
   }
 }
 
-/** Returns the descriptions of the redirects. Delivery `bearer` has no `return_to` and no success redirect. */
+/** Delivery `bearer` has no `return_to` and no success redirect. */
 function redirects({ tokenDelivery, oauthErrorRedirect, appRedirects, cookieSamesite }: Settings): Answer[] {
   const hasApps = appRedirects.length > 0
   const hasPages = tokenDelivery !== 'bearer'
@@ -91,7 +91,6 @@ function redirect(description: string): Answer {
 
 const providerRefusals = [OAuthError, OAuthProviderUnavailableError]
 
-/** The errors of a login with an identity. */
 export const accountRefusals = [
   OAuthAccountInactiveError,
   OAuthRegistrationDisabledError,
@@ -102,8 +101,7 @@ export const accountRefusals = [
   ...providerRefusals,
 ]
 
-/** The errors of linking an identity. */
 export const linkRefusals = [OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, ...providerRefusals]
 
-/** The errors of a token that an app sends. */
+/** For a token that an app sends. */
 export const tokenRefusals = [OAuthTokenRejectedError, OAuthTokenAudienceMismatchError, OAuthAudienceUnverifiableError]

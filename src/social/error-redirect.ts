@@ -11,20 +11,14 @@ import { sendRedirect, withParameter } from '../http/send'
 import { type AppDestination, type Destination, isApp } from '../sessions/destination'
 import { findAttempt } from './attempts'
 
-/**
- * Returns a handler that answers every error with a redirect. The redirect contains the code of the error. The target is the app of this
- * callback's attempt, or else the host's error page. Only the log contains the details of the error. Undefined: the settings name no app
- * and no error page.
- */
+/** To the app of this callback's attempt, or else to the host's error page, with the error's code. Only the log has the details. */
 export function redirectErrors(ctx: AuthContext): ErrorRequestHandler | undefined {
   const { oauthErrorRedirect, appRedirects } = ctx.settings
   if (oauthErrorRedirect === null && appRedirects.length === 0) return undefined
   return redirecting(ctx, (_error, req) => appOfCallback(ctx, req)?.redirectTo ?? oauthErrorRedirect)
 }
 
-/**
- * Returns a handler that redirects a browser navigation if it exceeds the rate limit of its route. A script gets the JSON error envelope.
- */
+/** For browser navigations above the rate limit. A script gets the JSON error envelope. */
 export function redirectThrottled(ctx: AuthContext): ErrorRequestHandler | undefined {
   const { oauthErrorRedirect } = ctx.settings
   if (oauthErrorRedirect === null) return undefined
@@ -53,20 +47,19 @@ function destinationOf(ctx: AuthContext, req: Request): Destination | null {
   return findAttempt(ctx, req, String(req.params['provider']))?.destination ?? null
 }
 
-/** Returns where the person wanted to go: from the attempt of a callback, or from the query of a login that has no attempt yet. */
+/** From the attempt of a callback, or from the query of a login that has no attempt yet. */
 function returnToOf(ctx: AuthContext, req: Request): string | null {
   const destination = destinationOf(ctx, req)
   if (destination !== null && 'returnTo' in destination) return destination.returnTo
   return queryParameter(req, 'return_to', longestReturnTo)
 }
 
-/** Describes the additional responses of a route with `redirectThrottled`. */
 export function throttledAnswers({ settings }: AuthContext): Answer[] {
   if (settings.oauthErrorRedirect === null) return []
   return [{ status: 302, description: 'If a browser navigation exceeds the rate limit: to `oauthErrorRedirect`, with `error`.' }]
 }
 
-/** Returns true if the browser says that the request is a navigation. Without the header `sec-fetch-mode`, a GET counts as a navigation. */
+/** Without the header `sec-fetch-mode`, a GET counts as a navigation. */
 function isNavigation({ method, headers }: Request): boolean {
   return (headers['sec-fetch-mode'] ?? (method === 'GET' ? 'navigate' : undefined)) === 'navigate'
 }
@@ -74,10 +67,8 @@ function isNavigation({ method, headers }: Request): boolean {
 const again = 'again'
 
 /**
- * Sends the browser on to a target after a callback. With `cookieSamesite: 'strict'`, a redirect would still count as a navigation of the
- * provider's site, and the browser would send no cookie. So the response is a page that goes on by itself, from this site. An app that is
- * the destination needs no cookie.
- *
+ * With `cookieSamesite: 'strict'`, a redirect still counts as the provider's navigation, and the browser sends no cookie. So a page goes on
+ * by itself, from this site. An app needs no cookie.
  * @param target a setting, or a part of the attempt that its MAC protects; never a text of the request
  */
 export function goOn(ctx: AuthContext, req: Request, res: Response, target: string, destination: Destination | null): void {
@@ -86,10 +77,8 @@ export function goOn(ctx: AuthContext, req: Request, res: Response, target: stri
 }
 
 /**
- * Loads the callback of a signed-in person a second time, from a page of ours. Only then does a browser send cookies with SameSite=Strict,
- * which name the session. Does so only for an attempt of this browser. The address is a query without an origin and a path, so the page
- * cannot lead anywhere else.
- *
+ * From a page of ours, a browser sends the SameSite=Strict cookies that name the session. Only for an attempt of this browser. The address
+ * is a query alone, so the page cannot lead anywhere else.
  * @returns true if the response was sent
  */
 export function loadedAgain(ctx: AuthContext, req: Request, res: Response, provider: string): boolean {

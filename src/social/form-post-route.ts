@@ -12,7 +12,7 @@ import { redirectUriOf, registeredProvider } from './client-share'
 import { redirectErrors } from './error-redirect'
 import { answersByForm, isPostState } from './state-cookie'
 
-/** The fields of OAuth 2.0 Form Post Response Mode. `user` is Apple's field. */
+/** OAuth 2.0 Form Post Response Mode. `user` is Apple's field. */
 const fields = Joi.object({
   state: Joi.string().required(),
   code: Joi.string().optional(),
@@ -23,9 +23,8 @@ const fields = Joi.object({
 })
 
 /**
- * Receives the callback of providers that respond by POST. The request is always cross-site, and the state protects it. The route reads
- * only the cookie with the state. The route logs nobody in, and writes nothing. The response redirects the browser to the GET callback. The
- * browser sends its Lax cookies to the GET callback, which does the rest.
+ * The request is always cross-site, and the state protects it. Reads only the cookie with the state, and writes nothing. Redirects to the
+ * GET callback, which gets the browser's Lax cookies and does the rest.
  */
 export function formPostRoutes(ctx: AuthContext, navigationOnly: RequestHandler): Route[] {
   if (![...ctx.providers.values()].some(answersByForm)) return []
@@ -65,16 +64,13 @@ async function passOn(ctx: AuthContext, req: Request, res: Response): Promise<vo
   sendSeeOther(res, withParameter(redirectUriOf(ctx, key, client), ...sealedQuery(ctx, key, parameters)))
 }
 
-/**
- * Returns the texts of a field, and ignores all other values. A field that was sent twice is a list. A host's own parser can make any value
- * from `a[b]`.
- */
+/** A repeated field is a list. A host's own parser can make any value from `a[b]`. */
 function fieldsOf(form: unknown): (name: string) => string[] {
   const read = new Map(Object.entries(Object(form)))
   return (name) => [read.get(name) ?? []].flat().filter((value) => typeof value === 'string')
 }
 
-/** Returns only the fields that the GET callback reads. Ignores an `id_token` in the form. */
+/** Ignores an `id_token` in the form. */
 function answerParameters(client: Provider, sent: (name: string) => string[]): URLSearchParams {
   const parameters = new URLSearchParams()
   for (const name of ['state', 'code', 'error', 'iss']) for (const value of sent(name)) parameters.append(name, value)

@@ -6,17 +6,13 @@ import { toPublicUser } from '../store/user-records'
 
 const deadlineMs = 5_000
 
-/**
- * Passes the provider's tokens to the host. The host may store the tokens; doorward does not store them. Never call this function inside a
- * transaction, because the host's function can query the database. If the host's function fails or takes longer than 5 seconds, doorward
- * logs the failure, and the login continues.
- */
+/** Never call it inside a transaction: the hook can query the database. If it fails or takes over 5 seconds, the login goes on. */
 export async function handOverTokens(ctx: AuthContext, userId: string, provider: string, tokens: OAuthTokens): Promise<void> {
   const { onProviderTokens: hook } = ctx
   if (!hook) return
   try {
     const user = await ctx.store.users.find(userId)
-    // Uses an async arrow, so that a function that throws counts like a function that rejects.
+    // Async, so that a function that throws counts like one that rejects.
     if (user) await withTimeout((async () => hook(toPublicUser(user), provider, tokens))(), deadlineMs, late)
   } catch (error) {
     ctx.logger.error({ provider, error: describeError(error) }, 'doorward: onProviderTokens failed. The person stays logged in.')

@@ -16,16 +16,15 @@ import type { Irreversibility } from '../sessions/reauthentication/irreversible-
 import { hasOtherLoginMethod } from '../sessions/reauthentication/methods'
 import type { IdentityRecord, IdentityStore, NewIdentity, SessionRecord, UserRecord } from '../store/auth-store'
 
-/** Lists the account's linked identities, oldest first. */
+/** Oldest first. */
 export function listIdentities(ctx: AuthContext, userId: string): Promise<IdentityRecord[]> {
   return identitiesOf(ctx).listForUser(userId)
 }
 
 /**
- * Removes the account's identity of one provider. Locks the user's row first, like every login. So no login by the removed identity can
- * open a session after the commit. Revokes the other sessions that the provider opened.
- * @throws UnauthorizedError (user gone), AccountInactiveError, OAuthAccountNotLinkedError
- * @throws LastLoginMethodError under `oauthKeepLastLoginMethod`
+ * Locks the user's row first, so no login by the removed identity can open a session after the commit. Revokes the other sessions that the
+ * provider opened.
+ * @throws UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError; LastLoginMethodError under `oauthKeepLastLoginMethod`
  */
 export async function unlinkIdentity(
   ctx: AuthContext,
@@ -48,10 +47,7 @@ export async function unlinkIdentity(
   ctx.events.emit('identity.unlinked', { userId, provider })
 }
 
-/**
- * Removes the identity, and returns the number of removed rows. Compares the provider key here and not in the database, because the rule
- * about the last login method compares exact keys. A database collation can treat two spellings as equal.
- */
+/** Compares the key here: a database collation can treat two spellings as equal, and the last-login rule compares exact keys. */
 async function remove(ctx: AuthContext, user: UserRecord, provider: string): Promise<number> {
   const linked = await identitiesOf(ctx).listForUser(user.id)
   if (!linked.some((identity) => identity.provider === provider)) return 0
@@ -82,7 +78,7 @@ export const identitySchema = shape('Identity', {
   last_login_at: instant,
 })
 
-/** Returns the JSON of a linked identity. Copies each field by its name, so the JSON never contains another column of the row. */
+/** Copies each field by its name, so the JSON never contains another column of the row. */
 export function identityBody(identity: IdentityRecord): object {
   return {
     provider: identity.provider,

@@ -26,33 +26,27 @@ export interface LinkedIdentity {
   identity: IdentityRecord
   /** False: the identity was already linked to this account. */
   isNew: boolean
-  /** The account's row at the time of the link. */
   owner: UserRecord
 }
 
-/** Throws if the account must not be linked. `user` is the locked row of the account, and `ctx` belongs to the transaction. */
+/** Throws if the account must not be linked. `user` is the locked row, and `ctx` belongs to the transaction. */
 type LinkCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<void> | void
 
 export interface LinkOptions {
   check?: LinkCheck
-  /** Whether an older factor confirmed the change (`Irreversibility`). If it did, the owner cannot undo the change with the mailed notice. */
+  /** Whether an older factor confirmed the change (`Irreversibility`). If so, the mailed notice cannot undo it. */
   isFinal?: Irreversibility | undefined
-  /** The language of the notice. Default: `defaultLocale`. */
+  /** Of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 const rounds = 4
 
 /**
- * Links an external identity to an account, at the request of the account's owner. The email does not matter: it can be missing, or belong
- * to another account. The function never moves an identity from another account.
- *
- * Decides under the lock of the user's row, like unlinking and every login. If a parallel request causes a conflict, the function tries
- * again.
- * @throws OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, OAuthError (an unusable profile), ServiceUnavailableError (too many
- * conflicts)
- * @throws what `check` throws; by default UnauthorizedError (the account is gone), AccountInactiveError
- * @throws UnauthorizedError if the identity is linked to an account that was deleted
+ * At the request of the account's owner, so the email does not matter. Never moves an identity from another account. Decides under the lock
+ * of the user's row. A conflict with a parallel request is tried again.
+ * @throws OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, OAuthError, ServiceUnavailableError (too many conflicts)
+ * @throws what `check` throws (default: UnauthorizedError, AccountInactiveError); UnauthorizedError for an identity of a deleted account
  */
 export async function linkIdentity(
   ctx: AuthContext,
@@ -74,7 +68,6 @@ export async function linkIdentity(
   return linked
 }
 
-/** Requires an active account. @throws UnauthorizedError (the account is gone), AccountInactiveError */
 export function requireActive(user: UserRecord | null): asserts user is UserRecord {
   if (!user) throw new UnauthorizedError()
   if (!user.isActive) throw new AccountInactiveError()
@@ -112,11 +105,7 @@ async function link(ctx: AuthContext, owner: UserRecord, profile: OAuthUser, lea
   return { identity: await identitiesOf(ctx).insert(identityRecord(owner.id, profile, ctx.now())), isNew: true, owner }
 }
 
-/**
- * Returns the ticket that the callback sends instead of linking the identity. Only the account and session that began the link can redeem
- * the ticket. Redeeming the ticket links the identity.
- * @throws OAuthStateMismatchError if the account has changed since the start
- */
+/** Only the account and session that began can redeem it. @throws OAuthStateMismatchError if the account has changed since */
 export function issueLinkTicket(ctx: AuthContext, { userId, sessionId, digest, isFinal }: BoundAttempt, given: OAuthUser): Promise<string> {
   const { provider, subject, email, emailVerified, name, picture } = acceptProfile(given)
   return transaction(ctx, async (ctx) => {
@@ -134,11 +123,7 @@ interface LinkRedemption {
   locale?: Locale | undefined
 }
 
-/**
- * Links the identity of a ticket. A refused attempt also uses the ticket up.
- * @throws OAuthStateMismatchError unless this account and session began the link and the session is still live
- * @throws what `linkIdentity` throws
- */
+/** Uses the ticket up in any case. @throws OAuthStateMismatchError for another account or session, and what `linkIdentity` throws */
 export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner }: LinkRedemption): Promise<LinkedIdentity> {
   const taken = await takeTicket(ctx, 'LINK_TICKET', ticket, owner)
   if (!owner) throw new OAuthStateMismatchError()
@@ -159,7 +144,7 @@ export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner
   )
 }
 
-/** Requires a live session, and locks its row until the transaction ends. Call it in a transaction that has locked the user's row. */
+/** Locks the session's row until the transaction ends. Call it in a transaction that has locked the user's row. */
 export async function requireTicketSession(ctx: AuthContext, { userId, sessionId }: TicketOwner): Promise<SessionRecord | null> {
   if (!ctx.store.sessions) return null
   const held = sessionId === null ? null : await ctx.store.sessions.lock(sessionId, ctx.now())
@@ -174,11 +159,7 @@ export const ticketSchemas = [
   shape('ReauthenticationTicket', { reauthentication_ticket: string }),
 ]
 
-/**
- * Sends the ticket. If an app began the attempt, the app gets the ticket in the query. Otherwise the ticket is in the fragment of the
- * success redirect, because a fragment reaches no server and no log. Without a success redirect, the ticket is in the body. The function
- * never adds a ticket to a `return_to`.
- */
+/** To an app in the query, else in the success redirect's fragment (no server or log gets it), else in the body. Never in a `return_to`. */
 export function sendTicket(
   { settings }: AuthContext,
   res: Response,

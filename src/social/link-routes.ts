@@ -46,7 +46,7 @@ import { accessTokenText, linkWithToken } from './token-in-hand'
 
 interface LinkBody extends DestinationBody, IrreversibleFields {
   access_token?: string
-  /** Identifies the session of the request, if the access token identifies no session. */
+  /** Identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
@@ -94,7 +94,7 @@ export function linkRoutes(ctx: AuthContext, guards: RouteGuards, flow: Redirect
   ]
 }
 
-/** Responds with the provider's URL. The page's own script opens this URL, because a script cannot follow a redirect to another site. */
+/** The page's own script opens this URL, because a script cannot follow a redirect to another site. */
 async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, body: LinkBody): Promise<void> {
   const { key } = registeredProvider(ctx, req)
   const destination = destinationOfBody(ctx, body)
@@ -129,8 +129,7 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
 }
 
 /**
- * Ends a link attempt. Links the identity if this browser is signed in to the account and session that began the attempt. If this browser
- * is not, or if an app began the attempt, the function links nothing and sends a ticket. The function logs nobody in.
+ * Links only if this browser is signed in to the account and session that began. Otherwise, and for an app, sends a ticket. Logs nobody in.
  * @throws OAuthStateMismatchError if the account has changed since the start, or if another person is signed in
  */
 export async function finishLink(
@@ -161,10 +160,7 @@ interface RedeemBody {
   refresh_token?: string
 }
 
-/**
- * Links the identity of a ticket. The callback sends a ticket if its browser was not signed in to the session that began the link, or if an
- * app began the link.
- */
+/** For a callback whose browser was not signed in to the session that began the link, and for apps. */
 function redeemRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: RouteSet): Route {
   return withBody({
     method: 'POST',

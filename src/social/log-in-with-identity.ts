@@ -40,27 +40,21 @@ import { identitiesOf, identityRecord } from './identities'
 export interface IdentityLoginOptions {
   /** The language of mails. Default: `defaultLocale`. */
   locale?: Locale
-  /**
-   * Returns what the request shows about the account's owner (`SignupOwnership`). The login calls this function only if it is the first
-   * verification of the account's address.
-   */
+  /** Called only if the login is the first verification of the account's address. */
   evidence?: () => Promise<SignupOwnership>
-  /** The page or app that the browser opens at the end, also after a second factor. */
+  /** Where the browser goes at the end, also after a second factor. */
   destination?: Destination | null
-  /** The login writes its account into this object as soon as it has found the account. */
+  /** The login writes its account here as soon as it has found it. */
   attempt?: LoginAttempt
 }
 
 const rounds = 4
 
 /**
- * Turns an external identity into a session. The function finds the account, or links or creates one, as `decideIdentity` says.
- *
- * Each round first reads and decides, without a transaction. Then it acts in one transaction, which checks the facts again. Another request
- * may have changed the facts (the same first login in another tab, an unlink, a sign-up). In that case, the next round reads again.
+ * Finds, links or creates an account, as `decideIdentity` says. Each round first reads and decides, then acts in one transaction that
+ * checks the facts again. If another request has changed them (another tab, an unlink, a sign-up), the next round reads again.
  * @throws OAuthEmailMissingError, OAuthEmailTakenError, OAuthEmailUnverifiedError, OAuthProviderAlreadyLinkedError,
- * OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile), UnauthorizedError (the identity's account is
- * gone)
+ * OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile), UnauthorizedError (the account is gone)
  */
 export async function logInWithIdentity(
   ctx: AuthContext,
@@ -92,7 +86,7 @@ async function tryOnce(
   about: Required<IdentityLoginOptions>,
 ): Promise<SocialLogin | null> {
   const linked = await findLinked(ctx, given)
-  // A linked identity decides alone. The address has no effect, so it is not checked.
+  // A linked identity decides alone, so its address is not checked.
   const profile = linked ? given : acceptProfile(given)
   const { emailOwner, link } = linked ? { emailOwner: null, link: linked } : await findByEmail(ctx, profile)
   const account = link?.user ?? emailOwner
@@ -113,18 +107,12 @@ async function tryOnce(
   }
 }
 
-/**
- * Adds `passwordRequired` to the result of a login that removed the password (`takeOver`). So the app can ask the person for a new
- * password. Does nothing if the router has no passwords.
- */
+/** For a login that removed the password (`takeOver`), so that the app can ask for a new one. */
 function withPasswordRequired(ctx: AuthContext, result: AnyLoginResult): AnyLoginResult {
   return result.kind === 'session' && hasPasswords(ctx.settings) ? { ...result, passwordRequired: true } : result
 }
 
-/**
- * Finds the account of the address, after the search by identity found no link. Between the two searches, a first login in another tab may
- * have linked the identity. So if an account has the address, the function searches for the link again.
- */
+/** A first login in another tab may have linked the identity since the search by identity, so this searches for the link again. */
 async function findByEmail(ctx: AuthContext, profile: OAuthUser): Promise<{ emailOwner: UserRecord | null; link: Link | null }> {
   if (profile.email === null) return { link: null, emailOwner: null }
   const emailOwner = await ctx.store.users.findByEmail(profile.email)
@@ -136,7 +124,7 @@ interface Link {
   readonly identity: IdentityRecord
 }
 
-/** Finds the account of a linked identity. @throws UnauthorizedError when the account was deleted without its identity */
+/** @throws UnauthorizedError when the account was deleted without its identity */
 async function findLinked(ctx: AuthContext, { provider, subject }: OAuthUser): Promise<Link | null> {
   const found = await identitiesOf(ctx).findWithUser(provider, subject)
   if (!found) return null
@@ -152,21 +140,19 @@ function announce(ctx: AuthContext, { provider }: OAuthUser, { begun, did, taken
   if (did !== 'logged_in') ctx.events.emit('identity.linked', { userId, provider })
 }
 
-/** Prepares any client's profile for our tables and rules. An email that is not valid counts as missing. */
+/** An email that is not valid counts as missing. */
 export function acceptProfile(given: OAuthUser): OAuthUser {
   const profile = normalizeProfile(given.provider, given)
-  // No person typed this address. With a blank, it is another address to the provider, so it must not become somebody's.
+  // Nobody typed this address. With a blank it is another address to the provider, so it must not become somebody's.
   const hasBlank = typeof profile.email === 'string' && profile.email !== profile.email.trim()
   const email = hasBlank ? null : normalizeEmail(profile.email)
   return { ...profile, email, emailVerified: email === null ? null : profile.emailVerified }
 }
 
 interface FoundAccounts {
-  /** The account that is linked to this provider and subject. */
   linked: UserRecord | null
-  /** The account of the provider's email. */
   emailOwner: UserRecord | null
-  /** True: `emailOwner` waits for its activation, and this login can be the first verification of its address. */
+  /** True: this login can be the first verification of the pending account's address. */
   isEmailOwnerPending?: boolean
 }
 
@@ -174,10 +160,7 @@ type IdentityDecision = { kind: 'log_in'; user: UserRecord } | { kind: 'link'; u
 
 type Rules = Pick<Settings, 'oauthLinkByVerifiedEmail' | 'oauthAllowAccountCreation'>
 
-/**
- * Decides which account an external identity belongs to. If the identity is linked, the link alone decides. The email decides only if there
- * is no link.
- */
+/** A link decides alone. The email decides only without a link. */
 export function decideIdentity(
   settings: Rules,
   profile: Pick<OAuthUser, 'email' | 'emailVerified'>,
@@ -200,15 +183,9 @@ function active(user: UserRecord): UserRecord {
 }
 
 /**
- * Links an identity with a verified address to the account of that address. If the account never verified its address, an attacker may have
- * registered the account before the owner came (pre-hijacking). In that case, the same transaction first takes the account over: it removes
- * the earlier credentials. If the request identifies the owner (`SignupOwnership`), no take-over happens.
- *
- * If the account waits for its activation, this link also activates the account. In that case, the rule about the take-over applies too.
- *
- * If the account had verified its address before, the owner gets a notice and can undo the link.
- *
- * Returns null if the account changed since it was read.
+ * An attacker may have registered an account with an unverified address before the owner came (pre-hijacking). So the same transaction
+ * first takes it over, unless the request identifies the owner (`SignupOwnership`). Activates a pending account. If the address was
+ * verified before, the owner gets a notice and can undo the link. Null if the account changed since it was read.
  */
 async function linkByVerifiedEmail(
   ctx: AuthContext,
@@ -232,15 +209,12 @@ async function linkByVerifiedEmail(
   const login = await retryingWithoutFields(ctx, (clearing) =>
     verifyAndLink(ctx, seen, profile, client, { weighed, clearing, destination }),
   )
-  // Sends only one mail, because the notice of a take-over also mentions the link.
+  // One mail only: the notice of a take-over also mentions the link.
   if (login && !(login.takenOver && isToldOwner(login.takenOver.what))) mailNotice(ctx, seen, 'identity_linked', locale, { provider })
   return login
 }
 
-/**
- * Links the identity. The link is the first verification of the address. If the account waited for its activation, the link activates the
- * account.
- */
+/** The link is the first verification of the address, and activates a pending account. */
 function verifyAndLink(
   ctx: AuthContext,
   seen: UserRecord,
@@ -254,7 +228,7 @@ function verifyAndLink(
     if (!user) return null
     const activation = isActivation ? await activating(ctx, user, clearing) : {}
     const { user: proven, takenOver } = await verifyAddress(ctx, user, weighed, { isActivation, ...activation })
-    // After a take-over, this identity is the only credential of the account, so it does not count as new.
+    // After a take-over, this identity is the account's only credential, so it does not count as new.
     const isYoung = !takenOver && usableAt(ctx, ctx.now()) !== null
     const login: Login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid, isYoung, destination }
     const linked = await link(ctx, proven, profile, { client, login })
@@ -285,20 +259,16 @@ async function link(
   return { begun: await startLogin(ctx, client, user, login), did: 'linked' }
 }
 
-/** The result of a social login, and what else happened. `logInWithIdentity` emits the events after the commit. */
 interface SocialLogin {
   begun: BegunLogin
   did: 'logged_in' | 'linked' | 'created'
-  /** What the login removed from an account with an unverified address (`takeOver`). */
+  /** From an account with an unverified address. */
   takenOver?: { user: UserRecord; what: TakenOver }
-  /** True: the account waited for its activation until this login. */
+  /** True: the account was pending until this login. */
   isActivated?: boolean
 }
 
-/**
- * Logs in by a linked identity. Returns null if someone removed the link, or deactivated the account, after `seen` was read.
- * @param linkedAt when the identity was linked: a new link can log in, but cannot confirm a sensitive change
- */
+/** Null if the facts changed after `seen` was read. @param linkedAt a new link can log in, but cannot confirm a sensitive change */
 async function logInLinked(
   ctx: AuthContext,
   seen: UserRecord,
@@ -316,7 +286,6 @@ async function logInLinked(
   })
 }
 
-/** Creates an active account with the provider's address and name, and without a usable password. */
 async function createAccount(
   ctx: AuthContext,
   email: string,
@@ -331,7 +300,6 @@ async function createAccount(
       hashedPassword: unusablePassword(),
       name: profile.name ?? ctx.texts.say(locale, 'account.placeholder_name'),
       lastLoginAt: now,
-      // The address is verified only if the provider says so.
       emailVerifiedAt: profile.emailVerified === true ? now : null,
     })
     const user = await ctx.store.users.insert(account, { by: 'provider', profile })

@@ -12,13 +12,10 @@ import { cutBody, ProviderSaidNo } from '../providers/provider-refusal'
 import { type CallLimits, limitInFlight } from '../providers/provider-request'
 import { announceFailedLogin, type LoginAttempt } from '../sessions/devices/login-limits'
 
-/** The provider's name in the option `providers`, and the purpose of the call. */
+/** The provider's name in the option `providers`. */
 type ProviderCall = readonly [provider: string, purpose: CallPurpose]
 
-/**
- * Calls a provider client, and translates its errors. Our 502 errors then contain the registration key. Any other error of a custom client
- * becomes a 502, never a 500.
- */
+/** Our 502 errors then contain the registration key. Any other error of a custom client becomes a 502, never a 500. */
 export async function withProviderErrors<T>(ctx: AuthContext, [provider, purpose]: ProviderCall, call: () => Promise<T>): Promise<T> {
   try {
     return await limitsOf(ctx.providers.get(provider)).run(purpose, () => withTimeout(call(), deadlineMs, late))
@@ -31,9 +28,8 @@ const limits = new WeakMap<Provider, CallLimits>()
 const unlimited: CallLimits = { run: (_purpose, call) => call() }
 
 /**
- * Returns the limit of a client. For a host's own client, doorward counts the operations, because it cannot see the calls. Our own clients
- * have no limit here, because they count their calls themselves. If the keys are in memory, our own clients verify a token without a call.
- * A limit here could block such a token while the provider hangs.
+ * A host's own client: its operations count, because its calls cannot be seen. Our clients count their calls themselves. With the keys in
+ * memory they verify a token without a call, which a limit here could block while the provider hangs.
  */
 function limitsOf(client: Provider | undefined): CallLimits {
   if (!client || client instanceof OidcClient || client instanceof OAuth2Client) return unlimited
@@ -43,11 +39,10 @@ function limitsOf(client: Provider | undefined): CallLimits {
   return limit
 }
 
-// The deadline of an operation. It is longer than two calls of ten seconds, because our clients make at most two calls: the exchange and
-// the key set.
+// Longer than two calls of ten seconds: our clients make at most two, the exchange and the key set.
 const deadlineMs = 25_000
 
-/** Returns the error for a client that takes too long. The deadline is here, because a host's own client may have no deadline. */
+/** A host's own client may have no deadline. */
 function late(): Error {
   return new Error('The provider client did not settle in time.')
 }
@@ -74,15 +69,12 @@ function refusal(ctx: AuthContext, provider: string, thrown: unknown): AppError 
   return new Refusal({ details, cause: error.cause })
 }
 
-/** Returns the status and the body. Cuts the body of a custom client to the limit of our own clients. */
+/** Cuts the body of a custom client to the limit of our own clients. */
 function told({ details: { status, body } }: OAuthError): { status: number | null; body: string | null } {
   return { status: typeof status === 'number' ? status : null, body: typeof body === 'string' ? cutBody(body) : null }
 }
 
-/**
- * Emits `login.failed` if a login fails. The reason is the error's code. `logIn` sets the account in `attempt` as soon as it finds the
- * account.
- */
+/** `logIn` sets the account in `attempt` as soon as it finds it. */
 export async function tellingFailures<Result>(
   ctx: AuthContext,
   provider: string,

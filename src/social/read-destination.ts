@@ -10,7 +10,6 @@ import { isPassportProvider, type Provider } from '../providers/passport-provide
 import type { Destination } from '../sessions/destination'
 import { isCodeChallenge } from './app-redirect/exchange-code'
 
-/** The fields of a body that begins a redirect. */
 export interface DestinationBody {
   return_to?: string
   redirect_to?: string
@@ -31,10 +30,9 @@ export function destinationQuery({ tokenDelivery, appRedirects }: Settings): Que
   return [...(tokenDelivery === 'bearer' ? [] : [page]), ...(appRedirects.length === 0 ? [] : app)]
 }
 
-/** Returns every value of a parameter. */
 type Given = (name: string) => readonly string[]
 
-/** Reads the destination of a login. @throws ValidationError */
+/** @throws ValidationError */
 export function destinationOfQuery(ctx: AuthContext, req: Request): Destination | null {
   const given: Given = (name) => queryValues(req, name)
   const destination = destinationOf(ctx, given)
@@ -45,7 +43,7 @@ export function destinationOfQuery(ctx: AuthContext, req: Request): Destination 
   return { ...destination, codeChallenge }
 }
 
-/** Reads the destination of a link or a reauthentication. @throws ValidationError */
+/** @throws ValidationError */
 export function destinationOfBody(ctx: AuthContext, body: DestinationBody): Destination | null {
   return destinationOf(ctx, (name) => {
     const value = body[name as keyof DestinationBody] // one of the two fields of `DestinationBody`
@@ -65,11 +63,7 @@ function refusal(path: string): ValidationError {
   return new ValidationError({ details: { errors: [{ path, rule: 'any.only' }] } })
 }
 
-/**
- * Returns the hint about the person that a login passes to the provider (OpenID Connect Core section 3.1.2.1). Null: the request has no
- * hint, or the client passes no hint on.
- * @throws ValidationError if the hint was sent twice, or does not have 1 to 320 visible characters
- */
+/** OpenID Connect Core section 3.1.2.1. @throws ValidationError unless it is sent once, with 1 to 320 visible characters */
 export function readLoginHint(client: Provider, req: Request): string | null {
   if (isPassportProvider(client) || client.loginHint !== true) return null
   const [hint, ...others] = queryValues(req, 'login_hint')
@@ -78,9 +72,6 @@ export function readLoginHint(client: Provider, req: Request): string | null {
   throw new ValidationError({ details: { errors: [{ path: 'login_hint', rule: 'any.invalid' }] } })
 }
 
-/**
- * Returns the description of the query parameter `login_hint`, if a provider has the option `loginHint`. Otherwise returns an empty list.
- */
 export function loginHintQuery({ providers }: AuthContext): QueryParameter[] {
   const isUsed = [...providers.values()].some((provider) => !isPassportProvider(provider) && provider.loginHint === true)
   return isUsed

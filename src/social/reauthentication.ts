@@ -38,7 +38,6 @@ import { type DestinationBody, destinationFields, destinationOfBody } from './re
 import type { RedirectFlow } from './redirect-flow'
 import type { BoundAttempt } from './state-cookie'
 
-/** Returns the route where a signed-in person confirms the session by signing in again at a provider. */
 export function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, flow: RedirectFlow): Route {
   return withBody({
     method: 'POST',
@@ -71,7 +70,7 @@ export function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, flo
   })
 }
 
-/** Rejects the request before the browser goes to the provider, if the provider's response could not confirm the session. */
+/** Before the browser goes to a provider whose response could not confirm the session. */
 async function requireMethod(ctx: AuthContext, user: UserRecord, provider: string): Promise<void> {
   if (needsFactor(ctx, user)) throw new MfaRequiredError()
   const identity = (await listIdentities(ctx, user.id)).find((linked) => linked.provider === provider)
@@ -83,11 +82,9 @@ async function requireMethod(ctx: AuthContext, user: UserRecord, provider: strin
 }
 
 /**
- * Ends a reauthentication at the callback. If the browser is signed in by cookies to the session that began the attempt, that session
- * becomes fresh. If the browser is not, or if an app began the attempt, the function sends a ticket. The session that began the attempt can
- * redeem the ticket at `POST /reauthenticate`.
- * @param isProven true: the provider's response shows a new sign-in
- * @throws ReauthenticationRequiredError if `isProven` is false
+ * Confirms the session that began, if cookies sign this browser in to it. Otherwise, and for an app, sends a ticket, which that session can
+ * redeem at `POST /reauthenticate`.
+ * @param isProven the provider's response shows a new sign-in; else ReauthenticationRequiredError
  * @throws what `requireConfirming` throws
  */
 export async function finishReauthentication(
@@ -135,7 +132,7 @@ async function makeFresh(
   })
 }
 
-/** Returns the session that began the attempt, as it was before the transaction. Null: no step before the transaction needs it. */
+/** As it was before the transaction. Null: no step before the transaction needs it. */
 async function findAsking(ctx: AuthContext, { sessionId }: BoundAttempt): Promise<SessionWithUser | null> {
   const isNeeded = ctx.accessTokenClaims !== null || !ctx.settings.accessTokenSessionClaims
   return (isNeeded && sessionId !== null && (await ctx.store.sessions?.find({ id: sessionId }))) || null

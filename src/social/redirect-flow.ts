@@ -8,21 +8,14 @@ import { withProviderErrors } from './provider-errors'
 import type { Attempt } from './state-cookie'
 import { createStrategyFlow } from './strategy-flow'
 
-/** The redirect flow: the URL for the browser, and the exchange of the code. */
 export interface RedirectFlow {
-  /**
-   * Returns the authorization URL. @throws OAuthProviderUnavailableError if the flow must call the provider first, and the provider does
-   * not respond
-   */
+  /** @throws OAuthProviderUnavailableError if the flow must call the provider first, and the provider does not respond */
   authorizeUrl(attempt: Attempt, hints?: LoginHints): Promise<string>
-  /** Exchanges the code for tokens. @throws OAuthError when the provider refuses or its response cannot be used */
+  /** @throws OAuthError when the provider refuses or its response cannot be used */
   exchange(attempt: Attempt, code: string): Promise<OAuthTokens>
 }
 
-/**
- * Creates the flow. For a provider client, Passport runs our own strategy. A host's strategy has its own flow. The first social login by a
- * provider client loads Passport, so that a host without such a login never loads Passport.
- */
+/** Passport is loaded at the first login by a provider client, so that a host without one never loads it. */
 export function createRedirectFlow(ctx: AuthContext): RedirectFlow {
   const clients = new Map<string, ProviderClient>()
   const flows = new Map<string, RedirectFlow>()

@@ -103,7 +103,7 @@ function loginRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare): R
       const browser = browserOf(ctx, req)
       const attempt = beginAttempt(ctx, req, res, key, { purpose: 'login', browser, destination })
       markBrowser(ctx, res, browser)
-      // `share` also limits the start of a login, because `authorizeUrl` can call the provider (a pushed authorization request).
+      // `authorizeUrl` can call the provider (a pushed authorization request), so the start is limited too.
       sendRedirect(res, await share.run(key, clientOf(req), () => flow.authorizeUrl(attempt, { loginHint })))
     },
     onError: redirectThrottled(ctx),
@@ -176,10 +176,7 @@ function unlinkRoute(ctx: AuthContext, guards: RouteGuards): Route {
   })
 }
 
-/**
- * Rejects requests that are not navigations. Otherwise an image or a script of another site could begin logins in a person's browser. Such
- * logins would use up the person's rate limit. The check runs before the rate limit, because it is cheap.
- */
+/** An image or a script of another site could begin logins and use up the person's rate limit. Runs before the rate limit. */
 function navigationOnly({ settings, notices }: AuthContext): RequestHandler {
   return refusingCrossSite((req) => {
     refuseEmbedding(settings, req)
@@ -203,10 +200,10 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
     checkIssuerParameter(client, answer)
   })
   const tokens = await withProviderErrors(ctx, [key, 'callback'], () => flow.exchange(attempt, code))
-  // The profile is normalized inside this call, so that an unusable profile counts as the provider's failure.
+  // Inside this call, so that an unusable profile counts as the provider's failure.
   const profile = await withProviderErrors(ctx, [key, 'callback'], async () => {
     const user = normalizeProfile(key, await client.fetchUser(tokens))
-    // The POST route sealed this name. In a plain query, anybody could choose a name.
+    // The POST route sealed this name. In a plain query, anybody could choose one.
     const name = answer.mustBePosted ? answer.value('name', 200) : null
     return user.name === null && name !== null ? normalizeProfile(key, { ...user, name }) : user
   })
@@ -236,11 +233,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   goOn(ctx, req, res, target, destination)
 }
 
-/**
- * Rejects a response with an issuer of another provider (a mix-up attack, RFC 9207 section 2.4). If the provider always sends an issuer,
- * also rejects a response without an issuer. If the function rejects the callback, doorward sends the code to no provider.
- * @throws OAuthError
- */
+/** Against a mix-up attack (RFC 9207 section 2.4). Rejects a missing issuer too, if the provider always sends it. */
 function checkIssuerParameter(client: Provider, answer: CallbackAnswer): void {
   if (isPassportProvider(client)) return // a strategy has no issuer
   const given = answer.values('iss').filter((value) => value !== '') // an empty value counts as omitted (RFC 6749 section 3.1)

@@ -7,10 +7,7 @@ import { sendChallenge } from '../sessions/devices/send-challenge'
 import type { AppCode, LoginChallenge } from '../sessions/login'
 import { codeOfChallenge } from './app-redirect/issue-code'
 
-/**
- * Ends a login that an app began. The browser shows the page for the second factor, or opens the app with the login's code. The
- * response sets no session cookie.
- */
+/** Shows the page for the second factor, or opens the app with its code. Sets no session cookie. */
 export async function sendToApp(
   ctx: AuthContext,
   req: Request,

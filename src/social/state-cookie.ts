@@ -15,54 +15,47 @@ export type Attempt = LoginFlow | BoundAttempt
 
 interface AttemptCore {
   readonly provider: string
-  /** The `state` of the authorization request: 256 bits. The PKCE verifier and the nonce are derived from this value. */
+  /** 256 bits. The `state`, the PKCE verifier and the nonce are derived from it. */
   readonly random: string
-  /** The expiry in seconds since 1970. The server checks the expiry, even if the cookie's Max-Age is later. */
+  /** Seconds since 1970. The server checks it, even if the cookie's Max-Age is later. */
   readonly expiresAt: number
-  /**
-   * The position in `jwtSecret` of the secret that signed the attempt. The verifier and the nonce are derived with the key of this secret.
-   */
+  /** The position of its secret in `jwtSecret`. The verifier and the nonce are derived with the key of this secret. */
   readonly secret: number
-  /** The language of `?lang=` at the start. The cookie stores the language, because the provider does not return it. */
+  /** Of `?lang=` at the start, because the provider does not return it. */
   readonly locale: Locale | null
-  /** The page or app that the browser opens after a success. */
   readonly destination: Destination | null
 }
 
 interface LoginFlow extends AttemptCore {
   readonly purpose: 'login'
-  /** The id of the browser that began the attempt (`browser-mark.ts`). Null without such a mark. */
+  /** The browser that began the attempt (`browserOf`). Null without a mark. */
   readonly browser: string | null
 }
 
-/** An attempt that a signed-in person began. The attempt is valid only for this account and this session. */
+/** Begun by a signed-in person, and valid only for this account and this session. */
 export interface BoundAttempt extends AttemptCore {
   readonly purpose: 'link' | 'reauthenticate'
   readonly userId: string
   /** Null: the store keeps no sessions. */
   readonly sessionId: string | null
-  /** The `accountDigest` at the start. */
+  /** `accountDigest` at the start. */
   readonly digest: string
-  /** The start, in seconds since 1970. */
   readonly startedAt: number
-  /**
-   * Whether an older factor confirmed the start of a link (`Irreversibility`). If it did, the owner cannot undo the change with the mailed notice.
-   */
+  /** Whether an older factor confirmed the start of a link (`Irreversibility`). If so, the mailed notice cannot undo the change. */
   readonly isFinal: Irreversibility
 }
 
-/** The purpose of an attempt, with the data that the callback needs. */
 export type Intent = Omit<LoginFlow, keyof AttemptCore> | Omit<BoundAttempt, keyof AttemptCore>
 
-/** The maximum number of tabs that can be at providers at the same time. */
+/** Tabs that can be at providers at the same time. */
 export const parallelAttempts = 5
 
-/** The maximum length of the cookie's line. Browsers drop a cookie of more than 4,096 bytes (RFC 6265bis section 5.6). */
+/** Browsers drop a cookie of more than 4,096 bytes (RFC 6265bis section 5.6). */
 const longestCookie = 4_000
 
-// The cookie's value is a list of attempts, joined by `~`. An attempt is a list of fields, joined by `.`. Each attempt has its own MAC.
+// The cookie's value: attempts joined by `~`, each with its own MAC. An attempt: fields joined by `.`.
 
-/** Returns the open attempts of this browser: attempts with a valid MAC that have not expired by our clock. */
+/** With a valid MAC, and not expired by our clock. */
 export function readAttempts(ctx: AuthContext, req: Request): Attempt[] {
   const value = readCookie(ctx, req, ctx.settings.oauthStateCookieName)
   if (!value) return []
@@ -72,12 +65,11 @@ export function readAttempts(ctx: AuthContext, req: Request): Attempt[] {
     .filter((attempt) => attempt !== null)
 }
 
-/** Returns true if a key of ours sealed an attempt in this value. */
 export function isOwnState(ctx: Pick<AuthContext, 'settings' | 'keys'>, value: string): boolean {
   return value.split('~', parallelAttempts).some((text) => secretOf(ctx, text.split('.')) !== -1)
 }
 
-/** Writes the attempts into the cookie. If the cookie is too long for a browser, the function removes the oldest attempts. */
+/** If the cookie is too long for a browser, the oldest attempts are removed. */
 export function writeAttempts(ctx: AuthContext, res: Response, attempts: readonly Attempt[]): void {
   const name = ctx.settings.oauthStateCookieName
   const value = attempts.map((attempt) => sealAttempt(ctx, attempt)).join('~')
@@ -100,15 +92,12 @@ function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
   return attempt && attempt.expiresAt > epochSeconds(ctx) ? attempt : null
 }
 
-/** Returns the position of the secret that signed the fields, the last of which is the MAC. -1: none did. */
+/** The last field is the MAC. -1: no secret signed. */
 function secretOf(ctx: Pick<AuthContext, 'settings' | 'keys'>, fields: readonly string[]): number {
   return findKey(ctx.keys.state, (key) => constantTimeEqual(mac(ctx, key, fields.slice(0, -1)), fields.at(-1) ?? null))
 }
 
-/**
- * Reads the fields. The MAC shows that doorward wrote the fields, but another version of doorward may have written them. So the function
- * checks the number of fields.
- */
+/** Another version of doorward may have written the fields, so their number is checked. */
 function attemptOf({ texts }: AuthContext, [purpose, provider, random, expiry, locale, ...rest]: string[], secret: number): Attempt | null {
   const [expiresAt, language] = [Number(expiry), texts.find(locale ?? '')]
   const core = { provider: provider ?? '', random: random ?? '', expiresAt, secret, locale: language }
@@ -133,7 +122,7 @@ function destinationOf(field: string | undefined): Destination | null {
   return field === undefined ? null : (JSON.parse(decoded(field)) as Destination) // as `fieldsOf` wrote it
 }
 
-/** Returns the fields. Encodes the host's user id, because the id can contain our separators. */
+/** Encodes the host's user id, because it can contain our separators. */
 function fieldsOf(attempt: Attempt): string[] {
   const { purpose, provider, random, expiresAt, locale, destination } = attempt
   const core = [purpose, provider, random, String(expiresAt), locale ?? '']
@@ -151,21 +140,18 @@ function decoded(field: string): string {
   return Buffer.from(field, 'base64url').toString('utf8')
 }
 
-/** Returns the key of the secret that signed the attempt. @param keys one list of `ctx.keys` */
+/** @param keys one list of `ctx.keys` */
 export function attemptKeyOf(keys: KeyList, { secret }: Attempt): KeyObject {
   return keys[secret] ?? keys[0]
 }
 
-/** Returns the MAC of the cookie's name and the fields. The name is included, so that the value of another cookie is not valid here. */
+/** With the cookie's name, so that the value of another cookie is not valid here. */
 function mac(ctx: Pick<AuthContext, 'settings'>, key: KeyObject, fields: readonly string[]): string {
   const text = JSON.stringify([ctx.settings.oauthStateCookieName, ...fields])
   return createHmac('sha256', key).update(text).digest('base64url')
 }
 
-/**
- * Returns the cookie's scope. The cookie is always Lax, because the provider's redirect is a cross-site navigation and the browser must
- * send the cookie with it. The login and the callback are on this host, so no other host needs the cookie.
- */
+/** Lax, because the provider's redirect is a cross-site navigation. Login and callback are on this host, so no other host needs it. */
 function scope({ prefix }: AuthContext) {
   return { path: prefix, sameSite: 'lax', hostOnly: true } as const
 }
@@ -176,7 +162,7 @@ function epochSeconds(ctx: AuthContext): number {
 
 const cookieName = 'oauth_state_post'
 
-/** The provider's name in the option `providers`, the state and the expiry of an attempt. The expiry is in seconds since 1970. */
+/** Expiry in seconds since 1970. */
 type PostState = readonly [provider: string, state: string, expiresAt: number]
 
 export function answersByForm(client: Provider | undefined): boolean {
@@ -184,8 +170,8 @@ export function answersByForm(client: Provider | undefined): boolean {
 }
 
 /**
- * Stores the states of the attempts whose response comes by POST, in a separate cookie. A browser sends this cookie with another site's
- * form (`SameSite=None`). The cookie contains only the states. The attempts themselves stay in the Lax cookie, for the later GET.
+ * For attempts whose response comes by POST: a browser sends this cookie with another site's form (`SameSite=None`). It has only the
+ * states. The attempts stay in the Lax cookie, for the later GET.
  */
 function writePostStates(
   ctx: AuthContext,
@@ -200,10 +186,7 @@ function writePostStates(
   else if (res.req && cookieNames(res.req).includes(cookiePlaceOf(ctx, cookieName).fullName)) clearProofCookie(ctx, res, cookieName)
 }
 
-/**
- * Returns true if this browser began an attempt with this state at this provider. The cookie is reliable, because an attacker on another
- * subdomain can neither set nor sign it.
- */
+/** An attacker on another subdomain can neither set nor sign this cookie. */
 export function isPostState(ctx: AuthContext, req: Request, provider: string, state: string | null): boolean {
   const value = readProofCookie(ctx, req, cookieName)
   const states = value === null ? [] : (JSON.parse(value) as PostState[]) // as `writePostStates` wrote it

@@ -6,25 +6,23 @@ import { ProviderSaidNo } from '../providers/provider-refusal'
 import { codeChallengeOf } from './app-redirect/exchange-code'
 import type { AttemptSecrets } from './attempts'
 
-/** The flow of a strategy, for one attempt. */
 export interface StrategyFlow {
-  /** Returns the URL where the strategy redirects the browser. @throws OAuthError if the strategy does not redirect */
+  /** @throws OAuthError if the strategy does not redirect */
   authorizeUrl(secrets: AttemptSecrets): string
-  /** Exchanges the code. If the strategy never settles, the promise never settles. @throws OAuthError if the strategy refuses */
+  /** Never settles if the strategy never settles. @throws OAuthError if the strategy refuses */
   exchange(secrets: AttemptSecrets, code: string): Promise<OAuthTokens>
 }
 
 /**
- * Runs a Passport strategy on requests of our own, so that the host's `req` stays unchanged. The strategy gets `state` and the PKCE
- * verifier from our state store. The strategy makes a PKCE challenge of its own verifier. The flow replaces that challenge by the challenge
- * of our verifier, which is derived from the state cookie.
+ * On requests of our own, so that the host's `req` stays unchanged. The strategy gets `state` and the verifier from our store. The
+ * challenge of its own verifier is replaced by that of ours, which is derived from the state cookie.
  * @throws ConfigurationError if a test redirect of the strategy does not have our `state` and `redirect_uri`
  */
 export function createStrategyFlow(key: string, provider: PassportProvider, redirectUri: string): StrategyFlow {
   const secretsOf = new WeakMap<object, AttemptSecrets>()
   let usesPkce = false
   const store = {
-    // passport-oauth2 counts the parameters of this function, and then decides which arguments it passes.
+    // passport-oauth2 counts the parameters of this function to decide which arguments it passes.
     store(request: object, _verifier: unknown, _state: unknown, _meta: unknown, done: (error: null, state?: string) => void) {
       done(null, secretsOf.get(request)?.state)
     },
@@ -37,7 +35,7 @@ export function createStrategyFlow(key: string, provider: PassportProvider, redi
   function begin(secrets: AttemptSecrets, query: Record<string, string>, actions: Actions): void {
     const request = { query, headers: {}, method: 'GET', url: '/' }
     secretsOf.set(request, secrets)
-    // Calls the strategy on a new object, as Passport does, so that the actions belong to one request only.
+    // On a new object, as Passport does, so that the actions belong to one request only.
     const own = Object.assign(Object.create(strategy), { ...actions, pass: actions.fail })
     own.authenticate(request, { session: false })
   }
@@ -67,7 +65,6 @@ export function createStrategyFlow(key: string, provider: PassportProvider, redi
   }
 }
 
-/** The methods by which a strategy ends a request (passport-strategy). */
 interface Actions {
   success(tokens: OAuthTokens): void
   fail(): void
@@ -89,10 +86,7 @@ function makeStrategy(key: string, provider: PassportProvider, callbackURL: stri
   throw new ConfigurationError(`Provider ${key}: the function given to passportProvider must return the strategy it makes.`)
 }
 
-/**
- * Checks the redirect of the strategy. Without our state, this browser would accept a response that belongs to another browser.
- * @returns true: the strategy sends a PKCE challenge
- */
+/** Without our state, this browser would accept another browser's response. @returns true: the strategy sends a PKCE challenge */
 function checkRedirect(
   key: string,
   { name }: PassportStrategy,
@@ -119,7 +113,7 @@ function tryTo<Result>(call: () => Result): Result | null {
   }
 }
 
-/** Replaces the PKCE challenge in the URL. Keeps the rest of the URL byte for byte, because providers read blanks differently. */
+/** Keeps the rest of the URL byte for byte, because providers read blanks differently. */
 function withChallenge(location: string, challenge: string): string {
   return location.replace(/([?&]code_challenge=)[^&#]*/, `$1${challenge}`).replace(/([?&]code_challenge_method=)[^&#]*/, '$1S256')
 }
@@ -132,10 +126,7 @@ function refusing<Result>(call: () => Result): Result {
   }
 }
 
-/**
- * Translates an error of the strategy. Recognizes the errors of passport-oauth2 by their properties, because a strategy can have its own
- * copy of the package. Leaves out the provider's own text.
- */
+/** Recognizes errors by their properties: a strategy can have its own copy of passport-oauth2. Leaves out the provider's text. */
 function refusalOf(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown
   const { name, code, oauthError } = Object(thrown)

@@ -40,10 +40,7 @@ interface TokenBody {
   nonce?: string
 }
 
-/**
- * Returns the route for a login by an app's token. The route delivers tokens like the callback. With `both`, the tokens are in cookies and
- * in the body. Therefore the route has no second path below `/cookie`.
- */
+/** Delivers tokens like the callback: with `both`, in cookies and in the body. So there is no second path below `/cookie`. */
 export function tokenRoutes(ctx: AuthContext): Route[] {
   const { tokenDelivery } = ctx.settings
   const setsCookies = tokenDelivery !== 'bearer'
@@ -92,10 +89,7 @@ export interface AccessTokenInHand {
   accessToken: string
 }
 
-/**
- * Logs in by a token that an app already has. After the function has read the profile, it continues like the callback.
- * @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `logInWithIdentity` throw
- */
+/** @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `logInWithIdentity` throw */
 export async function logInWithToken(
   ctx: AuthContext,
   given: TokenInHand,
@@ -108,11 +102,7 @@ export async function logInWithToken(
   )
 }
 
-/**
- * Links the identity of a token.
- *
- * @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `linkIdentity` throw
- */
+/** @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `linkIdentity` throw */
 export async function linkWithToken(
   ctx: AuthContext,
   userId: string,
@@ -127,10 +117,9 @@ function fetchUserInHand(ctx: AuthContext, given: TokenInHand): Promise<OAuthUse
 }
 
 /**
- * Returns the profile of an access token, after the provider confirmed that the token was issued to this application. Without this check,
- * another application could log in here as one of its users, with that user's token (RFC 6749 section 10.16). Reads no account.
- * @throws OAuthAudienceUnverifiableError before any request to the provider; OAuthError, and every error of the client's audience check
- * @throws OAuthTokenRejectedError when the profile belongs to another person than the token
+ * The provider must confirm that it issued the token to this application. Otherwise another application could log in here as one of its
+ * users, with that user's token (RFC 6749 section 10.16).
+ * @throws OAuthAudienceUnverifiableError before any request; OAuthTokenRejectedError when the profile belongs to another person; OAuthError
  */
 async function fetchUserOfAccessToken(ctx: AuthContext, { provider, accessToken }: AccessTokenInHand): Promise<OAuthUser> {
   const { key, client } = findProvider(ctx, provider)
@@ -143,7 +132,7 @@ async function fetchUserOfAccessToken(ctx: AuthContext, { provider, accessToken 
   return profile
 }
 
-/** Checks the input of a call by the service. A route has already checked its body. */
+/** For a call by the service. A route has already checked its body. */
 function requireAccessToken(accessToken: unknown): void {
   if (typeof accessToken === 'string' && accessTokenPattern.test(accessToken)) return
   throw new ValidationError({ details: { errors: [{ path: 'access_token', rule: 'string.pattern.base' }] } })
@@ -169,12 +158,12 @@ export interface IdTokenInHand {
   nonce?: string | undefined
 }
 
-/** The form of RFC 7515 section 7.1. The maximum length is our choice. */
+/** RFC 7515 section 7.1. The maximum length is our choice. */
 const idTokenPattern = /^(?=.{1,8192}$)[\w-]+\.[\w-]+\.[\w-]+$/
 const noncePattern = /^[\x21-\x7e]{1,512}$/
 
 /**
- * Returns the profile of an id_token, and marks the token as used. Reads no account.
+ * Marks the token as used.
  * @throws OAuthProviderNotConfiguredError, ValidationError, OAuthAudienceUnverifiableError before any call
  * @throws what the client's `verifyIdToken` throws, and OAuthTokenRejectedError for a token that was already used
  */
@@ -191,16 +180,12 @@ async function fetchUserOfIdToken(ctx: AuthContext, { provider, idToken, nonce }
   return profile
 }
 
-/** Checks the input of a call by the service. A route has already checked its body. */
 function requirePattern(path: string, value: unknown, pattern: RegExp): void {
   if (typeof value === 'string' && pattern.test(value)) return
   throw new ValidationError({ details: { errors: [{ path, rule: 'string.pattern.base' }] } })
 }
 
-/**
- * Marks the signed part of the token as used. Leaves the signature out, because the same signature can be written in several ways (spare
- * bits of base64url, the second form of ECDSA).
- */
+/** Without the signature, which can be written in several ways (spare bits of base64url, the second form of ECDSA). */
 async function useOnce(ctx: AuthContext, idToken: string, { proof }: OAuthTokens): Promise<void> {
   const end = Number(proof?.claims?.['exp'])
   if (!Number.isFinite(end)) throw new OAuthError({ cause: withOwnMessage(new Error('verifyIdToken() gave no proof.claims.exp')) })

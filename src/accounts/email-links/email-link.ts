@@ -55,10 +55,7 @@ export async function issueLink(
   return { userId, token, url: urlOf(ctx, purpose, token), expiresAt }
 }
 
-/**
- * With `singleActiveToken`, invalidates the older links of this purpose. Call it inside a transaction that has locked the user's row: after
- * two requests at once, only one link is valid.
- */
+/** Call it inside a transaction that has locked the user's row: with `singleActiveToken`, only one of two links stays valid. */
 export async function replaceLink(
   ctx: AuthContext,
   user: Pick<UserRecord, 'id'>,
@@ -69,20 +66,14 @@ export async function replaceLink(
   return issueLink(ctx, user.id, purpose, payload)
 }
 
-/**
- * Does not use the link, so that a page can show it before the person decides.
- * @throws InvalidTokenError
- */
+/** Does not use the link, so that a page can show it before the person decides. @throws InvalidTokenError */
 export async function findLink(ctx: AuthContext, token: string, purpose: LinkPurpose): Promise<UserTokenRecord> {
   const link = isOpaqueToken(token) ? await ctx.store.userTokens.find(hashOpaqueToken(token)) : null
   if (link?.purpose !== purpose || link.usedAt || link.expiresAt <= ctx.now()) throw new InvalidTokenError()
   return link
 }
 
-/**
- * Call it inside the transaction of the link's effect.
- * @throws InvalidTokenError for the second of two callers
- */
+/** Call it inside the transaction of the link's effect. @throws InvalidTokenError for the second of two callers */
 export async function consumeLink(ctx: AuthContext, { tokenHash }: UserTokenRecord, purpose: LinkPurpose): Promise<void> {
   if (!(await ctx.store.userTokens.consume(tokenHash, purpose, ctx.now()))) throw new InvalidTokenError()
 }
@@ -144,10 +135,7 @@ export async function findByAddress(ctx: AuthContext, address: string): Promise<
   return isStorable ? ctx.store.users.findByEmail(address) : null
 }
 
-/**
- * Routes that respond before the real look-up call this first, to answer 503 if the database is down. RFC 2606 reserves the domain. The
- * response time does not depend on whether an account exists.
- */
+/** Lets a route that responds before the real look-up answer 503. RFC 2606 reserves the domain. Its time reveals nothing. */
 export async function lookForNobody(ctx: AuthContext): Promise<void> {
   await ctx.store.users.findByEmail('nobody@doorward.invalid')
 }
@@ -163,10 +151,7 @@ export async function refusesEmailLink(
   return (await refusesEmailLink?.(user)) === true
 }
 
-/**
- * A transaction of its own, so that the error does not roll it back. The links count as replaced, and not as redeemed.
- * @throws EmailLinkForbiddenError
- */
+/** In its own transaction, which the error does not roll back. The links count as replaced. @throws EmailLinkForbiddenError */
 export async function refuseLink(ctx: AuthContext, { userId }: UserTokenRecord, purpose: LinkPurpose): Promise<never> {
   await transaction(ctx, (ctx) => ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), purpose))
   throw new EmailLinkForbiddenError()

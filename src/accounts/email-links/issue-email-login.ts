@@ -51,10 +51,7 @@ export async function issueEmailLogin(
   return { token, url: token && emailLoginUrl(ctx, token), code, expiresAt }
 }
 
-/**
- * Invalidates the oldest open requests above the limit, but never those of known devices.
- * @returns false if not enough can be invalidated for an unknown client, which then gets no mail
- */
+/** Ends the oldest open requests, never those of known devices. @returns false: an unknown client gets no mail, for lack of room */
 export async function makeRoom(
   ctx: AuthContext,
   emailLogins: EmailLoginStore,
@@ -74,10 +71,7 @@ export function emailLoginsOf({ store, settings, mailQueue }: AuthContext): Emai
   return (isWritten && store.emailLogins) || null
 }
 
-/**
- * Invalidates every mailed link and code of an account. UNDO links stay valid, because only an undo uses them up. Call the function inside
- * a transaction that has locked the user's row.
- */
+/** UNDO links stay valid: only an undo uses them up. Call it inside a transaction that has locked the user's row. */
 export async function endOneShots(ctx: AuthContext, { id, email }: Pick<UserRecord, 'id' | 'email'>): Promise<void> {
   await ctx.store.userTokens.consumeAllForUser(id, ctx.now())
   await emailLoginsOf(ctx)?.consumeAllForEmail(email, ctx.now())

@@ -174,10 +174,7 @@ export function mailCode(
   ctx.mailQueue?.post(writeMail(ctx, { ...addressed(recipient), ...presented, topic, locale, link }), recipient.id)
 }
 
-/**
- * Never throws, because the change is already done. `provider` is the registration key. For a notice to a former address, pass `{ ...user,
- * email: oldEmail }`.
- */
+/** Never throws: the change is done. `provider`: the registration key. To a former address: `{ ...user, email: oldEmail }`. */
 export function mailNotice(
   ctx: AuthContext,
   recipient: Recipient,
@@ -217,10 +214,7 @@ export interface ReservedNotice {
   release(): void
 }
 
-/**
- * A change must not happen if the owner cannot be notified. Does nothing without a mailer.
- * @throws ServiceUnavailableError if no further mail can be queued
- */
+/** A change needs a notice to its owner. Does nothing without a mailer. @throws ServiceUnavailableError if the queue is full */
 export function reserveNotice(ctx: AuthContext): ReservedNotice {
   if (!ctx.mailQueue) return { mail() {}, release() {} }
   const place = ctx.mailQueue.reserve()

@@ -46,10 +46,7 @@ export async function confirmEmailLogin(
   }
 }
 
-/**
- * What a link's page shows before the person decides. Does not use the link.
- * @throws EmailLoginInvalidError
- */
+/** What a link's page shows before the person decides. Does not use the link. @throws EmailLoginInvalidError */
 export async function lookAtEmailLogin(
   ctx: AuthContext,
   token: string,
@@ -81,10 +78,7 @@ async function findByToken(ctx: AuthContext, token: string): Promise<EmailLoginR
   return login
 }
 
-/**
- * Counts the try before it compares the code: at most five are compared, even in parallel.
- * @throws EmailLoginInvalidError
- */
+/** Counts the try before it compares the code: at most five are compared, even in parallel. @throws EmailLoginInvalidError */
 async function findByCode(ctx: AuthContext, code: string, requestId: string | null): Promise<EmailLoginRecord> {
   const login = requestId === null ? null : await requireEmailLogins(ctx).countTry(requestId, mostTries, ctx.now())
   if (!login || login.sessionId !== null || !isCodeOf(ctx, login, code)) throw new EmailLoginInvalidError()

@@ -77,10 +77,7 @@ function loginOf(returnTo: string | null): Login {
   return { amr: ['email'], provider: null, destination: returnTo === null ? null : { returnTo } }
 }
 
-/**
- * Only one of many confirmations by link or code succeeds.
- * @throws EmailLoginInvalidError
- */
+/** Only one of many confirmations by link or code succeeds. @throws EmailLoginInvalidError */
 async function consume(ctx: AuthContext, { id }: EmailLoginRecord): Promise<void> {
   if (!(await requireEmailLogins(ctx).consume(id, ctx.now()))) throw new EmailLoginInvalidError()
 }

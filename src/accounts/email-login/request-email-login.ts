@@ -25,10 +25,7 @@ interface EmailLoginRequest extends AskedFrom {
   readonly earlierId: string | null
 }
 
-/**
- * An address without an account gets this mail only if the confirmation may create one, else a notice (none with `emailLoginSilent`). Null
- * if no link and no code was mailed.
- */
+/** Without an account, mails a notice unless the confirmation may create one (`emailLoginSilent`: none). Null: no link, no code. */
 export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
   const user = await findByAddress(ctx, request.email)
   ctx.events.emit('email_login.requested', { userId: user?.id ?? null })
@@ -94,10 +91,7 @@ export function requireEmailLogins(ctx: AuthContext): EmailLoginStore {
 const cookieName = 'email_login'
 const typ = 'email-login'
 
-/**
- * A code works only in the browser that requested the mail. The id is random, so the cookie does not reveal whether the address has an
- * account.
- */
+/** A code works only in this browser. The id is random, so the cookie does not reveal whether the address has an account. */
 export function rememberRequest(ctx: AuthContext, res: Response, requestId: string): void {
   setProofCookie(ctx, res, cookieName, requestId, ctx.settings.emailLoginTtlSeconds)
 }
@@ -124,10 +118,7 @@ export function readRequestToken(ctx: AuthContext, token: string): string | null
   return claims && String(claims['jti'])
 }
 
-/**
- * Calls the host's `signup.admit`.
- * @throws the errors of `admit`
- */
+/** Calls the host's `signup.admit`. @throws the errors of `admit` */
 export async function maySignUp(ctx: AuthContext, email: string): Promise<boolean> {
   const { emailLoginSignup, signupEnabled } = ctx.settings
   return emailLoginSignup && signupEnabled && (await ctx.signup.admit?.({ email, name: null })) !== false

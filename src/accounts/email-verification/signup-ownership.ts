@@ -122,10 +122,7 @@ function isByHeader(ctx: AuthContext, req: Request): boolean {
   return credential?.from === 'header' && readQuietly(() => verifyAccessToken(ctx, credential.token)) !== null
 }
 
-/**
- * For any account.
- * @throws TokenExpiredError
- */
+/** For any account. @throws TokenExpiredError */
 export async function sessionOfRequest(ctx: AuthContext, req: Request, body: SignupOwnershipBody = {}): Promise<SessionRecord | null> {
   await refuseExpiredToken(ctx, req)
   return isOwn(ctx, req) ? findRequestSession(ctx, req, body) : null
@@ -182,10 +179,7 @@ export async function verifySignupOwnership(
   return { ...evidence, verifiedHash: user.hashedPassword }
 }
 
-/**
- * Call it inside the transaction that has locked the user's row.
- * @throws InvalidCredentialsError if the password was right and has changed meanwhile
- */
+/** Call it in the transaction that has locked the user's row. @throws InvalidCredentialsError if a right password has changed */
 export async function isSignupOwnership(
   ctx: AuthContext,
   user: UserRecord,

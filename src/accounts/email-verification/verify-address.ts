@@ -32,10 +32,7 @@ export function isFirstVerification({ store }: Pick<AuthContext, 'store'>, user:
   return store.users.fields.has('emailVerifiedAt') ? user.emailVerifiedAt === null : isActivation
 }
 
-/**
- * Every kind of verification comes here. The first one takes the account over (`takeOver`), unless the evidence identifies the owner. Call
- * it inside a transaction that has locked the user's row.
- */
+/** Without evidence of the owner, a first verification takes over (`takeOver`). Call it in a transaction with the user's row locked. */
 export async function verifyAddress(
   ctx: AuthContext,
   user: UserRecord,
@@ -109,10 +106,7 @@ export async function hasDuplicateSignups(ctx: AuthContext, { id }: Pick<UserRec
   return (await ctx.store.userTokens.listOpen(id, 'CONTESTED', ctx.now())).length > 0
 }
 
-/**
- * If the database rejects the empty name and fields, tries a placeholder for the name, then also without emptying the fields. Otherwise a
- * column that is not nullable would lock the owner out.
- */
+/** A column that is not nullable must not lock the owner out: tries a placeholder for the name, then also keeps the fields. */
 export function retryingWithoutFields<T>(ctx: AuthContext, work: (clearing: Clearing) => Promise<T>): Promise<T> {
   const keepingFields = async (error: Error) => {
     const result = await work('placeholder')

@@ -150,10 +150,7 @@ export interface StoredUndoPoint extends UndoPoint {
   readonly createdAt: Date
 }
 
-/**
- * @param user before the change
- * @param earlier the account's open points, read after the account's row was locked
- */
+/** @param user before the change @param earlier the account's open points, read after the account's row was locked */
 function pointBefore(
   user: UserRecord,
   change: Pick<UndoPoint, 'change' | 'provider' | 'passkey' | 'isFinal'>,

@@ -70,10 +70,7 @@ export async function undoChanges(ctx: AuthContext, { token, locale = ctx.settin
   return { userId: user.id, addressRestored, isOpen, left: isOpen ? whatIsLeft(ctx, plan, undone.byMail, locale) : [] }
 }
 
-/**
- * What the link's page shows before the person decides. Does not use the link.
- * @throws InvalidTokenError
- */
+/** What the link's page shows before the person decides. Does not use the link. @throws InvalidTokenError */
 export async function previewUndo(ctx: AuthContext, token: string, locale: Locale): Promise<readonly string[]> {
   const { user, point, open } = await findUndo(ctx, token)
   const plan = await planFor(ctx, user, point, open)
@@ -203,7 +200,6 @@ interface UndoPlan {
   readonly keepsRecoveryCodes: boolean
   /** Of the mail whose link still removes the factor. Null: no such link is left, or the account has no factor. */
   readonly factorMailedAt: Date | null
-  /** The names of the providers. */
   readonly removedProviders: readonly string[]
   readonly keptIdentities: readonly IdentityRecord[]
   readonly removedPasskeys: readonly PasskeyRecord[]
@@ -275,10 +271,7 @@ interface Followed {
   readonly openSince: readonly StoredUndoPoint[]
 }
 
-/**
- * A final change stays only if the factor or passkey that confirmed it also stays. Otherwise an attacker could add a factor, wait a day,
- * and then make final changes.
- */
+/** A final change stays only if its factor or passkey stays: an attacker could add one, wait a day, and make final changes. */
 function followIrreversible(
   user: UserRecord,
   since: readonly StoredUndoPoint[],

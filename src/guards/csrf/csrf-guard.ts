@@ -14,10 +14,7 @@ import { type GuardContext, logRefusal, refuse, refusing } from '../refusing'
 import { anySite, readCsrfCookie, type SignerOptions, type SignerSite, type TokenSource, tokenSigner } from './csrf-token'
 
 export interface CsrfGuardOptions extends SignerOptions {
-  /**
-   * Full paths (from the app's root) that the guard does not check. The guard also does not check any path below them. `/webhooks` does not
-   * include `/webhooks-admin`.
-   */
+  /** Full paths (from the app's root) that the guard does not check, nor any path below. `/webhooks` does not include `/webhooks-admin`. */
   exclude?: readonly string[]
   /** The secret of csrfToken(). The guard rejects a token with a wrong signature, and a token for another session. */
   secret?: string | readonly string[]
@@ -26,11 +23,10 @@ export interface CsrfGuardOptions extends SignerOptions {
 }
 
 /**
- * Rejects requests that another site made a browser send. Every method except GET, HEAD and OPTIONS needs the cookie `csrf_token`, and the
- * header `X-CSRF-Token` with the same value. If the browser sends the page's origin (`Origin`, `Sec-Fetch-Site`), the origin must be
- * allowed. Otherwise the guard sends 403 CSRF_VALIDATION_FAILED.
- *
- * If a middleware overrides methods, put the guard after that middleware. The guard checks the method that Express uses for its routes.
+ * Rejects requests that another site made a browser send, with 403 CSRF_VALIDATION_FAILED. Every method except GET, HEAD and OPTIONS needs
+ * the cookie `csrf_token`, and the header `X-CSRF-Token` with the same value. If the browser sends the page's origin (`Origin`,
+ * `Sec-Fetch-Site`), it must be allowed. Put the guard after a middleware that overrides methods: it checks the method that Express uses
+ * for its routes.
  * @throws ConfigurationError for a wrong option
  */
 export function csrfGuard(options: CsrfGuardOptions = {}): RequestHandler {
@@ -44,10 +40,9 @@ export function csrfGuard(options: CsrfGuardOptions = {}): RequestHandler {
 
 const csrfOptionNames = ['exclude', 'secret', 'session', 'sessionCookieName', 'accessCookieName', 'trustedOrigins'] as const
 
-/** The values of `details.reason`. */
 type CsrfReason = 'origin' | 'site' | 'no_cookie' | 'no_token' | 'mismatch' | 'signature'
 
-/** Returns the check of `csrfGuard` as a plain function. The function throws a CsrfValidationFailedError, and logs where a foreign request came from. */
+/** Throws a CsrfValidationFailedError, and logs where a foreign request came from. */
 function csrfCheck(
   where: string,
   options: CsrfGuardOptions,
@@ -87,10 +82,8 @@ function refusal(reason: CsrfReason): CsrfValidationFailedError {
 }
 
 /**
- * Returns a function that checks whether the path of a request is excluded. The function compares whole segments from the app's root. It
- * ignores letter case, unless the app has `case sensitive routing`. The function reads the path that Express uses for its routes. The
- * function never excludes a path that a later handler could read differently. Such a path contains `..`, `%2e`, `//`, `\`, or slashes that
- * are encoded once or twice.
+ * Compares whole segments from the app's root of the path that Express uses, without case unless `case sensitive routing`. Never excludes a
+ * path that a later handler could read differently: with `..`, `%2e`, `//`, `\`, or encoded slashes.
  * @throws ConfigurationError for an invalid path
  */
 function excludedPaths(exclude: readonly string[] = []): (req: Request) => boolean {
@@ -108,10 +101,7 @@ function excludedPaths(exclude: readonly string[] = []): (req: Request) => boole
   }
 }
 
-/**
- * Returns the segments of a prefix in the encoding of a request's path, because Express compares encoded paths: `%6f` and `o` are
- * different.
- */
+/** In the encoding of a request's path, because Express compares encoded paths: `%6f` and `o` differ. */
 function segmentsOfPrefix(prefix: unknown): readonly string[] {
   const isPath = typeof prefix === 'string' && /^\/[^/]/.test(prefix) && !/[?#*%:(){}]/.test(prefix) && prefix.isWellFormed()
   if (!isPath || !isPlain(encodeURI(prefix)))
@@ -121,13 +111,13 @@ function segmentsOfPrefix(prefix: unknown): readonly string[] {
   return encodeURI(prefix).replace(/\/$/, '').split('/')
 }
 
-/** Returns true if every server reads the path in the same way. */
+/** True if every server reads the path in the same way. */
 function isPlain(path: string): boolean {
   if (!/^(\/[^/]+)*\/?$/.test(path) || /[\\\0]|%(00|25|2f|5c)/i.test(path)) return false
   return path.split('/').every((segment) => !isDots(segment))
 }
 
-/** Returns true for `.`, `..` and their encodings. The function ignores `;…` at the end, because some servers cut `;…` off first. */
+/** `.`, `..` and their encodings, also before `;…`, because some servers cut `;…` off first. */
 function isDots(segment: string): boolean {
   return /^(\.|%2e){1,2}(;|%3b|$)/i.test(segment)
 }
@@ -137,24 +127,19 @@ function lowerAscii(text: string): string {
 }
 
 /**
- * Returns which header shows that a page of another site sent the request: `origin`, or `site` for `Sec-Fetch-Site`. Returns null if the
- * page is allowed. Allowed are the trusted origins and the origin of the request's Host header, also if the page hides its origin. This is safe, because no page can choose
- * the Host header.
- *
- * A client that sends neither `Origin` nor `Sec-Fetch-Site` passes. It is not a browser that attaches cookies, but for example curl or a
- * native app.
+ * Null: the page is allowed, by its origin or by the request's Host header, which no page can choose. `site`: `Sec-Fetch-Site`. A client
+ * that sends neither header is not a browser that attaches cookies, but for example curl or a native app. It passes.
  */
 function foreignBy(req: Request, trustedOrigins: readonly string[]): 'origin' | 'site' | null {
   const { origin } = req.headers
   if (isOwnPageWithoutOrigin(req) || (origin !== undefined && trustedOrigins.includes(origin))) return null
   if (origin !== undefined && !isHost(req.headers.host, origin)) return 'origin'
-  // The code also checks `Sec-Fetch-Site`, because the browser compares the schemes for this header. Behind a proxy, the server does not
-  // know the scheme.
+  // For `Sec-Fetch-Site` the browser compares the schemes. Behind a proxy, the server does not know the scheme.
   const site = req.headers['sec-fetch-site']
   return site === undefined || site === 'same-origin' || site === 'none' ? null : 'site'
 }
 
-/** Compares a host and an origin. The function ignores letter case and a default port. */
+/** Ignores letter case and a default port. */
 function isHost(host: string | undefined, origin: string): boolean {
   if (host === undefined || !URL.canParse(origin)) return false
   const url = new URL(origin)
@@ -162,10 +147,6 @@ function isHost(host: string | undefined, origin: string): boolean {
   return url.origin === origin && URL.canParse(here) && new URL(here).origin === origin
 }
 
-/**
- * Checks the option trustedOrigins.
- * @throws ConfigurationError if an entry is not an origin
- */
 function originsOf(trustedOrigins: readonly string[] = []): readonly string[] {
   if (Array.isArray(trustedOrigins) && trustedOrigins.every((origin: unknown) => typeof origin === 'string' && isTrustableOrigin(origin)))
     return [...trustedOrigins]
@@ -174,12 +155,7 @@ function originsOf(trustedOrigins: readonly string[] = []): readonly string[] {
   )
 }
 
-/**
- * Makes the CSRF guard of a router. The guard knows the public origin, the trusted origins and the names of the cookies. The guard logs a
- * rejected origin. Without `secret`, the guard checks the tokens of `whoami` and `auth.csrfToken()`.
- *
- * A request with a Bearer header passes, because no browser adds that header by itself. The guard behind rejects a bad token.
- */
+/** No browser adds a Bearer header by itself, so such a request passes. The guard behind rejects a bad token. */
 export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestHandler {
   const { settings, logger, notices } = ctx
   if (isObject(options)) refuseUnknownOptions('guards.csrf', options, csrfOptionNames)
@@ -199,20 +175,18 @@ export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestH
   )
 }
 
-/** Makes the tokens of a router, with the names and attributes of its cookies, under a key of `jwtSecret`. */
+/** With the names and attributes of the router's cookies, under a key of `jwtSecret`. */
 export function siteTokens(ctx: Pick<GuardContext, 'settings' | 'prefix' | 'keys' | 'now'>): TokenSource {
   const { sessionCookieName, accessCookieName, cookieSecure: secure, cookieSamesite: sameSite } = ctx.settings
   return { signer: tokenSigner('auth.csrfToken', { sessionCookieName, accessCookieName, secure }, ctx), secure, sameSite, site: ctx }
 }
 
-/**
- * Returns the token of the header. If there is no header, returns the token of the hidden form field. A page without script uses the field.
- */
+/** A page without script uses the hidden form field. */
 function sentToken(req: Request): string | null {
   return headerToken(req) ?? formToken(req)
 }
 
-/** Reads the token only from a form, because a script that sends JSON can set the header. */
+/** Only from a form, because a script that sends JSON can set the header. */
 function formToken(req: Request): string | null {
   if (!/^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(req.headers['content-type'] ?? '')) return null
   const { _csrf: token } = Object(req.body) as { _csrf?: unknown } // a parser of the host can set any value

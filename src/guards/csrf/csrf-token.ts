@@ -10,19 +10,15 @@ import { findSessionName } from '../../sessions/current-auth'
 import { checkSecrets, isSameText } from '../internal-token'
 
 export interface CsrfTokenOptions extends SignerOptions {
-  /**
-   * At least 32 bytes. With a secret, which is recommended, the middleware signs the tokens and binds them to the session. To replace a
-   * secret, pass a list.
-   */
+  /** At least 32 bytes. With a secret, which is recommended, tokens are signed and bound to the session. To replace one, pass a list. */
   secret?: string | readonly string[]
   /** Whether browsers send the cookie over https only. Default true. */
   secure?: boolean
 }
 
 /**
- * Sets the cookie `csrf_token`, which scripts may read (Path=/, SameSite=Lax). The middleware also sets `res.locals.csrfToken` to the same
- * value. Send the value back as `X-CSRF-Token`. The middleware keeps a valid cookie. After a login, the middleware replaces a signed
- * cookie.
+ * Sets the cookie `csrf_token`, which scripts may read (Path=/, SameSite=Lax), and `res.locals.csrfToken` to the same value. Send the value
+ * back as `X-CSRF-Token`. A valid cookie stays. After a login, a signed cookie is replaced.
  * @throws ConfigurationError for a wrong option
  */
 export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
@@ -34,7 +30,6 @@ export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
   return givingToken({ signer: tokenSigner('csrfToken', { ...options, secure }), secure, sameSite: 'lax', site: anySite })
 }
 
-/** Makes the tokens of a site, and sets the cookie. */
 export interface TokenSource {
   readonly signer: TokenSigner | null
   readonly secure: boolean
@@ -42,11 +37,10 @@ export interface TokenSource {
   readonly site: CookieSite
 }
 
-/** Makes the middleware of a source. */
 export function givingToken(source: TokenSource): RequestHandler {
   return (req, res, next) => {
     const { token, isNew } = giveToken(source, req, res)
-    // Without this header, a shared cache could give one person's token to another person.
+    // Without this header, a shared cache could give one person's token to another.
     if (isNew) res.setHeader('Cache-Control', 'private, no-store')
     res.vary('Cookie')
     res.locals['csrfToken'] = token
@@ -54,7 +48,7 @@ export function givingToken(source: TokenSource): RequestHandler {
   }
 }
 
-/** Returns the token of the request's browser. If its cookies are missing or out of date, sets them. */
+/** Sets missing or outdated cookies. */
 export function giveToken(source: TokenSource, req: Request, res: Response): { token: string; isNew: boolean } {
   const { signer, secure, sameSite } = source
   const kept = reusable(source, req)
@@ -64,10 +58,7 @@ export function giveToken(source: TokenSource, req: Request, res: Response): { t
   return { token, isNew: true }
 }
 
-/**
- * Returns the token of the cookie; null if the token must be replaced. The check is necessary, because the host's pages contain the token,
- * and an attacker can set a cookie with any text.
- */
+/** Null if the token must be replaced: the host's pages contain it, and an attacker can set a cookie with any text. */
 function reusable({ signer, site }: TokenSource, req: Request): string | null {
   const token = readCsrfCookie(site, req, signer)
   if (token === null) return null
@@ -77,10 +68,10 @@ function reusable({ signer, site }: TokenSource, req: Request): string | null {
 
 const csrfCookieName = 'csrf_token'
 
-/** The default settings of cookies, for middleware without a router. */
+/** For middleware without a router. */
 export const anySite: CookieSite = { settings: {} }
 
-/** Returns the token of the cookie. Of two cookies, the one that is good for this request counts: a sibling may have planted the other. */
+/** Of two cookies, the one that is good for this request counts: a sibling may have planted the other. */
 export function readCsrfCookie(site: CookieSite, req: Request, signer: TokenSigner | null): string | null {
   const isOwnCookie = (_name: string, value: string) => signer?.accepts(value, req) ?? false
   return readCookie({ ...site, isOwnCookie }, req, csrfCookieName)
@@ -109,23 +100,20 @@ export interface SignerSite {
 }
 
 interface TokenSigner {
-  /** Returns a new token. If the browser has no cookie that identifies the browser, the function sets one. */
+  /** Sets the cookie that identifies the browser, if it has none. */
   mint(req: Request, res: Response): string
-  /** Returns true if the token has a valid signature for the session of the request, or for this browser. */
+  /** The signature is valid for the session of the request, or for this browser. */
   accepts(token: string, req: Request): boolean
-  /** Returns true if the token is valid and needs no replacement. If the request has a session, the token must be bound to a session. */
+  /** If the request has a session, the token must be bound to a session. */
   isUpToDate(token: string, req: Request): boolean
 }
 
 /**
- * Signs CSRF tokens with the signed double submit (OWASP, Cross-Site Request Forgery Prevention): `random.session.browser.mac`. A token is
- * bound to the session that an earlier guard found. A token is also bound to a random value in a separate cookie. So if an attacker's
- * subdomain sets a token as a cookie, the guard rejects the token, because it is for another session and another browser.
- *
- * If the token and the request both have a session, the two sessions must be the same. Otherwise the browser must be the same. The session
- * can be unknown here, because the guard that finds it can run after this check. If a request has no session and no cookie that stands for
- * one, an attacker gains nothing from the request. The guard then accepts any token with a valid signature. So a request with an expired session
- * gets 401 and not 403.
+ * Signed double submit (OWASP, Cross-Site Request Forgery Prevention): `random.session.browser.mac`. Bound to the session that an earlier
+ * guard found, and to a random value in a separate cookie. So a token that an attacker's subdomain sets as a cookie is rejected: it is for
+ * another session and another browser. If the token and the request both have a session, these must be equal. Otherwise the browser must be
+ * the same, because the guard that finds the session can run later. Without a session or a cookie that stands for one, an attacker gains
+ * nothing. Any valid signature then passes, so that an expired session gets 401 and not 403.
  * @returns null without `secret` and without a site: then tokens have no signature
  */
 export function tokenSigner(where: string, options: SignerOptions & { secure?: boolean }, site?: SignerSite): TokenSigner | null {
@@ -198,13 +186,10 @@ function sign(key: KeyObject, random: string, ofSession: string, ofBrowser: stri
   return `${signed}.${createHmac('sha256', key).update(`token:${signed}`, 'utf8').digest('base64url')}`
 }
 
-/**
- * Returns the part of a token that binds the token to a session or a browser. The part is an HMAC, because scripts can read the token and
- * must not learn the session.
- */
+/** An HMAC, because scripts can read the token and must not learn the session. */
 function bindingOf(key: KeyObject, kind: 'session' | 'browser', to: string | null | undefined): string {
   if (to === null || to === undefined || to === '') return ''
-  // A promise is rejected, because as text it would be the same for every person.
+  // As text, a promise would be the same for every person.
   if (typeof to !== 'string') throw new TypeError('The option session of csrfToken and csrfGuard must return text, and no promise.')
   return createHmac('sha256', key).update(`${kind}:${to}`, 'utf8').digest().subarray(0, 16).toString('base64url')
 }

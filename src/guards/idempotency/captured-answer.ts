@@ -7,13 +7,10 @@ export interface CapturedAnswer {
   readonly body: Buffer
 }
 
-/** The maximum size of a stored body. The middleware does not store a larger body. */
+/** A larger body is not stored. */
 const maxBodyBytes = 1024 * 1024
 
-/**
- * Headers that the middleware does not store, because they belong to one connection or one transmission (RFC 9110 section 7.6.1). The list
- * includes cookies, because a cookie is for one browser, and a repeated cookie could name a session that has ended.
- */
+/** They belong to one connection or transmission (RFC 9110 section 7.6.1). A cookie is for one browser, and could name an ended session. */
 const ofOneSending = new Set([
   'set-cookie',
   'connection',
@@ -25,17 +22,14 @@ const ofOneSending = new Set([
   'content-length',
 ])
 
-/**
- * Captures the response as the handler writes it, before earlier middleware such as compression changes it. The same middleware will also
- * change the replayed response. The function calls `done` once, with the response, or with null if the response must not be stored.
- */
+/** Before earlier middleware such as compression, which also changes the replay. `done(null)`: do not store the response. */
 export function captureAnswer(req: Request, res: Response, done: (answer: CapturedAnswer | null) => void): void {
   const inFront = readHead(res)
   const body = collectBody()
   let sent: Head | null = null
 
-  // Node calls `writeHead` for every response. At that time, later middleware has already set its headers. Earlier middleware sets its
-  // headers after this call, because earlier middleware also replaces `writeHead` (package on-headers).
+  // Node calls `writeHead` for every response, after later middleware has set its headers. Earlier middleware replaces `writeHead` too
+  // (package on-headers), and sets its headers after this call.
   const { writeHead } = res
   res.writeHead = function (this: Response, ...given: unknown[]) {
     sent ??= readHead(res, Number(given[0]), given.find(isHeaders))
@@ -44,18 +38,17 @@ export function captureAnswer(req: Request, res: Response, done: (answer: Captur
 
   hear(res, body.add, () => {
     const bytes = body.bytes()
-    // If the body of the request did not arrive completely, the response is not stored. A later attempt can then succeed.
+    // After an incomplete body of the request, a later attempt can succeed.
     const isCutOff = req.destroyed && !req.complete
     done(bytes && !isCutOff ? answerOf(sent ?? readHead(res), inFront, bytes) : null)
   })
 }
 
-// The type of `write`, `end` and `writeHead`. Their overloads differ, so the code passes all arguments on unchanged.
+// The overloads of `write`, `end` and `writeHead` differ, so all arguments are passed on unchanged.
 type Passing = (...given: unknown[]) => unknown
 
 function hear(res: Response, written: (chunk: unknown, encoding: unknown) => void, ended: () => void): void {
-  // During a call, earlier middleware can call `res.write` or `res.end` again. `isPassing` prevents that such a call is captured a second
-  // time.
+  // Earlier middleware can call `res.write` or `res.end` again during a call. That call must not be captured twice.
   let isPassing = false
   let isEnded = false
 
@@ -93,19 +86,14 @@ interface Head {
   readonly headers: ReadonlyMap<string, string | readonly string[]>
 }
 
-/**
- * Returns the response to store. The response contains no headers that earlier middleware had set, because that middleware sets them again
- * on a replay.
- */
+/** Without headers of earlier middleware, which sets them again on a replay. */
 function answerOf({ status, headers }: Head, inFront: Head, body: Buffer): CapturedAnswer | null {
   const added = [...headers].filter(([name, value]) => String(value) !== String(inFront.headers.get(name)) && !ofOneSending.has(name))
   if (!isFinal(status) || added.some(([name]) => name === 'retry-after')) return null
   return { status, headers: added, body }
 }
 
-/**
- * Returns true if the status is final. A client may repeat a request after 408, 425 or 429 (RFC 9110, 8470, 6585), or after a server error.
- */
+/** A client may repeat a request after 408, 425 or 429 (RFC 9110, 8470, 6585), or after a server error. */
 function isFinal(status: number): boolean {
   return status >= 200 && status < 500 && ![408, 425, 429].includes(status)
 }
@@ -117,10 +105,7 @@ function readHead(res: Response, status = res.statusCode, given: object = {}): H
   return { status, headers }
 }
 
-/**
- * Returns the headers from each form that `writeHead` accepts. The forms are an object, a list of pairs, and a flat list of names and
- * values.
- */
+/** `writeHead` accepts an object, a list of pairs, and a flat list of names and values. */
 function pairsOf(given: object): [string, unknown][] {
   if (!Array.isArray(given)) return Object.entries(given as OutgoingHttpHeaders)
   if (Array.isArray(given[0])) return given as [string, unknown][]
@@ -131,7 +116,7 @@ function isHeaders(given: unknown): given is object {
   return typeof given === 'object' && given !== null
 }
 
-/** Collects a body. `bytes()` returns null if the body is too large. */
+/** `bytes()` returns null if the body is too large. */
 function collectBody(): { add(chunk: unknown, encoding: unknown): void; bytes(): Buffer | null } {
   let chunks: Buffer[] = []
   let length = 0
@@ -147,9 +132,9 @@ function collectBody(): { add(chunk: unknown, encoding: unknown): void; bytes():
   }
 }
 
-/** Returns a copy of a chunk, because a stream can reuse its buffer. If the caller of `end` passed only a callback, the copy is empty. */
+/** A copy, because a stream can reuse its buffer. Empty if the caller of `end` passed only a callback. */
 function bytesOf(chunk: unknown, encoding: unknown): Buffer {
-  // The code does not check the encoding, because Node rejects an unknown encoding.
+  // Node rejects an unknown encoding.
   if (typeof chunk === 'string') return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
   return chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0)
 }

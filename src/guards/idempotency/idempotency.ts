@@ -17,8 +17,8 @@ export interface IdempotencyOptions {
   /** A cache that several processes share. Default: the memory of this process, with at most 10,000 responses and 64 MiB. */
   cache?: ResponseCache
   /**
-   * Returns the name of the caller. Use this option if another library identifies the caller, for example by a session. The name has
-   * priority over the user of our guards and over the `Authorization` header.
+   * Returns the name of the caller, if another library identifies it, for example by a session. It has priority over the user of our guards
+   * and over the `Authorization` header.
    */
   caller?: (req: Request) => string
 }
@@ -30,28 +30,24 @@ const unknownCaller: SetupWarning = {
     'idempotency() cannot tell who sent a request with an Idempotency-Key, so it does not store the response, and a repeated request runs again. Put a guard before idempotency(), or pass `caller`.',
 }
 
-/** How long a claim stays if its process dies, in seconds. */
+/** Seconds that a claim stays if its process dies. */
 const claimSeconds = 600
 
 /**
  * Runs a request with an `Idempotency-Key` only once. A repetition by the same caller with the same body gets the first response again,
- * with `Idempotency-Replayed: true` (draft-ietf-httpapi-idempotency-key-header-06). While the first request runs, a repetition gets 409
- * CONFLICT with `Retry-After`. A repetition with another body gets 422. The middleware ignores requests without the header, and GET, HEAD
- * and OPTIONS.
- *
- * The caller is the result of `caller(req)`, or the user that an earlier guard verified, or the `Authorization` header. If the caller is
- * unknown, the request runs every time, and the response has `Idempotency-Stored: false`. The middleware does not store a response with
- * status 5xx, 408, 425 or 429. The middleware also does not store a response with `Retry-After`, or with more than 1 MiB. If the response
- * was not stored, a repetition runs again. The middleware never stores cookies. Do not use the middleware for the routes of doorward.
+ * with `Idempotency-Replayed: true` (draft-ietf-httpapi-idempotency-key-header-06). While the first request runs, it gets 409 CONFLICT with
+ * `Retry-After`. A repetition with another body gets 422. Ignores requests without the header, and GET, HEAD and OPTIONS. The caller is the
+ * result of `caller(req)`, or the user that an earlier guard verified, or the `Authorization` header. If the caller is unknown, the request
+ * runs every time, and the response has `Idempotency-Stored: false`. Never stores cookies. Does not store a response with status 5xx, 408,
+ * 425 or 429, with `Retry-After`, or with more than 1 MiB: a repetition then runs again. Do not use the middleware for the routes of
+ * doorward.
  * @throws ConfigurationError for a wrong option
  */
 export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
   const { ttlSeconds, cache, caller } = complete(options)
   const notices = createSetupWarnings(safely(consoleLogger))
 
-  /**
-   * Returns the stored response. Returns null if the request must run now. If the caller is known, the middleware then stores the response.
-   */
+  /** Null: run the request now. If the caller is known, the response is then stored. */
   async function begin(req: Request, res: Response, key: string): Promise<CapturedAnswer | null> {
     const asking = callerOf(req, caller)
     if (asking === null) return passUnstored(res)
@@ -59,8 +55,7 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
     const fingerprint = fingerprintOf(req)
     const before = await asked(
       () => cache.claim(cacheKey, entryOf({ fingerprint, answer: null }), claimSeconds),
-      // The claim arrived too late, and the request was already rejected. No request runs under the claim, so the callback removes the
-      // claim.
+      // The claim arrived too late, and the request was already rejected: no request runs under it.
       (claimed) => claimed === null && cache.delete(cacheKey),
     )
     if (before !== null) return answerOf(res, fingerprint, before)
@@ -81,7 +76,7 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
         (answer) => (answer ? replay(res, answer) : next()),
         (error: unknown) => refuse(req, res, next, error),
       )
-      // Express handles errors of the handler. `catch` only prevents an unhandled rejection of this promise.
+      // Express handles errors of the handler. `catch` only prevents an unhandled rejection.
       .catch(() => undefined)
   }
 
@@ -113,25 +108,17 @@ function complete(options: IdempotencyOptions): { ttlSeconds: number; cache: Res
   return { ttlSeconds, cache, caller }
 }
 
-/**
- * How long a claim stays after the client disconnected, in milliseconds. The handler can still be running, and a second attempt must not
- * run in parallel.
- */
+/** Milliseconds after a disconnect. The handler can still be running, and a second attempt must not run in parallel. */
 const graceMs = 60_000
 
 const logger = safely(consoleLogger)
 
 interface Claim {
-  /** Ends the claim and stores the response. With null, the request may run again. */
+  /** With null, the request may run again. */
   settle(kept: { value: string; ttlSeconds: number } | null): void
 }
 
-/**
- * Manages the claim of a running request. The claim ends once, at the first of these events:
- * - The response is complete.
- * - One minute has passed after the client disconnected, and there is no response.
- * - The claim expires.
- */
+/** The claim ends once: when the response is complete, when it expires, or one minute after a disconnect without a response. */
 function holdClaim(
   res: Response,
   { cache, cacheKey, claimSeconds }: { cache: ResponseCache; cacheKey: string; claimSeconds: number },
@@ -164,10 +151,7 @@ function holdClaim(
   return { settle }
 }
 
-/**
- * Returns the idempotency key of a request; null if the request has no key.
- * @throws ValidationError if the header was sent twice, or is not 1 to 255 visible ASCII characters
- */
+/** @throws ValidationError if the header was sent twice, or is not 1 to 255 visible ASCII characters */
 function readIdempotencyKey(req: Request): string | null {
   const [key, ...others] = headerValues(req, 'idempotency-key')
   if (key === undefined) return null
@@ -176,17 +160,12 @@ function readIdempotencyKey(req: Request): string | null {
   throw new ValidationError({ details: { errors: [{ path: 'Idempotency-Key', rule }] } })
 }
 
-/** Returns the cache key. The key is different for every caller and every request. */
 function cacheKeyOf(req: Request, key: string, caller: readonly unknown[]): string {
   const host = req.headers.host?.toLowerCase().replace(/:\d+$/, '') // one process can serve several tenants by host name
   return digestOf([req.method, host, req.baseUrl + req.url, key, caller])
 }
 
-/**
- * Returns the caller. The name from the host comes first, then the user that a guard verified, then the Authorization header. Returns null
- * if the caller is unknown. Cookies and IP addresses do not identify a caller, because cookies change with every login and people share IP
- * addresses.
- */
+/** Null: unknown. Cookies and IP addresses identify no caller: cookies change with every login, and people share IP addresses. */
 function callerOf(req: Request, caller: ((req: Request) => string) | undefined): readonly unknown[] | null {
   const name: unknown = caller?.(req)
   if (typeof name === 'string' && name !== '') return ['named', name]
@@ -196,12 +175,9 @@ function callerOf(req: Request, caller: ((req: Request) => string) | undefined):
   return credentials.length > 0 ? ['credentials', credentials] : null
 }
 
-/**
- * Returns a digest of the parsed body. If no parser has read the body yet, the digest contains only headers.
- * @throws ValidationError if the body is nested too deep to be serialized
- */
+/** If no parser has read the body yet, only headers count. @throws ValidationError if the body is nested too deep to be serialized */
 function fingerprintOf(req: Request): string {
-  // The digest does not contain the boundary of a form, because each attempt has a new boundary.
+  // Without the boundary of a form, which each attempt has anew.
   const type = req.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   const length = req.readableDidRead ? null : req.headers['content-length']
   const body: unknown = req.body

@@ -3,13 +3,13 @@ import { withTimeout } from '../../core/with-timeout'
 import type { CapturedAnswer } from './captured-answer'
 
 /**
- * Stores responses for repeated requests. The default cache works for one process. For several processes, pass an object for a shared
- * store. A value is a text that only the library reads. A key has 43 characters of base64url.
+ * Stores responses for repeated requests. The default works for one process. For several, pass an object for a shared store. A value is a
+ * text that only the library reads. A key has 43 characters of base64url.
  */
 export interface ResponseCache {
   /**
-   * Writes the value if the key has no value, and returns null. Otherwise returns the existing value. The operation must be atomic: only
-   * one of several parallel callers gets null. In Redis 7: `SET key value EX ttlSeconds NX GET`.
+   * Writes the value if the key has none, and returns null. Otherwise returns the existing value. Must be atomic: of several parallel
+   * callers, only one gets null. In Redis 7: `SET key value EX ttlSeconds NX GET`.
    */
   claim(key: string, value: string, ttlSeconds: number): Promise<string | null>
   /** Replaces the value. */
@@ -19,10 +19,7 @@ export interface ResponseCache {
 
 const deadlineMs = 2_000
 
-/**
- * Returns the result of the cache. If the cache fails or responds too late, the function throws a 503 error. In that case, the library
- * cannot know whether the request ran before. `tooLate` gets a result that arrives too late.
- */
+/** If the cache fails or is late, nobody knows whether the request ran before: 503. `tooLate` gets a late result. */
 export async function asked<T>(question: () => Promise<T>, tooLate: (answer: T) => unknown): Promise<T> {
   let isLate = false
   const answer = (async () => question())()
@@ -47,10 +44,7 @@ export function entryOf({ fingerprint, answer }: Entry): string {
   return JSON.stringify({ fingerprint, answer: answer && { ...answer, body: answer.body.toString('base64') } })
 }
 
-/**
- * Reads a stored entry.
- * @throws ServiceUnavailableError for a value that the library did not write. The library cannot know whether the request ran before.
- */
+/** @throws ServiceUnavailableError for a value that doorward did not write: the request may have run before */
 export function readEntry(text: unknown): Entry {
   try {
     const { fingerprint, answer } = JSON.parse(String(text)) as {
@@ -70,9 +64,8 @@ interface Held {
 }
 
 /**
- * Stores responses in this process, with a limit for their number and their bytes. The cache drops the oldest responses first. The cache
- * never drops a claim, because its request could then run twice. If the cache is full of claims, it rejects a new request. Later calls drop
- * expired entries, so the cache needs no timer.
+ * Limits the number and the bytes, and drops the oldest responses first. Never drops a claim, whose request could then run twice: full of
+ * claims, it rejects a new request. Later calls drop expired entries, so there is no timer.
  */
 export function memoryResponses(
   options: { maxEntries?: number; maxBytes?: number; now?: () => number } = {},
@@ -137,7 +130,7 @@ export function memoryResponses(
   }
 }
 
-/** Estimates the memory of an entry: one byte for each character, and about 200 bytes for the map. */
+/** One byte for each character, and about 200 bytes for the map. */
 function costOf(key: string, value: string): number {
   return key.length + value.length + 200
 }

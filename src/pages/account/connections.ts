@@ -20,7 +20,6 @@ const sentences: Readonly<Record<string, TextKey>> = {
   OAUTH_PROVIDER_DENIED: 'connections.denied',
 }
 
-/** Shows the providers with which the person can log in. */
 export const connections: AccountPage = {
   page: 'connections',
   path: '/account/connections',
@@ -50,7 +49,6 @@ export const connections: AccountPage = {
   },
 }
 
-/** Asks for confirmation before the account is disconnected from a provider. */
 export const removeConnection: AccountPage = {
   page: 'removeConnection',
   path: '/account/connections/remove',
@@ -80,7 +78,6 @@ interface ListedConnection extends ListedProvider {
   readonly email: string | null
 }
 
-/** Lists the providers with which the person can log in. */
 function connectionsPage(
   reader: Reader,
   state: FormState,
@@ -120,7 +117,6 @@ function connectedSince(reader: Reader, since: Date, email: string | null): Html
   return html`${email === null ? null : html`${email}, `}${reader.text('connections.since')} ${time(reader, since)}`
 }
 
-/** Asks for confirmation before the account is disconnected from a provider. */
 function removeConnectionPage(
   reader: Reader,
   state: FormState,

@@ -4,17 +4,16 @@ import type { Reader } from '../../http/html/reader'
 
 export interface ListedDevice {
   readonly id: string
-  /** The names of the browser and the operating system. */
+  /** Of the browser and the operating system. */
   readonly name: string
   readonly ip: string | null
   readonly signedInAt: Date
   readonly lastSeenAt: Date
-  /** The text that says how the person logged in. */
+  /** How the person logged in. */
   readonly method: string
   readonly isCurrent: boolean
 }
 
-/** Lists the sessions of the person. */
 export function devicesPage(
   reader: Reader,
   state: FormState,
@@ -34,7 +33,7 @@ export function devicesPage(
   )
 }
 
-/** Offers to sign out everywhere else, after a credential was removed. The form posts to the page of the devices. */
+/** After a credential was removed. Posts to the page of the devices. */
 export function endOthersCard(reader: Reader, { action, formOf }: { action: string; formOf: Part }): Html {
   return card(
     html`<p class="hint">${reader.text('devices.after_removal')}</p>

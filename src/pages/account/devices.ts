@@ -8,7 +8,6 @@ import type { AccountPage } from '../account-page'
 import { providerName } from '../provider-marks'
 import { devicesPage, type ListedDevice } from './devices-page'
 
-/** Lists the sessions of the person, and logs out other devices. */
 export const devices: AccountPage = {
   page: 'devices',
   path: '/account/devices',

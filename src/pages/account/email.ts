@@ -5,7 +5,6 @@ import type { UserRecord } from '../../store/auth-store'
 import type { AccountPage } from '../account-page'
 import { requireFields } from '../form-fault'
 
-/** Mails a link that verifies the address, or a link to change to a new address. */
 export const email: AccountPage = {
   page: 'email',
   path: '/account/email',
@@ -28,7 +27,7 @@ export const email: AccountPage = {
   },
 }
 
-/** Returns whether the address is verified; null if the app's table has no column for the verification. */
+/** Null if the app's table has no column for the verification. */
 export function isVerified({ store }: AuthContext, { emailVerifiedAt }: UserRecord): boolean | null {
   return store.users.fields.has('emailVerifiedAt') ? emailVerifiedAt !== null : null
 }
@@ -41,7 +40,6 @@ interface EmailView {
   readonly formOf: Part
 }
 
-/** Shows the address, whether it is verified, and the form for a new address. */
 function emailPage(reader: Reader, state: FormState, { email, isVerified, canChange, formOf }: EmailView): Html {
   const isAboutVerifying = state.values['action'] === 'verify'
   return html`${card(
@@ -53,7 +51,6 @@ function emailPage(reader: Reader, state: FormState, { email, isVerified, canCha
   )}${canChange ? change(reader, isAboutVerifying ? { ...state, problem: null } : state, formOf) : null}`
 }
 
-/** Returns the tag that says whether the address is verified. */
 export function verifiedTag(reader: Reader, isVerified: boolean | null): Part {
   if (isVerified === null) return null
   return html`<span class="tag${isVerified ? '' : ' open'}">${reader.text(isVerified ? 'email.verified' : 'email.not_verified')}</span>`

@@ -17,7 +17,6 @@ import { security } from './security'
 
 type Value = string | Html
 
-/** The first page of the account area. The page lists the parts of the account, with links to change them. */
 export const overview: AccountPage = {
   page: 'account',
   path: '/account',
@@ -32,12 +31,12 @@ export const overview: AccountPage = {
 
 interface Row {
   readonly page: AccountPage
-  /** Returns true if the row exists. Default: `isThere` of the page. */
+  /** Default: `isThere` of the page. */
   readonly isThere?: AccountPage['isThere']
   readonly label: TextKey
-  /** Returns the present state. `isEmpty` is true if there is nothing yet that a person could change. */
+  /** `isEmpty` is true if there is nothing yet that a person could change. */
   state(visit: AccountVisit): State | Promise<State>
-  /** The text of the link, and its text if there is nothing yet. */
+  /** Of the link, and if there is nothing yet. */
   readonly actions: readonly [some: TextKey, none?: TextKey]
 }
 
@@ -105,16 +104,14 @@ async function rowOf(visit: AccountVisit, { page, label, state, actions: [some, 
   return { label: reader.text(label), value, href: reader.href(page.path), action: reader.text(isEmpty ? none : some) }
 }
 
-/** One part of the account, with a link to change it. */
 interface OverviewRow {
   readonly label: string
   readonly value: string | Html
   readonly href: string
-  /** The text of the link. Screen readers read the label after the text. */
+  /** Screen readers read the label after the text. */
   readonly action: string
 }
 
-/** Lists the parts of the account. */
 function overviewPage(reader: Reader, email: string, rows: readonly OverviewRow[]): Html {
   return card(
     html`<h1>${reader.text('account.title')}</h1>

@@ -22,7 +22,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
 }
 const isThere = ({ settings }: AuthContext) => settings.passkeysEnabled
 
-/** Adds a passkey. The page's script fills the form. If the form has no passkey, the page shows why the browser made no passkey. */
+/** The page's script fills the form. Without a passkey in it, the page shows why the browser made none. */
 export const addPasskey: AccountPage = {
   page: 'addPasskey',
   path: `${path}/passkeys/add`,
@@ -57,7 +57,6 @@ export const passkeyRenaming: AccountPage = {
   },
 }
 
-/** Asks for confirmation before a passkey is removed. */
 export const passkeyRemoval: AccountPage = {
   page: 'removePasskey',
   path: `${path}/passkeys/remove`,
@@ -74,10 +73,7 @@ export const passkeyRemoval: AccountPage = {
   },
 }
 
-/**
- * Returns the passkey that the form or the query names.
- * @throws Elsewhere if the person has no such passkey
- */
+/** @throws Elsewhere if the person has no such passkey */
 async function meantPasskey({ ctx, req, reader, person }: AccountVisit, { values }: FormState): Promise<PublicPasskey> {
   const id = values['id'] ?? queryParameter(req, 'id', 64)
   const meant = (await listPasskeys(ctx, person.id)).find((passkey) => passkey.id === id)
@@ -96,7 +92,7 @@ function passkeyName(reader: Reader, { name }: Pick<ListedPasskey, 'name'>): str
   return name ?? reader.text('passkey.unnamed')
 }
 
-/** Lists the person's passkeys, the oldest first. If this card is the first card, `title` is the page's title. */
+/** Oldest first. If this is the first card, `title` is the page's title. */
 export function passkeysCard(reader: Reader, passkeys: readonly ListedPasskey[], title: Part): Html {
   return card(
     title,
@@ -120,10 +116,7 @@ function row(reader: Reader, passkey: ListedPasskey): Html {
 `
 }
 
-/**
- * Returns the page that adds a passkey. The script requests the options when the person presses the button. So the options belong to the
- * session that is fresh at that time.
- */
+/** The script requests the options when the person presses the button: they belong to the session that is fresh then. */
 function addPasskeyPage(reader: Reader, state: FormState, { options, formOf }: { options: string; formOf: Part }): Html {
   return card(
     html`<h1>${reader.text('passkey.add')}</h1>
@@ -175,7 +168,6 @@ function renamePasskeyPage(reader: Reader, state: FormState, { passkey, formOf }
   )
 }
 
-/** Asks for confirmation before a passkey is removed. */
 function removePasskeyPage(reader: Reader, state: FormState, { passkey, formOf }: { passkey: ListedPasskey; formOf: Part }): Html {
   const name = passkeyName(reader, passkey)
   return card(

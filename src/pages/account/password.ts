@@ -5,7 +5,6 @@ import { hasPassword } from '../../passwords/verify-password'
 import type { AccountPage } from '../account-page'
 import { FormFault, passwordRule, requireFields } from '../form-fault'
 
-/** Changes the password. If the account has no password, sets the first password. */
 export const password: AccountPage = {
   page: 'password',
   path: '/account/password',
@@ -32,9 +31,9 @@ export const password: AccountPage = {
 interface PasswordView {
   /** False if the account has no password yet. */
   readonly hasPassword: boolean
-  /** The address of the account. Password managers store the address with the password. */
+  /** Password managers store the address with the password. */
   readonly email: string
-  /** The rule of passwords, before the first try. */
+  /** Shown before the first try. */
   readonly rule: string
   readonly formOf: Part
 }

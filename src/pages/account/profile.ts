@@ -2,7 +2,6 @@ import { card, type FormState, field, form, type Html, html, type Part, problem 
 import type { Reader } from '../../http/html/reader'
 import type { AccountPage } from '../account-page'
 
-/** Changes the person's name. */
 export const profile: AccountPage = {
   page: 'profile',
   path: '/account/profile',

@@ -37,7 +37,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
 const faultFields = { MFA_CODE_INVALID: 'code' }
 const isThere = ({ settings }: AuthContext) => settings.mfaEnabled
 
-/** Shows the second factor and the passkeys. A request for the page shows no secret and creates no secret. */
+/** A request for the page shows no secret and creates none. */
 export const security: AccountPage = {
   page: 'security',
   path,
@@ -51,10 +51,7 @@ export const security: AccountPage = {
   },
 }
 
-/**
- * Activates or replaces the authenticator app. The page first shows the QR code, then asks for the first code, then shows the recovery
- * codes.
- */
+/** First the QR code, then the first code, then the recovery codes. */
 export const authenticator: AccountPage = {
   page: 'authenticator',
   path: `${path}/authenticator`,
@@ -62,7 +59,7 @@ export const authenticator: AccountPage = {
   sentences,
   faultFields,
   isThere,
-  // If a person began in a fresh session, the person can finish after the session is no longer fresh.
+  // Who began in a fresh session can finish when it is no longer fresh.
   needsFresh: (visit, fields) => begunIn(visit, fields) === null,
   show(visit, state) {
     const begun = begunIn(visit, state.values)
@@ -115,7 +112,6 @@ export const recoveryCodes: AccountPage = {
   },
 }
 
-/** Asks for confirmation before the second factor is removed. */
 export const turnOffFactor: AccountPage = {
   page: 'turnOffFactor',
   path: `${path}/turn-off`,
@@ -137,10 +133,7 @@ export const turnOffFactor: AccountPage = {
   },
 }
 
-/**
- * Returns the visit of a person who has a second factor.
- * @throws Elsewhere if the person has no second factor
- */
+/** @throws Elsewhere if the person has no second factor */
 function requireFactor(visit: AccountVisit): AccountVisit {
   if (!visit.person.mfaEnabled) throw new Elsewhere({ to: visit.reader.href(path) })
   return visit
@@ -153,7 +146,6 @@ interface SecurityView {
   readonly passkeys: readonly ListedPasskey[] | null
 }
 
-/** Shows the passkeys and the second factor, with their actions. */
 function securityPage(reader: Reader, { factor, passkeys }: SecurityView): Html {
   const title = html`<h1>${reader.text('security.title')}</h1>
 `
@@ -182,7 +174,7 @@ ${linkButton(reader.href('/account/security/turn-off'), reader.text('security.tu
   )
 }
 
-/** Returns the page before the QR code. To replace a second factor, the page asks for a code of the current factor. */
+/** To replace a second factor, asks for a code of the current one. */
 function beginFactorPage(reader: Reader, state: FormState, { isReplacing, formOf }: { isReplacing: boolean; formOf: Part }): Html {
   return card(
     html`<h1>${reader.text(isReplacing ? 'security.replace' : 'security.turn_on')}</h1>
@@ -200,14 +192,13 @@ function beginFactorPage(reader: Reader, state: FormState, { isReplacing, formOf
 interface EnrolmentView {
   readonly secret: string
   readonly qrSvg: string
-  /** The `otpauth:` link, for an app on the same phone. */
+  /** For an app on the same phone. */
   readonly provisioningUri: string
   /** A hidden field that the form sends back. */
   readonly sealed: Part
   readonly formOf: Part
 }
 
-/** Shows the QR code, the secret as text, and the field for the first code. */
 function enrolmentPage(reader: Reader, state: FormState, { secret, qrSvg, provisioningUri, sealed, formOf }: EnrolmentView): Html {
   const picture = `data:image/svg+xml,${qrSvg.replace(/[<>"#%]/g, encodeURIComponent)}`
   return card(
@@ -224,7 +215,6 @@ function enrolmentPage(reader: Reader, state: FormState, { secret, qrSvg, provis
   )
 }
 
-/** Shows the recovery codes. A person sees the codes only once. */
 function recoveryCodesPage(reader: Reader, codes: readonly string[], { isNewFactor }: { isNewFactor: boolean }): Html {
   const file = `data:text/plain;charset=utf-8,${encodeURIComponent(`${codes.join('\r\n')}\r\n`)}`
   return card(
@@ -287,30 +277,26 @@ function back(reader: Reader): Html {
 `
 }
 
-/** Returns the secret in groups of four characters, because groups are easier to copy. */
+/** Groups of four characters are easier to copy. */
 function inGroups(secret: string): string {
   return secret.replace(/(.{4})(?=.)/g, '$1 ')
 }
 
-/** The pending second factor. If the person mistypes the code, the page shows the same secret again. */
+/** If the person mistypes the code, the page shows the same secret again. */
 interface PageEnrolment {
-  /** The secret in base32. */
   readonly secret: string
   readonly recoveryCodes: readonly string[]
 }
 
-/** The lifetime of the encrypted text, in seconds. A pending second factor has the same lifetime. */
+/** Seconds, as for a pending second factor. */
 const lifeSeconds = 900
 
-/** Returns an encrypted text for a hidden field. The text is valid for 15 minutes, and only in this session. */
+/** For a hidden field. Valid for 15 minutes, and only in this session. */
 function sealEnrolment(ctx: AuthContext, session: SessionOfRequest, { secret, recoveryCodes }: PageEnrolment): string {
   return sealText(keysOf(ctx), purposeOf(session), JSON.stringify([ctx.now().getTime() + lifeSeconds * 1000, secret, recoveryCodes]))
 }
 
-/**
- * Decrypts a text of `sealEnrolment`. Returns null for an expired text, a text for another session, and a text that this server did not
- * encrypt.
- */
+/** Null for an expired text, a text for another session, and a text that this server did not encrypt. */
 function openEnrolment(ctx: AuthContext, session: SessionOfRequest, sealed: string): PageEnrolment | null {
   const text = openText(keysOf(ctx), purposeOf(session), sealed)
   if (text === null) return null

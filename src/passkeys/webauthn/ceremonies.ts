@@ -72,7 +72,6 @@ export interface PasskeyRequestOptions {
   readonly allowCredentials?: readonly CredentialDescriptor[]
 }
 
-/** The data of a valid registration. */
 export interface RegisteredCredential {
   readonly credentialId: string
   readonly publicKey: string
@@ -83,19 +82,16 @@ export interface RegisteredCredential {
   readonly aaguid: string
 }
 
-/** The stored data of a credential. */
 interface KnownCredential {
   readonly publicKey: string
   readonly isBackupEligible: boolean
 }
 
-/** The result of a valid assertion. */
 export interface AssertedCredential {
   readonly signCount: number
   readonly isBackedUp: boolean
 }
 
-/** The registration and the assertion of Web Authentication, for one relying party. */
 export interface WebAuthn {
   creationOptions(about: {
     challenge: string
@@ -104,24 +100,17 @@ export interface WebAuthn {
     exclude: readonly CredentialDescriptor[]
   }): PasskeyCreationOptions
   requestOptions(about: { challenge: string; seconds: number; allow?: readonly CredentialDescriptor[] }): PasskeyRequestOptions
-  /**
-   * Returns the new credential if it is for this site and this challenge, and the authenticator verified its user.
-   * @throws Refused with the reason, which is for the log only
-   */
+  /** The authenticator must have verified its user. @throws Refused with the reason, which is for the log only */
   verifyRegistration(credential: unknown, challenge: string): Promise<RegisteredCredential>
   /**
-   * Returns the result if this credential signed this challenge for this site, and the authenticator verified its user. The caller compares
-   * the counter.
-   * @param known null for an unknown credential. The function takes as long as for a known one, so that the time reveals nothing
+   * The authenticator must have verified its user. The caller compares the counter.
+   * @param known null takes as long as a known credential, so that the time reveals nothing
    * @throws Refused with the reason, which is for the log only
    */
   verifyAssertion(presented: PresentedAssertion, challenge: string, known: KnownCredential | null): Promise<AssertedCredential>
 }
 
-/**
- * Returns the WebAuthn functions for this site. Only this function loads the package that verifies signatures.
- * @throws ConfigurationError if the package is not installed
- */
+/** Only this function loads the package that verifies signatures. @throws ConfigurationError if the package is not installed */
 export function createWebAuthn(settings: Settings): WebAuthn {
   const engine = loadWebAuthnPackage()
   const site: Site = { engine, rpId: rpIdOf(settings), origins: originsOf(settings) }
@@ -171,7 +160,7 @@ function originsOf(settings: Settings): string[] {
   return [...new Set([publicUrl, ...trusted, ...webauthnOrigins])]
 }
 
-/** Returns the result of `verify`. Translates an error of the package, because its text has values of the request. */
+/** An error of the package has values of the request in its text. */
 async function explained<T>(credential: unknown, verify: () => Promise<T>): Promise<T> {
   try {
     return await verify()
@@ -224,8 +213,7 @@ async function verifyAssertion(
     expectedOrigin: origins,
     expectedRPID: rpId,
     requireUserVerification: true,
-    // The package would compare the counters before it verifies the signature. We compare the counters after the verification, so that only
-    // a valid signature can report a copy.
+    // The package would compare the counters before the signature. We do so afterwards, so that only a valid signature can report a copy.
     credential: { id, publicKey, counter: -1 },
   })
   const isEligible = found.credentialDeviceType === 'multiDevice'
@@ -237,19 +225,13 @@ async function verifyAssertion(
   return { signCount: found.newCounter, isBackedUp: found.credentialBackedUp }
 }
 
-/**
- * Returns true if the page was in a frame on a page of another site. `@simplewebauthn/server` allows such a frame if the browser does not
- * name the other site.
- */
+/** `@simplewebauthn/server` allows a frame on another site's page if the browser does not name that site. */
 function isEmbedded(clientDataJSON: string): boolean {
   const { crossOrigin, topOrigin } = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString('utf8')) as Record<string, unknown>
   return (crossOrigin !== undefined && crossOrigin !== false) || topOrigin !== undefined
 }
 
-/**
- * Returns true if the attestation is `none`, or if the passkey itself signed the attestation (`packed` without certificates). Rejects
- * certificates, because we requested no attestation. Certificates would have to be parsed, and can contain URLs to fetch.
- */
+/** `none` or self-signed. We requested no attestation: certificates would have to be parsed, and can contain URLs to fetch. */
 function isUnattested(attestationObject: string): boolean {
   const decoded = decodeCbor(Buffer.from(attestationObject, 'base64url'))
   if (!(decoded instanceof Map) || decoded.size !== 3) return false
@@ -257,13 +239,9 @@ function isUnattested(attestationObject: string): boolean {
   return statement instanceof Map && (format === 'none' || (format === 'packed' && !statement.has('x5c')))
 }
 
-/** The functions of the package that we call. */
 type WebAuthnPackage = Pick<typeof import('@simplewebauthn/server'), 'verifyAuthenticationResponse' | 'verifyRegistrationResponse'>
 
-/**
- * Loads the package.
- * @throws ConfigurationError if the package is missing or does not load; the message says how to install it
- */
+/** @throws ConfigurationError if the package is missing or does not load; the message says how to install it */
 function loadWebAuthnPackage(): WebAuthnPackage {
   try {
     return require('@simplewebauthn/server') as WebAuthnPackage // according to the package's types
@@ -275,12 +253,12 @@ function loadWebAuthnPackage(): WebAuthnPackage {
   }
 }
 
-/** Why a passkey was refused. The message is our own sentence, for the log and never for the client. */
+/** Our own sentence, for the log and never for the client. */
 export class CeremonyRefused extends Error {
   override readonly name = 'Refused'
 }
 
-/** The messages of @simplewebauthn/server, and what we say instead. */
+/** By messages of @simplewebauthn/server. */
 const reasons: readonly (readonly [RegExp, string])[] = [
   [
     /RP ID/i,
@@ -293,7 +271,7 @@ const reasons: readonly (readonly [RegExp, string])[] = [
   [/alg/i, 'the key is not of ES256, EdDSA or RS256'],
 ]
 
-/** Returns our sentence for an error of the package. @param origin the origin that the browser named; null: unreadable */
+/** @param origin the origin that the browser named; null: unreadable */
 function ceremonyReasonOf(error: unknown, origin: string | null): string {
   const text = error instanceof Error ? error.message : ''
   if (/origin/i.test(text))
@@ -301,7 +279,7 @@ function ceremonyReasonOf(error: unknown, origin: string | null): string {
   return reasons.find(([pattern]) => pattern.test(text))?.[1] ?? 'the response cannot be read'
 }
 
-/** Returns the origin in a response, if it looks like one. A browser wrote it, but an attacker can write anything. */
+/** A browser wrote it, but an attacker can write anything. */
 function readOrigin(credential: unknown): string | null {
   try {
     const { response } = credential as { response: { clientDataJSON: string } } // the catch takes every other form
@@ -313,8 +291,8 @@ function readOrigin(credential: unknown): string | null {
 }
 
 /**
- * The names of authenticator makers by AAGUID. The names are only shown in a list. No check uses them, because an AAGUID is not signed
- * without attestation. The ids come from the public lists of the FIDO Alliance and of the passkey developers (November 2026).
+ * Makers by AAGUID, from the public lists of the FIDO Alliance and of the passkey developers (November 2026). Only shown in a list. No
+ * check uses them, because an AAGUID is not signed without attestation.
  */
 const names: ReadonlyMap<string, string> = new Map([
   ['08987058-cadc-4b81-b6e1-30de50dcbe96', 'Windows Hello'],
@@ -344,7 +322,6 @@ const names: ReadonlyMap<string, string> = new Map([
   ['fdb141b2-5d84-443e-8a35-4698c205a502', 'KeePassXC'],
 ])
 
-/** Returns the name of the maker. Returns null if the AAGUID is not in the list. */
 export function authenticatorName(aaguid: string): string | null {
   return names.get(aaguid) ?? null
 }

@@ -1,8 +1,6 @@
 import { createHash, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
 
-/**
- * An assertion in the form that a browser sends (`PublicKeyCredential.toJSON()`), with only the fields that we need. Bytes are base64url.
- */
+/** From `PublicKeyCredential.toJSON()`, only the fields that we need. Bytes are base64url. */
 export interface PresentedAssertion {
   readonly id: string
   readonly clientDataJSON: string
@@ -11,7 +9,6 @@ export interface PresentedAssertion {
   readonly userHandle: string | null
 }
 
-/** A new credential in the form that a browser sends. */
 interface PresentedAttestation {
   readonly id: string
   readonly clientDataJSON: string
@@ -19,26 +16,20 @@ interface PresentedAttestation {
   readonly transports: readonly string[]
 }
 
-/**
- * Limits in characters of base64url. A credential's id has at most 1,023 bytes (Web Authentication Level 3, section 4). The other limits are
- * far above what any authenticator writes.
- */
+/** In characters of base64url. An id has at most 1,023 bytes (Web Authentication Level 3, section 4). The others are generous. */
 const most = { id: 1_364, clientData: 4_096, authenticatorData: 2_048, signature: 2_048, userHandle: 88, attestation: 12_288 }
 
-/** The longest id that the column takes. A longer id is stored as its hash. */
+/** The column takes this much. A longer id is stored as its hash. */
 const longestStored = 700
 
-/**
- * Returns the text that the table stores for a credential's id. A hash has a colon, so that it never equals an id.
- */
+/** A hash has a colon, so that it never equals an id. */
 export function storedId(id: string): string {
   return id.length <= longestStored ? id : `sha256:${createHash('sha256').update(id).digest('base64url')}`
 }
 
-/** The transports of Web Authentication Level 3, section 5.8.4. Unknown transports are dropped. */
+/** Web Authentication Level 3, section 5.8.4. Unknown transports are dropped. */
 const transportNames: ReadonlySet<unknown> = new Set(['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'])
 
-/** Reads an assertion. Returns null if a field is missing or malformed. */
 export function readAssertion(credential: unknown): PresentedAssertion | null {
   const read = readCommon(credential)
   if (!read) return null
@@ -51,7 +42,6 @@ export function readAssertion(credential: unknown): PresentedAssertion | null {
   return isBytes(userHandle, most.userHandle) ? { id, clientDataJSON, authenticatorData, signature, userHandle } : null
 }
 
-/** Reads an attestation. Returns null if a field is missing or malformed. */
 export function readAttestation(credential: unknown): PresentedAttestation | null {
   const read = readCommon(credential)
   if (!read) return null
@@ -74,27 +64,21 @@ function fieldsOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
-/**
- * Returns true for valid base64url. The spare bits of the last character must be 0 (RFC 4648 section 3.5). Each value therefore has only
- * one spelling.
- */
+/** The spare bits of the last character must be 0 (RFC 4648 section 3.5), so each value has only one spelling. */
 function isBytes(value: unknown, longest: number): value is string {
   if (typeof value !== 'string' || value.length === 0 || value.length > longest) return false
   return Buffer.from(value, 'base64url').toString('base64url') === value
 }
 
-/** The algorithms ES256, EdDSA and RS256 (RFC 9053 and RFC 8812), in the order of our preference. */
+/** ES256, EdDSA and RS256 (RFC 9053 and RFC 8812), in the order of our preference. */
 export const algorithms = [-7, -8, -257] as const
 
 const [kty, alg] = [1, 3]
-/** Limits for the length of RSA keys, in bytes. The client chooses the key, and a longer key makes verification slower. */
+/** In bytes. The client chooses the RSA key, and a longer key makes verification slower. */
 const [leastRsaBytes, mostRsaBytes, mostExponentBytes] = [256, 1_024, 4]
 const leastExponent = 3n
 
-/**
- * Returns the key of a COSE_Key (RFC 9052 section 7). The key's type, curve and lengths must match its algorithm, and the key must have no
- * other parameters. Allowed are P-256, Ed25519, and RSA from 2,048 to 8,192 bits. Returns null for any other key.
- */
+/** RFC 9052 section 7. P-256, Ed25519, or RSA from 2,048 to 8,192 bits; type, curve and lengths must match the algorithm. */
 export function readCoseKey(bytes: Buffer): KeyObject | null {
   try {
     const key = decodeCbor(bytes)
@@ -106,19 +90,13 @@ export function readCoseKey(bytes: Buffer): KeyObject | null {
   }
 }
 
-/**
- * Returns false for a weak RSA key. Zeros in front of a short modulus do not count as bits. An RSA key with the exponent 1 or an even
- * exponent protects nothing.
- */
+/** Zeros in front of a short modulus are no bits. An RSA key with the exponent 1 or an even exponent protects nothing. */
 function isFit({ asymmetricKeyDetails: { modulusLength, publicExponent } = {} }: KeyObject): boolean {
   if (modulusLength === undefined || publicExponent === undefined) return true
   return modulusLength >= leastRsaBytes * 8 && publicExponent >= leastExponent && publicExponent % 2n === 1n
 }
 
-/**
- * Returns true if an ES256 signature is exactly one DER sequence. Signatures of other algorithms have a fixed length, which the
- * verification checks.
- */
+/** An ES256 signature must be exactly one DER sequence. Other algorithms have a fixed length, which the verification checks. */
 export function isWholeSignature(publicKey: Buffer, signature: Buffer): boolean {
   const key = decodeCbor(publicKey)
   if (!(key instanceof Map) || key.get(alg) !== -7) return true
@@ -141,10 +119,7 @@ function jwkOf(key: CborMap): JsonWebKey | null {
   return { kty: 'RSA', n: modulus, e: text(-2, (length) => length >= 1 && length <= mostExponentBytes) }
 }
 
-/**
- * Returns a public key and discards its private key. With this key, verifying an unknown credential takes as long as verifying a known
- * credential.
- */
+/** The private key is discarded. Verifying an unknown credential with this key takes as long as a known one. */
 export function newEs256Key(): string {
   const { x = '', y = '' } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
   // The CBOR of {1: 2, 3: -7, -1: 1, -2: x, -3: y}
@@ -152,15 +127,15 @@ export function newEs256Key(): string {
   return Buffer.concat([head, before, Buffer.from(x, 'base64url'), between, Buffer.from(y, 'base64url')]).toString('base64url')
 }
 
-/** The part of CBOR that WebAuthn uses (CTAP 2.1 section 8): integers, bytes, texts, booleans, null, lists and maps. */
+/** The part that WebAuthn uses (CTAP 2.1 section 8). */
 type CborValue = number | Buffer | string | boolean | null | readonly CborValue[] | CborMap
 type CborMap = ReadonlyMap<number | string, CborValue>
 
 const deepest = 4
 
 /**
- * Decodes a single item of definite length (RFC 8949). No bytes may follow the item. The input is untrusted, so the decoder supports only
- * the part of CBOR that WebAuthn uses.
+ * A single item of definite length (RFC 8949), with no bytes after it. The input is untrusted, so only the part of CBOR that WebAuthn uses
+ * is supported.
  * @throws RangeError for any other input
  */
 export function decodeCbor(bytes: Buffer): CborValue {

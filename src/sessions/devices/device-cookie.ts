@@ -55,10 +55,7 @@ export function writeDevices(ctx: DeviceContext, res: Response, devices: readonl
   setProofCookie(ctx, res, cookieName, JSON.stringify(kept), end - epochSeconds(ctx.now()), { path: '/' })
 }
 
-/**
- * After its owner changed the password or the address, the browser's entry stays valid. Does nothing without an entry of the account.
- * @param user the row after the change
- */
+/** The owner's browser keeps its entry after a change of password or address. @param user the row after the change */
 export function renewDevice(ctx: DeviceContext, req: Request, res: Response, user: UserRecord): void {
   const devices = readDevices(ctx, req)
   const old = deviceOf(ctx, devices, user.id)
@@ -67,10 +64,7 @@ export function renewDevice(ctx: DeviceContext, req: Request, res: Response, use
   replaceDevice(ctx, res, devices, old, renewed)
 }
 
-/**
- * Notes that the person showed a credential and the browser got a new value of its session. An access token without `sid` is fresh beside
- * such an entry, and not beside an older copy.
- */
+/** Beside this entry, and not beside an older copy, an access token without `sid` is fresh. */
 export function confirmDevice(ctx: DeviceContext, req: Request, res: Response, session: { userId: string; id: string | null }): void {
   const devices = readDevices(ctx, req)
   const old = deviceOf(ctx, devices, session.userId)

@@ -13,10 +13,7 @@ import { isOfAccount, isOfAddress, newDevice, readDevices, strangeDevice } from 
 
 type DeviceOfLogin = Pick<OpenedSession, 'devices' | 'newDevice'>
 
-/**
- * Call it in the login's transaction, before the login revokes the session that it replaces. Call the returned function with the id of the
- * new session.
- */
+/** Call it in the login's transaction, before the replaced session is revoked. Call its result with the new session's id. */
 export async function deviceOfLogin(
   ctx: AuthContext,
   { req, namesSession }: LoginBrowser,

@@ -13,9 +13,8 @@ interface LoginAttemptOf {
 }
 
 /**
- * Counts a login attempt. A known device has a separate limit of ten attempts. For other clients, and beyond that limit, the function
- * counts against the limits of the client and the address. An attacker who keeps guessing therefore cannot lock the owner out of a known
- * device.
+ * A known device has a separate limit of ten attempts, so an attacker who keeps guessing cannot lock the owner out of it. Other clients,
+ * and a device beyond its limit, count against the limits of the client and the address.
  * @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight)
  */
 export async function beginLogin(
@@ -32,10 +31,7 @@ export async function beginLogin(
   }
 }
 
-/**
- * Counts a login attempt without an address, against the limit of the client only.
- * @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight)
- */
+/** Counts against the client only. @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight) */
 export function beginLoginOfClient(ctx: AuthContext, client: string | null): Promise<CountedAttempt> {
   return beginAttempt(ctx, limitsOfSubjects(ctx.rateLimits.login, { name: 'login', email: null, client }), waiting)
 }
@@ -50,10 +46,7 @@ interface LinkRequest {
   readonly presented: PresentedDevice
 }
 
-/**
- * A known device has separate limits of five requests and of mails. Others count against the limits of the client and the address.
- * @returns the known device; null for an unknown client
- */
+/** A known device has its own limits of requests and mails. @returns the known device; null for an unknown client */
 export async function countLinkRequest(ctx: AuthContext, { name, email, client, presented }: LinkRequest): Promise<KnownDevice | null> {
   const device = await findKnownDevice(ctx, email, presented)
   const ofDevice = device && [{ name: `${name}:device`, subject: `${device.id} ${email}`, rateLimit: ctx.rateLimits.device.links }]

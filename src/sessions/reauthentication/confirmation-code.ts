@@ -70,10 +70,7 @@ async function replaceCode(
   return issueEmailLogin(ctx, emailLogins, { ...asked, id: randomUUID(), email, returnTo: null, sessionId: session.id, carries: 'code' })
 }
 
-/**
- * Counts the attempt before comparing. It stays counted even if a later step fails.
- * @returns call it in the transaction that makes the session fresh; of several calls, only one succeeds
- */
+/** Counts before comparing, also if a later step fails. @returns call it in the confirming transaction; only one call succeeds */
 export async function tryConfirmationCode(
   ctx: AuthContext,
   { user, session }: Asking,
@@ -102,10 +99,7 @@ function codesOf({ store }: AuthContext): EmailLoginStore {
   throw new Error('The store has no `emailLogins`.')
 }
 
-/**
- * A known device has a separate limit of wrong codes, so other clients cannot lock the owner out. An access token alone shows no known
- * device. Call it after `aliveSession`.
- */
+/** A known device has its own limit, so others cannot lock the owner out. A token alone shows none. Call it after `aliveSession`. */
 export async function codeDevice(
   ctx: AuthContext,
   req: Request,

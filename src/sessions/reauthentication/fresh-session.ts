@@ -43,10 +43,7 @@ export function freshSession(ctx: AuthContext): RequestHandler {
   return describeStep(check, { refuses: [...aliveRefusals(ctx), ReauthenticationRequiredError], needs: 'fresh_session' })
 }
 
-/**
- * An attacker with a stolen access token could have added a young factor, so the person must authenticate again after that. Runs after
- * `freshSession`.
- */
+/** An attacker with a stolen token could have added a young factor: authenticate again after it. Runs after `freshSession`. */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   const check = step((req) => refuseStale(ctx, sinceFactor(ctx, requestSessionOf(req)), ctx.settings.freshSessionSeconds))
   return describeStep(check, { refuses: [ReauthenticationRequiredError] })
@@ -78,10 +75,7 @@ export function requestSessionOf(req: Request): SessionOfRequest {
 
 export type AskingSession = Pick<SessionRecord, 'id' | 'userId'> & Partial<Pick<SessionRecord, 'kind' | 'tokenHash'>>
 
-/**
- * Call it inside a transaction that has locked the user's row.
- * @throws InvalidTokenError also if the request's session cookie has been replaced: a copy of an old cookie must not get the next value
- */
+/** Call it with the user's row locked. @throws InvalidTokenError also for a replaced cookie: a copy must not get the next value */
 export async function holdSession(ctx: AuthContext, session: AskingSession | null | undefined): Promise<SessionRecord | null> {
   if (!session) return null
   const held = await sessionsOf(ctx.store).lock(session.id, ctx.now())
@@ -107,10 +101,7 @@ export async function reauthenticationRequired(
   return new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, user) }, maxAgeSeconds })
 }
 
-/**
- * Without `auth_time` in tokens (`accessTokenSessionClaims: false`), only a session that gets a new refresh token can become fresh.
- * @throws ReauthenticationRequiredError
- */
+/** Without `auth_time` in tokens, only a session that gets a new refresh token becomes fresh. @throws ReauthenticationRequiredError */
 export async function requireNewToken(
   ctx: MethodContext & { readonly settings: Pick<AuthContext['settings'], 'accessTokenSessionClaims'> },
   { user, session, refreshToken }: { user: UserRecord; session: SessionRecord | null; refreshToken: string | null },
@@ -143,10 +134,7 @@ async function findAlive(ctx: AuthContext, req: Request, res: Response): Promise
   return { session: named.session, user: named.user, ageSeconds: ageOf(ctx.now(), claims, named) }
 }
 
-/**
- * No 401 for a token without `sid`: the client would refresh again and again, and the new token has no `sid` either.
- * @throws ReauthenticationRequiredError
- */
+/** No 401: the client would refresh again and again, and the new token has no `sid` either. */
 export async function refuseUnnamed(ctx: MethodContext, claims: AccessTokenClaims | null, user: UserRecord): Promise<void> {
   if (claims !== null && claims.sid === undefined) throw await reauthenticationRequired(ctx, user)
 }

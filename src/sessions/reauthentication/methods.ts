@@ -106,19 +106,13 @@ interface YoungContext extends Pick<AuthContext, 'now'> {
   readonly settings: Pick<Settings, 'youngCredentialSeconds'>
 }
 
-/**
- * When a young credential can confirm changes. Null: it already can. With `youngCredentialSeconds: 0` every credential can, even if the
- * host's column rounded the time up.
- */
+/** Null: it can confirm changes now. `youngCredentialSeconds: 0` means always, even if the host's column rounded the time up. */
 export function usableAt({ now, settings: { youngCredentialSeconds } }: YoungContext, addedAt: Date): Date | null {
   const usable = after(addedAt, youngCredentialSeconds)
   return youngCredentialSeconds > 0 && now() < usable ? usable : null
 }
 
-/**
- * An identity that created the account can confirm changes at once. If the account had a password, the identity came later. Compares whole
- * seconds, because the columns of some hosts store only those.
- */
+/** At once, if the identity created the account without a password. Whole seconds, because some hosts' columns have only those. */
 export function identityUsableAt(ctx: IdentityContext, user: Birth, linkedAt: Date): Date | null {
   return isBornWith(user, linkedAt) && !hadPassword(ctx, user) ? null : usableAt(ctx, linkedAt)
 }

@@ -15,10 +15,7 @@ export interface Confirmer extends TicketOwner {
   readonly digest: string
 }
 
-/**
- * Call it inside the transaction that has locked the user's row.
- * @throws OAuthStateMismatchError (another identity), MfaFactorTooNewError (`identityUsableAt`)
- */
+/** Call it inside the transaction that has locked the user's row. @throws OAuthStateMismatchError, MfaFactorTooNewError */
 export async function requireConfirming(ctx: AuthContext, user: UserRecord, { provider, subject }: VerifiedIdentity): Promise<void> {
   const found = await ctx.store.identities?.findWithUser(provider, subject)
   if (!found || found.user?.id !== user.id) throw new OAuthStateMismatchError()
@@ -45,10 +42,7 @@ export function issueConfirmationTicket(
   })
 }
 
-/**
- * The ticket is used up even if a later check fails. Returns a check for the transaction that makes the session fresh.
- * @throws OAuthStateMismatchError unless this account and session began the reauthentication
- */
+/** Used up even if a later check fails. @throws OAuthStateMismatchError unless this account and session began */
 export async function takeConfirmationTicket(
   ctx: AuthContext,
   owner: TicketOwner | null,

@@ -21,10 +21,7 @@ interface ExchangeBody {
   code_verifier: string
 }
 
-/**
- * Returns the route where an app exchanges its code for tokens. The tokens are only in the body. The route reads and sets no cookie, so
- * requests from other sites do no harm.
- */
+/** Tokens only in the body. Reads and sets no cookie, so requests from other sites do no harm. */
 export function exchangeRoutes(ctx: AuthContext): Route[] {
   if (ctx.settings.appRedirects.length === 0) return []
   return [
@@ -56,11 +53,9 @@ export interface OAuthCodeExchange {
 }
 
 /**
- * Begins the session of a code, or returns the challenge of a second factor. A refused exchange also uses the code up. A second exchange
- * revokes the session of the first exchange.
- * @throws OAuthCodeInvalidError for an unknown, used or expired code, for a wrong verifier, or if the account has changed
- * @throws ServiceUnavailableError when the host's claims are not available; the code is then used too; UnauthorizedError as
- *   `finishLogin`
+ * A refused exchange also uses the code up. A second exchange revokes the session of the first.
+ * @throws OAuthCodeInvalidError (unknown, used or expired code; wrong verifier; changed account); the errors of `finishLogin` use the code
+ * up too
  * @see RFC 6749 section 4.1.2, RFC 7636 section 4.6
  */
 export async function exchangeCode(
@@ -78,7 +73,7 @@ export async function exchangeCode(
     throw new OAuthCodeInvalidError()
   }
   const { begun, provider } = exchanged
-  // A challenge is not announced here, because the login in the browser has already announced it.
+  // The login in the browser has already announced the challenge.
   if (begun.result.kind === 'challenge') return begun.result
   try {
     return (await finishLogin(ctx, begun, provider === null ? {} : { provider })) as LoginResult // the client gets tokens
@@ -88,10 +83,7 @@ export async function exchangeCode(
   }
 }
 
-/**
- * Exchanges the code. Returns null if the exchange is refused, and then the code is used up too. Locks the user's row first, like every
- * operation that revokes a person's codes.
- */
+/** Null for a refusal, which uses the code up too. Locks the user's row first, like every operation that revokes codes. */
 async function exchangeOnce(
   ctx: AuthContext,
   row: UserTokenRecord,
@@ -115,19 +107,15 @@ function isOfGrant({ codeChallenge }: Grant, codeVerifier: string): boolean {
   return isCodeVerifier(codeVerifier) && codeChallengeOf(codeVerifier) === codeChallenge
 }
 
-/** How long doorward recognizes a second use of a code, in seconds. */
+/** Seconds in which a second use of a code is recognized. */
 const receiptSeconds = 86_400
 
-/** The result of an exchange: a session, or a challenge. */
 interface Receipt {
   readonly sessionId?: string | null
   readonly challenge?: { readonly idHash: string; readonly endsAt: number }
 }
 
-/**
- * Stores the result of an exchange, in the transaction of the exchange. The row counts as used. Only a client that has the code can find
- * the row.
- */
+/** Call it in the transaction of the exchange. The row counts as used. Only a client that has the code can find it. */
 async function leaveReceipt(ctx: AuthContext, code: string, begun: BegunLogin): Promise<void> {
   const now = ctx.now()
   await ctx.store.userTokens.insert({
@@ -141,10 +129,7 @@ async function leaveReceipt(ctx: AuthContext, code: string, begun: BegunLogin): 
   })
 }
 
-/**
- * Revokes the session or the challenge that a code was exchanged for. A second use shows that another client may have the code. A store
- * without sessions has no session to revoke.
- */
+/** A second use shows that another client may have the code. */
 async function endWhatItGave(ctx: AuthContext, code: string): Promise<void> {
   const row = await ctx.store.userTokens.find(receiptHash(code))
   if (!row?.payload) return
@@ -173,17 +158,17 @@ function receiptHash(code: string): string {
   return hashOpaqueToken(`receipt of ${code}`)
 }
 
-/** Returns the S256 challenge of a verifier (RFC 7636 section 4.2). */
+/** S256 (RFC 7636 section 4.2). */
 export function codeChallengeOf(codeVerifier: string): string {
   return createHash('sha256').update(codeVerifier).digest('base64url')
 }
 
-/** Returns true for a valid verifier (RFC 7636 section 4.1). */
+/** RFC 7636 section 4.1. */
 function isCodeVerifier(text: string): boolean {
   return /^[\w.~-]{43,128}$/.test(text)
 }
 
-/** Returns true for a SHA-256 in base64url. */
+/** A SHA-256 in base64url. */
 export function isCodeChallenge(text: string): boolean {
   return /^[\w-]{43}$/.test(text)
 }

@@ -10,18 +10,13 @@ import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
 
 const codeSeconds = 60
 
-/** The data in the row of a code. */
 export interface Grant extends Pick<Login, 'amr' | 'provider' | 'providerSid' | 'isYoung'> {
   readonly codeChallenge: string | null
-  /** The `accountDigest` when the code was made. */
+  /** `accountDigest` when the code was made. */
   readonly digest: string
 }
 
-/**
- * Returns the code of a login that still needs its second factor. The app itself asks for the second factor, because the exchange responds
- * with a challenge.
- * @throws MfaTokenInvalidError if the account has changed since the first step
- */
+/** The app asks for the second factor after the exchange. @throws MfaTokenInvalidError if the account has changed meanwhile */
 export function codeOfChallenge(ctx: AuthContext, app: AppDestination, mfaToken: string): Promise<string> {
   const challenge = readChallenge(ctx, mfaToken)
   return transaction(ctx, async (ctx) => {
@@ -31,15 +26,11 @@ export function codeOfChallenge(ctx: AuthContext, app: AppDestination, mfaToken:
   })
 }
 
-/** Reads the data that `issueAppCode` wrote. */
 export function readGrant({ payload }: Pick<UserTokenRecord, 'payload'>): Grant {
   return JSON.parse(payload ?? '{}') as Grant
 }
 
-/**
- * Issues a code. Call it in a transaction that has locked the user's row. The database gets only the hash of the code, and a digest of the
- * account's credentials.
- */
+/** Call it in a transaction that has locked the user's row. The database gets only the hash of the code. */
 export async function issueAppCode(
   ctx: AuthContext,
   user: UserRecord,
@@ -47,8 +38,7 @@ export async function issueAppCode(
   { codeChallenge }: AppDestination,
 ): Promise<string> {
   const [now, code] = [ctx.now(), newOpaqueToken()]
-  // Reads the row again, because `exchangeCode` computes the digest from the stored row. A host's table can store less than `user` has in
-  // memory.
+  // `exchangeCode` computes the digest from the stored row, which can have less than `user` in memory.
   const stored = (await ctx.store.users.find(user.id)) ?? user
   const grant: Grant = { amr, provider, providerSid, isYoung, codeChallenge, digest: accountDigest(ctx.keys.state[0], stored) }
   await ctx.store.userTokens.insert({
