@@ -122,6 +122,7 @@ export * from './store/auth-store'
 export type { HostTypes, WithFields } from './store/host-types'
 export type { HostTables } from './store/knex/default-tables'
 export type { HostFieldMap, HostFieldOptions } from './store/knex/host-fields'
+export { knexOn, type MysqlPool, type PgPool, type SqliteHandle } from './store/knex/knex-on'
 export {
   createKnexStore,
   type HostTransaction,

@@ -47,6 +47,7 @@ test('the package exports these names and no others', () => {
     'html',
     'idempotency',
     'knexCounters',
+    'knexOn',
     'memoryCounters',
     'metrics',
     'migrationSource',

@@ -11,6 +11,7 @@ import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import { emailLoginsStore } from './email-logins'
 import { identitiesStore } from './identities'
+import { surviveEndedSessions } from './knex-on'
 import { passkeysStore } from './passkeys'
 import { recoveryCodesStore } from './recovery-codes'
 import { sessionsStore } from './sessions'
@@ -66,6 +67,7 @@ export function createKnexStore({ knex, preparedStatements = true, ...hostTables
   if (!preparedStatements) neverPrepare(knex)
   if (knex.isTransaction) throw new ConfigurationError('createKnexStore() needs the pool; inside a transaction call store.using(trx).')
   warnOfSeveralWriters(knex, dialect)
+  surviveEndedSessions(knex.client.config.connectionPool)
   const tables = bindTables(knex, dialect, hostTables)
   const advise = tableAdviceOn(knex, tables, hostTables)
   const checked: CheckedTables = { knex, dialect, tables, hostTables }
@@ -88,7 +90,6 @@ function marked<Store extends AuthStore>(store: Store, checked: CheckedTables | 
   return store
 }
 
-/** Null: `createKnexStore` did not make the store. */
 export function checkedTablesOf(store: AuthStore): CheckedTables | null {
   return ours.get(store) ?? null
 }

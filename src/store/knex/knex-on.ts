@@ -1,0 +1,133 @@
+import type { Knex } from 'knex'
+import { ConfigurationError, ServiceUnavailableError } from '../../core/errors'
+
+/** A `Pool` of `pg`. */
+export interface PgPool {
+  connect(): Promise<unknown>
+  end(): Promise<void>
+  on(event: 'acquire', listener: (client: PgClient) => void): unknown
+  readonly totalCount: number
+  readonly idleCount: number
+  readonly waitingCount: number
+  readonly options?: { readonly max?: number | undefined }
+}
+
+interface PgClient {
+  on(event: 'error', listener: () => void): unknown
+}
+
+/** A pool of `mysql2` or `mysql2/promise`. */
+export interface MysqlPool {
+  readonly getConnection: (...given: never[]) => unknown
+  readonly end: (...given: never[]) => unknown
+}
+
+/** A database of `better-sqlite3`. */
+export interface SqliteHandle {
+  prepare(sql: string): unknown
+  pragma(source: string): unknown
+  readonly inTransaction: boolean
+  readonly open: boolean
+}
+
+/**
+ * Makes a Knex on the pool that the app has already: a `Pool` of `pg`, a pool of `mysql2` or `mysql2/promise`, or a database of
+ * `better-sqlite3`. Everything of doorward that takes a Knex takes this one. It never closes the pool: `destroy()` only lets it go.
+ *
+ * On `better-sqlite3` there is one connection, so doorward waits its turn, and answers 503 while a transaction of the app is open.
+ * @throws ConfigurationError for another pool, and for a Knex older than 3.3.0
+ */
+export function knexOn(pool: PgPool | MysqlPool | SqliteHandle): Knex {
+  const { create, version } = knexPackage()
+  if (!isNewEnough(version))
+    throw new ConfigurationError(
+      `knexOn() needs Knex 3.3.0 or newer, because older versions take no pool of the app. Installed: ${version}.`,
+    )
+  if (isPgPool(pool)) {
+    surviveEndedSessions(pool)
+    return create({ client: 'pg', connectionPool: pool, pool: { max: pool.options?.max ?? 10 } })
+  }
+  if (isSqliteHandle(pool))
+    return create({ client: 'better-sqlite3', connectionPool: oneAtATime(pool), useNullAsDefault: true, log: { warn } })
+  if (isMysqlPool(pool)) return create({ client: 'mysql2', connectionPool: pool as Knex.ConnectionPool }) // by its types, Knex knows only the pool with callbacks
+  throw new ConfigurationError(
+    'knexOn() takes a Pool of pg, a pool of mysql2 (createPool) or mysql2/promise, or a Database of better-sqlite3. Pass that object itself, not its options.',
+  )
+}
+
+/**
+ * Makes a session that the server ends (a restart, pg_terminate_backend) fail its query, not the process: a client of `pg` emits `error`
+ * also while it is checked out, and without a listener the process dies.
+ */
+export function surviveEndedSessions(pool: unknown): void {
+  if (!isPgPool(pool) || survived.has(pool)) return
+  survived.add(pool)
+  const known = new WeakSet<PgClient>()
+  pool.on('acquire', (client) => {
+    if (known.has(client)) return
+    known.add(client)
+    client.on('error', () => undefined) // the query rejects with the same error, and the pool drops the client
+  })
+}
+
+const survived = new WeakSet<object>()
+
+function knexPackage(): { create: (config: Knex.Config) => Knex; version: string } {
+  const { knex } = require('knex') as { knex: (config: Knex.Config) => Knex } // according to Knex's types
+  const { version } = require('knex/package.json') as { version: string }
+  return { create: knex, version }
+}
+
+function isNewEnough(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major > 3 || (major === 3 && minor >= 3)
+}
+
+function isPgPool(pool: unknown): pool is PgPool {
+  const { connect, totalCount, on } = Object(pool) as Partial<PgPool>
+  return typeof connect === 'function' && typeof on === 'function' && typeof totalCount === 'number'
+}
+
+function isMysqlPool(pool: unknown): pool is MysqlPool {
+  const { getConnection, end } = Object(pool) as Partial<MysqlPool>
+  return typeof getConnection === 'function' && typeof end === 'function'
+}
+
+function isSqliteHandle(pool: unknown): pool is SqliteHandle {
+  const { prepare, pragma, inTransaction } = Object(pool) as Partial<SqliteHandle>
+  return typeof prepare === 'function' && typeof pragma === 'function' && typeof inTransaction === 'boolean'
+}
+
+/** Knex's own warnings, without those about our 503. */
+function warn(message: string): void {
+  if (!message.startsWith('Acquire connection error')) console.warn(message)
+}
+
+/** A pool of the one handle, in the form of the pools that Knex uses itself. */
+function oneAtATime(handle: SqliteHandle) {
+  const waiting: (() => void)[] = []
+  let isTaken = false
+  const pass = () => {
+    const next = waiting.shift()
+    if (next) next()
+    else isTaken = false
+  }
+  async function take(): Promise<SqliteHandle> {
+    if (isTaken) await new Promise<void>((resolve) => waiting.push(resolve))
+    isTaken = true
+    if (!handle.inTransaction) return handle
+    pass()
+    throw new ServiceUnavailableError() // the open transaction is the app's, and would keep or lose what doorward writes
+  }
+  return {
+    acquire: () => ({ promise: take() }),
+    release() {
+      pass()
+      return true
+    },
+    destroy: async () => undefined, // the handle is the app's
+    numFree: () => (isTaken ? 0 : 1),
+    numUsed: () => (isTaken ? 1 : 0),
+    numPendingAcquires: () => waiting.length,
+  }
+}

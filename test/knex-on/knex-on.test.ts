@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import Database from 'better-sqlite3'
+import knex from 'knex'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ConfigurationError, createAuthTables, createKnexStore, knexOn } from '../../src'
+import { storeContract } from '../../src/testing'
+import { newAddress, password } from '../local/people'
+import { mount } from '../support/app'
+import { databases, type OpenDatabase } from '../support/databases'
+import { type AppPool, kindsOf, openPool } from './pools'
+
+const reachable = await databases()
+const pools = reachable.flatMap((database) => kindsOf[database.name].map((kind) => ({ database, kind })))
+
+describe.each(pools)('knexOn() on a pool of $kind', ({ database, kind }) => {
+  let opened: OpenDatabase
+  let app: AppPool
+  beforeAll(async () => {
+    opened = await database.open()
+    if (!opened.config) throw new Error('the test shares a database')
+    app = openPool(kind, opened.config)
+    await createAuthTables(app.knex)
+  })
+  afterAll(async () => {
+    await app?.close()
+    await opened?.close()
+  })
+
+  for (const { name, run } of storeContract({ makeStore: async () => createKnexStore({ knex: app.knex }) })) test(name, run)
+
+  test('a person signs up, logs in and refreshes', async () => {
+    const host = await mount({ knex: app.knex, settings: { autoActivate: true } })
+    const browser = host.browser()
+    const email = newAddress()
+    await browser.post('/auth/signup').send({ email, password }).expect(201)
+    const { body } = await browser.post('/auth/login').send({ email, password }).expect(200)
+    await browser.post('/auth/refresh').send({ refresh_token: body.refresh_token }).expect(200)
+    await host.close()
+  })
+
+  test('many requests at once are all answered', async () => {
+    const host = await mount({ knex: app.knex, settings: { autoActivate: true } })
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => host.browser().post('/auth/signup').send({ email: newAddress(), password })),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201))
+    await host.close()
+  })
+
+  test('destroy() lets the pool go, and the app goes on with it', async () => {
+    if (!opened.config) throw new Error('the test shares a database')
+    const other = openPool(kind, opened.config)
+    await other.knex.raw('select 1')
+    await other.knex.destroy()
+    expect(await other.query('select 1 as one')).toBeDefined()
+    await other.close()
+  })
+})
+
+describe('on a database of better-sqlite3', () => {
+  test('a request is 503 while a transaction of the app is open, writes nothing, and works afterwards', async () => {
+    const handle = new Database(':memory:')
+    const own = knexOn(handle)
+    await createAuthTables(own)
+    const host = await mount({ knex: own, settings: { autoActivate: true } })
+    const signUp = () => host.browser().post('/auth/signup').send({ email: 'ada@example.test', password })
+    handle.exec('begin')
+    const refused = await signUp()
+    expect([refused.status, refused.body.code]).toEqual([503, 'SERVICE_UNAVAILABLE'])
+    handle.exec('commit')
+    expect(handle.prepare('select count(*) as count from auth_users').get()).toEqual({ count: 0 })
+    expect((await signUp()).status).toBe(201)
+    await host.close()
+    handle.close()
+  })
+})
+
+const killable = pools.filter(({ kind }) => kind !== 'better-sqlite3')
+const ownPools = killable.filter(({ kind }) => kind === 'pg').map((one) => ({ ...one, kind: 'own connectionPool' as const }))
+
+describe.each([...killable, ...ownPools])('a session that the server ends inside a sign-up, $kind', ({ database, kind }) => {
+  test('answers 503, and the process lives and serves the next request', async () => {
+    const opened = await database.open()
+    const file = join(import.meta.dirname, 'killed-child.ts')
+    const given = JSON.stringify({ kind, config: opened.config })
+    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', file, given])
+    expect(JSON.parse(stdout)).toEqual({ killed: [503, 'SERVICE_UNAVAILABLE'], next: 201 })
+    await opened.close()
+  }, 60_000)
+})
+
+describe('knexOn() refuses', () => {
+  test.each([
+    ['the options of a pool', { connectionString: 'postgres://localhost/app' }],
+    ['a Knex', knex({ client: 'better-sqlite3', connection: ':memory:', useNullAsDefault: true })],
+    ['nothing', undefined],
+  ])('%s, by naming the pools that it takes', (_what, given) => {
+    expect(() => knexOn(given as never)).toThrow(ConfigurationError)
+    expect(() => knexOn(given as never)).toThrow(/Pool of pg, a pool of mysql2.*better-sqlite3/)
+  })
+
+  test('a Knex older than 3.3.0, by its version', () => {
+    const require = createRequire(import.meta.url)
+    const file = require.resolve('knex/package.json')
+    const real = require(file)
+    const cached = require.cache[file]
+    if (!cached) throw new Error('the file was just loaded')
+    cached.exports = { ...real, version: '3.2.10' }
+    try {
+      expect(() => knexOn(new Database(':memory:'))).toThrow(/Knex 3\.3\.0 or newer.*3\.2\.10/)
+    } finally {
+      cached.exports = real
+    }
+  })
+})
