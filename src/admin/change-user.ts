@@ -20,9 +20,7 @@ export interface UserUpdate {
 }
 
 /**
- * Changes the name or the administrator rights of an account. Only the account's owner can change the other fields. An administrator can
- * change administrator rights at most ten times a day. The notices about these changes have no rate limit. Only the limit of the changes
- * limits the number of notices.
+ * An administrator changes rights at most ten times a day, which alone limits the notices.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError, ValidationError, TooManyRequestsError
  */
 export async function updateUser(
@@ -65,10 +63,8 @@ async function update(
 }
 
 /**
- * Activates a pending or deactivated account. Does not verify the address: `emailVerifiedAt` stays unchanged. Revoked sessions and links
- * stay revoked. If a host only cleared `is_active` in the table, the account still has valid sessions and links. The function revokes these
- * too.
- * @throws NotFoundError, ForbiddenError
+ * `emailVerifiedAt` stays unchanged, and revoked sessions and links stay revoked. If a host only cleared `is_active` in the table, the
+ * account still has valid ones, which this revokes too. @throws NotFoundError, ForbiddenError
  */
 export async function activateUser(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
   const wasClosed = await transaction(ctx, async (ctx) => {
@@ -84,10 +80,7 @@ export async function activateUser(ctx: AuthContext, userId: string, acting?: Ac
   if (wasClosed) ctx.events.emit('activation', { userId })
 }
 
-/**
- * Deactivates an account. Revokes its sessions, its pending second-factor steps and its mailed links.
- * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
- */
+/** Also revokes pending second-factor steps and mailed links. @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError */
 export async function deactivate(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
   await transaction(ctx, async (ctx) => {
     const now = ctx.now()
@@ -101,17 +94,13 @@ export async function deactivate(ctx: AuthContext, userId: string, acting?: Acti
 }
 
 export interface MfaReset {
-  /**
-   * True: also removes the account's passkeys. Use this option if the owner lost the passkeys, or if an attacker added passkeys. Default
-   * false.
-   */
+  /** Also removes the account's passkeys. Use it if the owner lost them, or if an attacker added some. Default false. */
   passkeys?: boolean | undefined
 }
 
 /**
- * Removes the second factor and its recovery codes from an account whose owner lost the factor. Works even if `mfaEnabled` is off. Revokes
- * every session. Unfinished second-factor logins and provider links become invalid (`accountDigest`). Sends the owner a notice. If nothing
- * was removed, the function revokes nothing, and only deletes an unfinished enrolment.
+ * Works even if `mfaEnabled` is off. Unfinished second-factor logins and provider links become invalid (`accountDigest`). If nothing was
+ * removed, revokes nothing, and only deletes an unfinished enrolment.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
  */
 export async function resetMfa(
@@ -138,11 +127,7 @@ export async function resetMfa(
   else if (removedPasskeys) mailNotice(ctx, user, 'passkey_removed')
 }
 
-/**
- * Revokes every session of an account: token sessions and server-side sessions. Returns the number of live sessions that were revoked, and
- * 0 for an unknown account.
- * @throws NotFoundError, ForbiddenError; the function throws them only if an administrator acts
- */
+/** Counts the live sessions that were revoked; 0 for an unknown account. @throws NotFoundError, ForbiddenError only if an admin acts */
 export async function revokeSessions(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<number> {
   const count = await transaction(ctx, async (ctx) => {
     if (!acting) await ctx.store.users.lock(userId)
@@ -163,22 +148,17 @@ export interface ActingAdmin {
   session?: SessionRecord | null | undefined
 }
 
-/**
- * Rejects an administrator without an id, because such a call must not count as the host's own call.
- * @throws TypeError
- */
+/** A call by an administrator without an id must not count as the host's own call. @throws TypeError */
 export function requireNamed(acting: ActingAdmin | undefined): ActingAdmin | undefined {
   if (acting === undefined || typeof acting.by === 'string') return acting
   throw new TypeError('`by` must be the id of the administrator who acts. If your own code acts, omit the argument.')
 }
 
 /**
- * Locks the account's row. Call the function first in a transaction. If an administrator acts, the function first locks the rows of all
- * active administrators. If two administrators act against each other at once, the second administrator sees the change of the first. The
- * lock works across processes.
- *
- * @throws ConflictError with `takesPower`, if the account is the acting administrator or the last active administrator; ForbiddenError if
- *   `by` is not an active administrator; NotFoundError
+ * Call it first in a transaction. If an administrator acts, first locks all active administrators. So if two act against each other at
+ * once, the second sees the change of the first, also across processes.
+ * @throws ConflictError with `takesPower`, if the account is the acting administrator or the last active one; ForbiddenError if `by` is not
+ * an active administrator; NotFoundError
  */
 async function lockTarget(
   ctx: AuthContext,
@@ -200,24 +180,21 @@ async function lockAdmins(ctx: AuthContext, userId: string, { by, session }: Act
   await holdSession(ctx, session)
 }
 
-/** Returns the account. Returns null if no account has this id. */
 export async function findUser(ctx: AuthContext, userId: string): Promise<AdminUser | null> {
   const user = await ctx.store.users.find(userId)
   return user && toAdminUser(user)
 }
 
-/** A grant or removal of administrator rights, with the people to notify. */
 interface AdminChange {
   readonly user: UserRecord
   readonly isAdmin: boolean
-  /** The active administrators after the change. */
   readonly admins: readonly UserRecord[]
 }
 
-/** The maximum number of administrators who get a notice, in addition to the changed account. The acting administrator counts too. */
+/** In addition to the changed account. The acting administrator counts too. */
 const mostTold = 50
 
-/** Emits the event. Notifies the account, the acting administrator and the other administrators. Call the function after the commit. */
+/** Call it after the commit. */
 export function announceAdmin(ctx: AuthContext, { user, isAdmin, admins }: AdminChange, actorId: string | null): void {
   const who = { userId: user.id, actorId }
   if (isAdmin) ctx.events.emit('admin.granted', who)
@@ -228,9 +205,8 @@ export function announceAdmin(ctx: AuthContext, { user, isAdmin, admins }: Admin
 }
 
 /**
- * Inserts a used activation link, if the table has no column for the activation date. The link shows that the account was active once.
- * Without this link, an account that was deactivated before its first login would count as pending. Such an account could then activate
- * itself again.
+ * Only for a table without a column for the activation date. The used link shows that the account was active once. Without it, an account
+ * deactivated before its first login would count as pending, and could activate itself again.
  * @throws Error if the store did not record the link as used; the transaction is then rolled back
  */
 async function recordTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
@@ -247,7 +223,7 @@ async function recordTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
     usedAt: null,
     createdAt: now,
   })
-  // Inserts the link unused and then uses it, because `consume` also determines how long the store keeps the used row.
+  // Unused at first, because `consume` also determines how long the store keeps the used row.
   const trace = await ctx.store.userTokens.consume(tokenHash, 'ACTIVATION', now)
   if (!trace)
     throw new Error('The store could not use a token that it had just inserted, so nothing shows that the account was active once.')

@@ -30,10 +30,9 @@ export interface CreatedUser {
 }
 
 /**
- * Creates an account that is active at once. Only trusted code may call this function, so the function does not call the host's `admit` and
- * `onSignup`.
+ * Only trusted code may call it, so it does not call the host's `admit` and `onSignup`.
  * @throws ValidationError (address, name, password), EmailTakenError, ConfigurationError if `isAdmin` is true and the table has no column
- *   for administrators
+ * for administrators
  */
 export async function createUser(ctx: AuthContext, { password = null, isAdmin = false, ...input }: UserCreation): Promise<CreatedUser> {
   const email = requireEmail(input.email)

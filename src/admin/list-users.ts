@@ -9,9 +9,7 @@ import type { HostTypes, WithFields } from '../store/host-types'
 import { type AdminUser, toAdminUser } from './change-user'
 
 export interface UserListQuery {
-  /**
-   * `field__op` -> value, as in a query string: `{ email__icontains: 'example', is_active: 'true' }`. An account must match all filters.
-   */
+  /** `field__op` -> value, as in a query string: `{ email__icontains: 'example', is_active: 'true' }`. An account must match all. */
   filters?: Readonly<Record<string, string>> | undefined
   /** The `nextCursor` of the previous page. The filters must be the filters of that page. */
   cursor?: string | undefined
@@ -25,17 +23,13 @@ export interface UserList<Host extends HostTypes = HostTypes> {
   nextCursor: string | null
 }
 
-/**
- * Returns accounts page by page, oldest first.
- * @throws UnknownFilterKeyError, InvalidFilterValueError, ValidationError (cursor, limit); the function throws all of them before it
- *   queries the database
- */
+/** Oldest first. @throws UnknownFilterKeyError, InvalidFilterValueError, ValidationError (cursor, limit), before any query */
 export async function listUsers(ctx: AuthContext, { filters = {}, cursor, limit = 50 }: UserListQuery = {}): Promise<UserList> {
   return listByEntries(ctx, { entries: Object.entries(filters), cursor, limit })
 }
 
 export interface UserListEntries extends Pick<UserListQuery, 'cursor'> {
-  /** The pairs of the query string. A repeated key is rejected. */
+  /** A repeated key is rejected. */
   entries: readonly (readonly [string, unknown])[]
   limit: number
 }
@@ -51,11 +45,9 @@ export async function listByEntries(ctx: AuthContext, { entries, cursor, limit }
 }
 
 /**
- * Reads list filters of the form `field__op=value`, or `field=value` for equality. Only the keys in the table below exist. Therefore no
- * filter can search other columns, for example a hash or a secret.
- *
+ * `field__op=value`, or `field=value`. Only the keys in the table below exist, so no filter can search a hash or a secret.
  * @throws UnknownFilterKeyError for an unknown field, a field without a column, or an operator that the field does not support;
- *   InvalidFilterValueError for a malformed value, and for a repeated key. `details.filter` is the key
+ * InvalidFilterValueError for a malformed value, and for a repeated key. `details.filter` is the key
  */
 export function parseFilters(entries: readonly (readonly [key: string, value: unknown])[], columns: ReadonlySet<string>): UserFilter[] {
   const parsed = new Map<string, UserFilter>()
@@ -69,7 +61,6 @@ export function parseFilters(entries: readonly (readonly [key: string, value: un
   return [...parsed.values()]
 }
 
-/** Returns every filter key for a table with these columns. */
 export function filterKeys(columns: ReadonlySet<string>): string[] {
   return [...GRAMMAR].flatMap(([key, { field }]) => (columns.has(field) ? [key] : []))
 }
@@ -77,7 +68,6 @@ export function filterKeys(columns: ReadonlySet<string>): string[] {
 const MAX_LENGTH = 4096
 const MAX_LISTED = 100
 
-/** Reads a value. Returns null if the value is malformed. */
 type ReadValue = (value: string) => UserFilterValue | null
 
 interface Meaning {
@@ -111,7 +101,7 @@ const FIELDS: readonly (readonly [name: string, field: FilterableUserField, kind
   ['activated_at', 'activatedAt', 'instant'],
 ]
 
-/** The meaning of each key. A Map has only these keys. A plain object would also have keys such as `__proto__` and `constructor`. */
+/** A plain object would also have keys such as `__proto__` and `constructor`. */
 const GRAMMAR: ReadonlyMap<string, Meaning> = new Map([
   ...FIELDS.flatMap(([name, field, kind]) =>
     KINDS[kind].operators.map((operator): [string, Meaning] => [
@@ -122,7 +112,7 @@ const GRAMMAR: ReadonlyMap<string, Meaning> = new Map([
   ...factorKeys(),
 ])
 
-/** Returns the keys that filter by whether an account has a second factor. No filter can read the factor itself. */
+/** Whether an account has a second factor. No filter can read the factor itself. */
 function factorKeys(): [string, Meaning][] {
   const reading = (isWanted: (value: boolean) => boolean): Meaning => ({
     field: 'totpEnabledAt',
@@ -166,7 +156,6 @@ function readFilter(field: FilterableUserField, operator: Operator, read: ReadVa
   }
 }
 
-/** Reads a comma-separated list. A single value becomes a list with one item. */
 function readList(read: ReadValue, text: string): UserFilterValue[] | null {
   const values = text.split(',').map(read)
   const good = values.filter((value) => value !== null)
@@ -177,12 +166,12 @@ function readId(value: string): string | null {
   return value !== '' && value.length <= 64 ? readText(value) : null
 }
 
-/** Returns null for a text that is longer than any address, and for a text that a database cannot store. */
+/** Null: longer than any address, or a database cannot store the text. */
 function readText(value: string): string | null {
   return value.length <= 320 && !value.includes('\0') && value.isWellFormed() ? value : null
 }
 
-/** Returns the text as addresses are stored: without outer blanks, in lower case. */
+/** As addresses are stored: without outer blanks, in lower case. */
 function readAddress(value: string): string | null {
   const text = readText(value)
   return text === null ? null : asciiLowerCase(text.trim())
@@ -195,9 +184,7 @@ function readBoolean(value: string): boolean | null {
 
 const INSTANT = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/
 
-/**
- * Reads an ISO 8601 day, which means midnight UTC, or a time with its zone. Accepts the years 1000 to 9999, which every database supports.
- */
+/** An ISO 8601 day (midnight UTC), or a time with its zone. Every database supports the years 1000 to 9999. */
 function readInstant(value: string): Date | null {
   const [, day = ''] = INSTANT.exec(value) ?? []
   const instant = new Date(value)
@@ -206,13 +193,13 @@ function readInstant(value: string): Date | null {
   return year >= 1000 && year <= 9999 ? instant : null
 }
 
-/** Returns true for a day that exists. JavaScript reads the 30th of February as a day in March. */
+/** JavaScript reads the 30th of February as a day in March. */
 function isDay(text: string): boolean {
   const day = new Date(`${text}T00:00:00Z`)
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
 }
 
-/** Returns the cursor of the next page. The cursor is the store's position, with a signature over the position and the list's filters. */
+/** The store's position, with a signature over the position and the list's filters. */
 function sealCursor(key: KeyObject, filters: readonly UserFilter[], position: string): string {
   const signature = createHmac('sha256', key)
     .update(JSON.stringify([canonical(filters), position]))
@@ -220,18 +207,15 @@ function sealCursor(key: KeyObject, filters: readonly UserFilter[], position: st
   return `${Buffer.from(position).toString('base64url')}.${signature}`
 }
 
-/**
- * Returns the position of a cursor.
- * @throws ValidationError for a cursor that doorward did not issue, and for a cursor that was issued for other filters
- */
+/** @throws ValidationError for a cursor that doorward did not issue, and for a cursor that was issued for other filters */
 function openCursor(keys: KeyList, filters: readonly UserFilter[], cursor: string): string {
   const position = Buffer.from(cursor.split('.', 1)[0] ?? '', 'base64url').toString()
-  // Seals the position again and compares the whole text, so that each cursor has only one valid spelling.
+  // The whole text is compared, so that each cursor has only one valid spelling.
   if (isUnderAny(keys, (key) => constantTimeEqual(sealCursor(key, filters, position), cursor))) return position
   throw new ValidationError({ details: { errors: [{ path: 'cursor', rule: 'any.invalid' }] } })
 }
 
-/** Sorts the filters, because their order does not change the list. */
+/** The order of the filters does not change the list. */
 function canonical(filters: readonly UserFilter[]): string[] {
   return filters.map((filter) => JSON.stringify([filter.field, filter.operator, filter.value])).sort()
 }

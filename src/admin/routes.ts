@@ -27,9 +27,8 @@ import {
 import { filterKeys, listByEntries, type UserListEntries } from './list-users'
 
 /**
- * Returns the routes for other people's accounts. Every request requires an administrator. The database decides at each request whether the
- * person is an administrator. With `mfaEnabled`, the session must have used the second factor. Reading needs a live session. Writing needs
- * a fresh session. Returns no routes if the users table does not store administrators.
+ * The database decides at each request whether the person is an administrator. With `mfaEnabled`, the session must have used the second
+ * factor. Reading needs a live session, and writing a fresh one. No routes if the users table does not store administrators.
  */
 export function adminRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   if (!ctx.store.users.fields?.has('isAdmin')) return []
@@ -154,7 +153,7 @@ async function show(ctx: AuthContext, req: Request, res: Response): Promise<void
   sendJson(res, 200, adminUserBody(ctx.store.users, user))
 }
 
-/** Reads the query from the URL, because `req.query` depends on the host's parser. That parser can turn values into arrays and objects. */
+/** From the URL, because the parser of `req.query` is the host's, and can turn values into arrays and objects. */
 function readQuery({ url }: Request): UserListEntries {
   const start = url.indexOf('?')
   const pairs = start === -1 ? [] : [...new URLSearchParams(url.slice(start))]
@@ -166,13 +165,10 @@ function readQuery({ url }: Request): UserListEntries {
   }
 }
 
-/** Parameters that are not filters. `lang` is the language of errors, as on every route. */
+/** `lang` is the language of errors, as on every route. */
 const notFilters: ReadonlySet<string> = new Set(['cursor', 'limit', 'lang'])
 
-/**
- * Returns the value of a parameter. Returns undefined if the parameter is missing.
- * @throws ValidationError for a repeated parameter
- */
+/** Undefined: missing. @throws ValidationError for a repeated parameter */
 function once(pairs: readonly (readonly [string, string])[], name: string): string | undefined {
   const [value, ...others] = pairs.flatMap(([key, value]) => (key === name ? [value] : []))
   if (others.length === 0) return value

@@ -11,11 +11,9 @@ import { CommandRefusal, type Surroundings, UsageError } from './terminal'
 
 export interface AuthModuleFlags extends EnvFileFlags {
   readonly auth?: string | undefined
-  /** Shows errors with their messages and stacks. */
   readonly verbose?: boolean | undefined
 }
 
-/** The parts of the app that the command uses. */
 export interface LoadedAuth {
   readonly auth: AuthRouter
   readonly operations: Operations
@@ -26,10 +24,7 @@ export interface LoadedAuth {
 const places = ['auth', 'src/auth', 'lib/auth', 'server/auth']
 const endings = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs']
 
-/**
- * Reads the app's `.env`, loads the module that makes the router, and returns the router.
- * @throws UsageError if there is no such module; CommandRefusal `BOOT` if the module throws
- */
+/** Also reads the app's `.env`. @throws UsageError if there is no such module; CommandRefusal `BOOT` if the module throws */
 export async function loadAuth(surroundings: Surroundings, flags: AuthModuleFlags): Promise<LoadedAuth> {
   readEnvFile(surroundings, flags)
   const path = findModule(surroundings.folder, flags.auth)
@@ -41,7 +36,7 @@ export async function loadAuth(surroundings: Surroundings, flags: AuthModuleFlag
   )
 }
 
-/** Returns the router as `loadAuth` does, but the router does not check its tables. */
+/** The router does not check its tables. */
 export async function loadUnchecked(surroundings: Surroundings, flags: AuthModuleFlags): Promise<LoadedAuth> {
   Reflect.set(globalThis, UNCHECKED, true)
   try {
@@ -62,21 +57,17 @@ async function routerIn(path: string, folder: string): Promise<{ auth: unknown; 
   }
 }
 
-/**
- * Returns the exported router. `import` gives the exports of a CommonJS module as the default export. These exports can again have a member
- * `default`.
- */
+/** `import` gives the exports of a CommonJS module as the default export. These can again have a member `default`. */
 function routerOf(module: Record<string, unknown>): unknown {
   const inner = Object(module['default']) as Record<string, unknown>
   return module['auth'] ?? inner['auth'] ?? inner['default'] ?? module['default']
 }
 
-/** Returns true for a function that makes the router. The router itself is also a function, but has members that such a function lacks. */
+/** The router is a function too, but has members that a function which makes it lacks. */
 function isMaker(exported: unknown): exported is () => unknown {
   return typeof exported === 'function' && !(OPERATIONS in exported) && !('handle' in exported)
 }
 
-/** Returns the auth module of a folder, relative to the folder. Returns null if there is none. */
 export function authModuleIn(folder: string, named = namedInPackage(folder)): string | null {
   const candidates = named === undefined ? places.flatMap((place) => endings.map((ending) => `${place}.${ending}`)) : [named]
   return candidates.find((candidate) => isFile(resolve(folder, candidate))) ?? null
@@ -92,7 +83,6 @@ function findModule(folder: string, flag: string | undefined): string {
   )
 }
 
-/** Returns the auth module that package.json names. */
 export function namedInPackage(folder: string): string | undefined {
   const { auth } = Object(ownManifest(folder)['doorward']) as { auth?: unknown }
   return typeof auth === 'string' ? auth : undefined
@@ -107,10 +97,7 @@ export interface EnvFileFlags {
   readonly 'no-env-file'?: boolean | undefined
 }
 
-/**
- * Reads the folder's `.env`, or the named file. A variable that is already set keeps its value.
- * @throws UsageError if the named file cannot be read
- */
+/** A variable that is already set keeps its value. @throws UsageError if the named file cannot be read */
 export function readEnvFile({ env, folder }: Surroundings, flags: EnvFileFlags): void {
   if (flags['no-env-file']) return
   const text = textOf(resolve(folder, flags['env-file'] ?? '.env'), flags['env-file'])

@@ -9,13 +9,10 @@ export interface DoctorFlags extends AuthModuleFlags {
   readonly strict?: boolean | undefined
 }
 
-/** How long the app may take to start, in milliseconds. After the start, the checks take at most 5 seconds. */
+/** In milliseconds. After the start of the app, the checks take at most 5 seconds. */
 const longestStartMs = 9_000
 
-/**
- * Checks the app. If there is no finding, the output is empty. If the app's module throws, the command reports that error as a finding,
- * because it is the most common fault of an app.
- */
+/** No finding: an empty output. A module that throws is a finding too, because it is the most common fault of an app. */
 export async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<CommandAnswer> {
   const { ofApp, cause } = await examined(flags, surroundings)
   const inFolder = folderChecks(surroundings.folder)

@@ -4,7 +4,6 @@ import { type CommandAnswer, CommandRefusal, printable, type Surroundings, Usage
 
 type Rows = readonly Readonly<Record<string, unknown>>[]
 
-/** Formats batches of rows. */
 interface Writer {
   readonly begin: string
   rows(rows: Rows): string
@@ -14,11 +13,10 @@ interface Writer {
 interface ExportForm {
   readonly format: string | undefined
   readonly isJson: boolean
-  /** For CSV: true writes no `'` before `=`, `+`, `-` and `@`. A spreadsheet then reads such a value as a formula. */
+  /** For CSV: writes no `'` before `=`, `+`, `-` and `@`. A spreadsheet then reads such a value as a formula. */
   readonly isRaw: boolean
 }
 
-/** Writes the accounts page by page. If the reader is slow, the function waits. */
 export async function exportUsersCommand(accounts: UserExport, form: ExportForm, { out }: Surroundings): Promise<CommandAnswer> {
   const writer = await writerOf(accounts, form)
   let count = 0
@@ -55,12 +53,11 @@ async function writerOf({ fields }: UserExport, { format = 'jsonl', isJson, isRa
   }
 }
 
-/** Puts a `'` before a value, so that a spreadsheet reads the value as text. `users import` removes the `'`. */
+/** A spreadsheet then reads the value as text. `users import` removes the `'`. */
 function asText(value: string): string {
   return /^'*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/.test(value) ? `'${value}` : value
 }
 
-/** Returns a writer that writes all accounts as one JSON document. */
 function documentWriter(): Writer {
   let isFirst = true
   return {
@@ -77,7 +74,7 @@ function documentWriter(): Writer {
 
 type FileFormat = 'csv' | 'jsonl'
 
-/** One row of a file. `values` is null if the row cannot be read. `line` is the number of the row's last line. */
+/** `values` is null if the row cannot be read. `line` is the number of the row's last line. */
 export interface FileRow {
   readonly line: number
   readonly values: Readonly<Record<string, unknown>> | null
@@ -85,35 +82,25 @@ export interface FileRow {
 
 interface ReadOptions {
   readonly format: FileFormat
-  /** For CSV: true keeps the `'` before `=`, `+`, `-` and `@`. */
+  /** For CSV: keeps the `'` before `=`, `+`, `-` and `@`. */
   readonly isRaw: boolean
 }
 
-/**
- * The maximum length of a row, in characters. There is a maximum, because the reader keeps a whole row in memory. A row of an account is
- * never so long.
- */
+/** In characters. The reader keeps a whole row in memory. A row of an account is never so long. */
 const mostCharacters = 1_048_576
 
-/**
- * Returns the format that `--format` names, or the format of the file's extension.
- * @throws UsageError if the format is unknown
- */
+/** `--format`, or the file's extension. @throws UsageError if the format is unknown */
 export function formatOf(file: string, flag: string | undefined): FileFormat {
   const named = flag ?? (file.endsWith('.csv') ? 'csv' : /\.(jsonl|ndjson)$/.test(file) ? 'jsonl' : '')
   if (named === 'csv' || named === 'jsonl') return named
   throw new UsageError('Say --format csv or --format jsonl: the file ends in neither .csv nor .jsonl nor .ndjson.')
 }
 
-/**
- * Reads a few rows at a time, never the whole file.
- * @throws CommandRefusal if the file is not UTF-8, if CSV is broken, or if a row is too long
- */
+/** Reads a few rows at a time. @throws CommandRefusal if the file is not UTF-8, if CSV is broken, or if a row is too long */
 export function fileRows(chunks: AsyncIterable<Buffer | string>, { format, isRaw }: ReadOptions): AsyncIterable<readonly FileRow[]> {
   return format === 'csv' ? csvRows(decoded(chunks), isRaw) : jsonRows(decoded(chunks))
 }
 
-/** Decodes UTF-8 and removes the byte order mark. */
 async function* decoded(chunks: AsyncIterable<Buffer | string>): AsyncIterable<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   try {
@@ -159,7 +146,7 @@ function objectIn(text: string, line: number): FileRow['values'] {
   }
 }
 
-/** Reads CSV (RFC 4180), with CRLF or LF. The first row contains the names. An empty cell has no value. */
+/** RFC 4180, with CRLF or LF. The first row contains the names. An empty cell has no value. */
 async function* csvRows(texts: AsyncIterable<string>, isRaw: boolean): AsyncIterable<readonly FileRow[]> {
   const { parse } = await import('csv-parse') // loaded here, because most commands read no file
   const rows: FileRow[] = []
@@ -192,7 +179,7 @@ async function* csvRows(texts: AsyncIterable<string>, isRaw: boolean): AsyncIter
   if (error !== null) throw ofParser(error, line + 1)
 }
 
-/** Replaces a parser error, because its message would quote the row. */
+/** The parser's message would quote the row. */
 function ofParser(error: unknown, line: number): unknown {
   const { code } = Object(error) as { code?: unknown } // any value can be thrown
   if (code === 'CSV_MAX_RECORD_SIZE') return tooLong(line)
@@ -200,7 +187,7 @@ function ofParser(error: unknown, line: number): unknown {
   return new CommandRefusal('BROKEN_CSV', `The row at line ${line} has a quote where none can be (RFC 4180), so its end is not known.`)
 }
 
-/** Counts the CRLFs inside the cells. The parser counts each of them as two lines, so the caller subtracts this number. */
+/** The parser counts each CRLF inside a cell as two lines, so the caller subtracts this number. */
 function lineEndsIn(record: readonly string[]): number {
   return record.reduce((count, cell) => (cell.includes('\r\n') ? count + cell.split('\r\n').length - 1 : count), 0)
 }

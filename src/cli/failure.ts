@@ -9,7 +9,7 @@ export interface Failure {
   readonly exitCode: 1 | 2
 }
 
-/** Describes an error. An error of the app's own copy of the library also counts as an error of the library. */
+/** An error of the app's own copy of the library also counts as ours. */
 export function described(error: unknown): Failure {
   if (error instanceof UsageError) return { code: 'USAGE', message: error.message, exitCode: 2 }
   if (error instanceof CommandRefusal) return { code: error.code, message: error.message, exitCode: 1 }
@@ -17,7 +17,7 @@ export function described(error: unknown): Failure {
   return { code: error.code, message: sentenceFor(error), exitCode: 1 }
 }
 
-/** Returns what an administrator needs to know. The message of the error itself is for the person at the form. */
+/** For an administrator. The message of the error itself is for the person at the form. */
 function sentenceFor(error: AppError): string {
   const { rule, errors, ...details } = error.details as { rule?: string; errors?: readonly FieldError[]; [name: string]: unknown }
   if (errors)
@@ -47,7 +47,6 @@ const fieldRules: Readonly<Record<string, string>> = {
   unstorable: 'has a value that the column cannot store',
 }
 
-/** The rules of `checkPassword`, with their details. */
 const passwordRules: Readonly<Record<string, (details: Readonly<Record<string, unknown>>) => string>> = {
   malformed: () => 'The password contains characters that are not valid text.',
   too_short: ({ min }) => `The password is too short: at least ${min} characters.`,
@@ -58,15 +57,12 @@ const passwordRules: Readonly<Record<string, (details: Readonly<Record<string, u
   unchecked: () => 'The password could not be checked against known data breaches. Try again.',
 }
 
-/**
- * Returns the message of an error of this library. For any other error, returns only the code or the name. The message of a foreign error
- * may contain personal data.
- */
+/** Only the code or the name of a foreign error, because its message may contain personal data. */
 export function told(error: unknown): string {
   return ownSentence(error) ?? `Failed with ${sentenceOf(error)}. --verbose shows the whole error, which may contain personal data.`
 }
 
-/** Returns the messages and stacks of an error and its causes. Only `--verbose` shows this text. */
+/** Only `--verbose` shows this text. */
 export function wholeOf(error: unknown): string {
   return causesOf(error)
     .map((cause) => (cause instanceof Error ? String(cause.stack) : inspect(cause)))
@@ -76,7 +72,7 @@ export function wholeOf(error: unknown): string {
     .join('\n')
 }
 
-/** Returns the error and its causes, outermost first. The list has at most 10 entries, because an error can be its own cause. */
+/** Outermost first, at most 10, because an error can be its own cause. */
 function causesOf(error: unknown): unknown[] {
   const causes = [error]
   while (causes.length < 10 && causes.at(-1) instanceof Error && (causes.at(-1) as Error).cause !== undefined)

@@ -24,26 +24,23 @@ interface Refused {
   readonly message: string
 }
 
-/** An account that became an administrator. `id` is the id in the file. */
 interface Admin {
   readonly line: number
   readonly id: unknown
 }
 
-/** The results of the rows that were read until now. */
 interface Tally {
   imported: number
   skipped: number
   refused: number
   admins: number
-  /** The line number of the last finished row. */
   line: number
 }
 
-/** The number of rows in one INSERT statement. A batch of 500 rows needs 8 MiB more and is hardly faster. */
+/** Rows in one INSERT. A batch of 500 rows needs 8 MiB more and is hardly faster. */
 const batchSize = 200
 
-/** Imports the accounts of a file. An existing account stays unchanged. So after an interruption, the host can run the command again. */
+/** An existing account stays unchanged, so the host can run the command again after an interruption. */
 export async function importUsersCommand(file: string, flags: ImportFlags, surroundings: Surroundings): Promise<CommandAnswer> {
   const format = formatOf(file, flags.format)
   const sources = sourcesOf(flags.map)
@@ -85,7 +82,6 @@ export async function importUsersCommand(file: string, flags: ImportFlags, surro
 const uncheckedHashes =
   'The hasher of this app has no reads(hash), so doorward cannot distinguish a hash from a plain password. Make sure that the file contains only hashes (docs/passwords.md).\n'
 
-/** The report about a row: why the command rejected the row, or that its account is an administrator. */
 type News = (Refused & { readonly cause?: unknown }) | Admin
 
 function lineOf(news: News): string {
@@ -98,7 +94,7 @@ function contentsOf(path: string, named: string): AsyncIterable<Buffer | string>
   return createReadStream(path)
 }
 
-/** Reads `email=Mail,password_hash=encrypted_password`. Each pair maps our name to the name in the file. */
+/** `email=Mail,password_hash=encrypted_password`: our name, then the name in the file. */
 function sourcesOf(maps: readonly string[] = []): ReadonlyMap<string, string> {
   const pairs = maps.flatMap((text) => text.split(',')).map((pair) => pair.split('='))
   if (!pairs.every((pair): pair is [string, string] => pair.length === 2 && pair.every((word) => word !== '')))
@@ -114,10 +110,7 @@ function knownNames({ fields }: UserImporter, flags: ImportFlags): ReadonlySet<s
 type Values = Readonly<Record<string, unknown>>
 type ReadRow = (row: FileRow) => { readonly line: number; readonly values: Values } | Refused
 
-/**
- * Replaces the names in the file by our names.
- * @param isFixed true if every row has the same names. One unknown name then rejects the whole file.
- */
+/** @param isFixed every row has the same names. One unknown name then rejects the whole file. */
 function namedBy(
   sources: ReadonlyMap<string, string>,
   known: ReadonlySet<string>,
@@ -160,10 +153,7 @@ interface Run {
   readonly surroundings: Surroundings
 }
 
-/**
- * Imports the rows in batches. While the database inserts one batch, the function reads the next batch. So at most two batches are in
- * memory.
- */
+/** Reads the next batch while the database inserts one, so at most two batches are in memory. */
 async function importAll(
   importer: UserImporter,
   groups: AsyncIterable<readonly FileRow[]>,
@@ -172,7 +162,7 @@ async function importAll(
   let batch: ReturnType<ReadRow>[] = []
   let underWay: Promise<void> = Promise.resolve()
   const add = (rows: typeof batch): Promise<void> => {
-    // While the database inserts the batch, `lines` keeps no values of the rows, except the id of an administrator.
+    // Keeps no values of the rows during the insertion, except the id of an administrator.
     const lines = rows.map((row) =>
       'values' in row ? { line: row.line, id: row.values['is_admin'] ? (row.values['id'] ?? null) : null } : row,
     )
@@ -202,10 +192,7 @@ async function importAll(
   }
 }
 
-/**
- * Counts rows and returns the reports about the rows. An item of `lines` contains the line number of a row. If the command rejected the row
- * before the insertion, the item also contains the reason.
- */
+/** An item of `lines` has the line number, and the reason if the command rejected the row before the insertion. */
 function newsOf(tally: Tally, lines: readonly (Admin | Refused)[], outcomes: readonly ImportOutcome[]): News[] {
   const next = outcomes.values()
   const news: News[] = []

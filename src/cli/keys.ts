@@ -1,7 +1,6 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { type CommandAnswer, CommandRefusal, UsageError } from './terminal'
 
-/** An entry of `AUTH_JWT_KEYS`. */
 interface KeyEntry {
   readonly kid: string
   readonly alg: string
@@ -16,10 +15,9 @@ export interface KeyFlags {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How long verifiers may cache the key set, in seconds. The key-set route sends the same value as `max-age`. */
+/** In seconds. The key-set route sends the same value as `max-age`. */
 const keySetSeconds = 300
 
-/** Makes and lists keys, and prints the next value of `AUTH_JWT_KEYS`. The command writes no file. */
 export function keys(words: readonly string[], flags: KeyFlags, env: Environment): CommandAnswer {
   const [verb, ...more] = words
   if (more.length > 0) throw new UsageError(`doorward keys ${verb} takes no further arguments.`)
@@ -69,7 +67,7 @@ function entriesIn({ AUTH_JWT_KEYS: text }: Environment): readonly KeyEntry[] {
   throw new CommandRefusal('UNREADABLE_KEYS', 'AUTH_JWT_KEYS is not a JSON list of keys: [{ "kid", "alg", "privateKey" }].')
 }
 
-/** Returns null for malformed JSON. The function hides the parser's error, because its message would quote the value. */
+/** Null: malformed. The parser's error is hidden, because its message would quote the value. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -110,12 +108,9 @@ function rotated(entries: readonly KeyEntry[], { step, alg }: KeyFlags, env: Env
   }
 }
 
-/**
- * Returns the key that is published but does not sign yet. Only such a key has a private key behind the first place, because `--step sign`
- * leaves the retired keys their public keys only. So each step, run twice, does nothing the second time.
- */
+/** Only a key that does not sign yet has a private key behind the first place, so each step can run twice. */
 function nextOf([signing, ...others]: readonly KeyEntry[]): KeyEntry | undefined {
-  // A key that was retired by hand may still have its private key. A key of `keys new` begins with its date.
+  // A key retired by hand may still have its private key. A key of `keys new` begins with its date.
   const isOlder = ({ kid }: KeyEntry) =>
     [kid, signing?.kid].every((kid) => kid && dated.test(kid)) && kid.slice(0, 10) < `${signing?.kid}`.slice(0, 10)
   return others.findLast((entry) => entry.privateKey !== undefined && !isOlder(entry))
@@ -146,7 +141,7 @@ function unchanged(step: string, entries: readonly KeyEntry[], reason: string): 
   }
 }
 
-/** Returns how long access tokens of the old key stay valid, in seconds. The command does not know a lifetime that the app's code sets. */
+/** In seconds. The command does not know a lifetime that the app's code sets. */
 function lifetimeIn({ AUTH_ACCESS_TOKEN_TTL_SECONDS: text }: Environment): number {
   const seconds = Number(text || 900)
   if (Number.isInteger(seconds) && seconds > 0) return seconds

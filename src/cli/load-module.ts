@@ -5,11 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { DoctorFinding } from '../router/findings/doctor/check'
 import { UsageError } from './terminal'
 
-/**
- * Returns the exports of a module of the app. The app's own tsx loads TypeScript. Without tsx, Node loads TypeScript if Node can strip
- * types.
- * @throws UsageError if tsx is missing and Node cannot load the module. An error of the module passes through.
- */
+/** The app's tsx loads TypeScript, or else Node. @throws UsageError if neither can. An error of the module passes through. */
 export async function loadModule(path: string, folder: string): Promise<Record<string, unknown>> {
   const url = pathToFileURL(path).href
   if (!/\.[mc]?ts$/.test(path) || (await registerTsx(folder))) return import(url)
@@ -26,13 +22,13 @@ export async function loadModule(path: string, folder: string): Promise<Record<s
   }
 }
 
-/** Returns the exports of a package that the folder's modules can load; null if the modules cannot load the package. */
+/** Null: the folder's modules cannot load the package. */
 export async function loadPackage(name: string, folder: string): Promise<Record<string, unknown> | null> {
   const path = resolved(createRequire(join(folder, 'package.json')), name)
   return path === null ? null : import(pathToFileURL(path).href)
 }
 
-/** Registers tsx for both module systems, as `node --import tsx` does. Returns false if the app does not have tsx. */
+/** For both module systems, as `node --import tsx` does. False: the app does not have tsx. */
 async function registerTsx(folder: string): Promise<boolean> {
   const tsx = resolved(createRequire(join(folder, 'package.json')), 'tsx')
   if (tsx !== null) await import(pathToFileURL(tsx).href)
@@ -47,17 +43,13 @@ function resolved(require: NodeJS.Require, name: string): string | null {
   }
 }
 
-/** Returns the package.json of a package that modules of this folder can load; null if there is no such package. */
 export function manifestOf(folder: string, name: string): Record<string, unknown> | null {
   const places = createRequire(join(folder, 'package.json')).resolve.paths(name) ?? []
   const path = places.map((place) => join(place, name, 'package.json')).find((candidate) => existsSync(candidate))
   return path === undefined ? null : (JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>) // npm writes an object
 }
 
-/**
- * Returns the folder's own package.json, or an empty object if the file does not exist.
- * @throws UsageError if package.json is not valid JSON
- */
+/** Empty if the file does not exist. @throws UsageError if package.json is not valid JSON */
 export function ownManifest(folder: string): Record<string, unknown> {
   const path = join(folder, 'package.json')
   if (!existsSync(path)) return {}
@@ -68,19 +60,18 @@ export function ownManifest(folder: string): Record<string, unknown> {
   }
 }
 
-/** The result of one check of the app's folder. */
 export interface FolderResult {
   readonly check: string
   readonly finding?: DoctorFinding | readonly DoctorFinding[]
   readonly skipped?: string
 }
 
-/** Checks what the app itself cannot see: its packages, and the files in its folder. */
+/** What the app itself cannot see: its packages, and the files in its folder. */
 export function folderChecks(folder: string): FolderResult[] {
   return [peers(folder), trackedEnvFile(folder)]
 }
 
-/** Checks the versions of the peer dependencies, because npm warns about a wrong version only once, during the installation. */
+/** npm warns about a wrong version only once, during the installation. */
 function peers(folder: string): FolderResult {
   const check = 'peers'
   const own = manifestOf(folder, 'doorward')
@@ -102,7 +93,7 @@ function peers(folder: string): FolderResult {
   return { check, finding: found }
 }
 
-/** Returns true if the version is in the range. Reads only the forms of doorward's ranges: `*`, or one or more `^1.2.3` joined by `||`. */
+/** Reads only the forms of doorward's ranges: `*`, or one or more `^1.2.3` joined by `||`. */
 function isWithin(version: string, range: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.+-]/).map(Number)
   return range.split('||').some((part) => {
@@ -112,7 +103,7 @@ function isWithin(version: string, range: string): boolean {
   })
 }
 
-/** Warns if .gitignore does not contain `.env`. A commit could then give the secrets to every reader of the repository. */
+/** A commit could give the secrets to every reader of the repository. */
 function trackedEnvFile(folder: string): FolderResult {
   const check = 'env-file-tracked'
   const root = repositoryOf(folder)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { run } from './run'
 import { terminalOf } from './terminal'
 
-// Standard output is only for the result. Therefore the app's own messages go to standard error.
+// Standard output is only for the result, so the app's own messages go to standard error.
 console.log = console.info = console.debug = console.error
 
 void run(process.argv.slice(2), {
@@ -13,6 +13,6 @@ void run(process.argv.slice(2), {
   terminal: terminalOf(process.stdin, process.stderr),
   stdin: () => process.stdin,
 }).then((exitCode) => {
-  // An open handle of the app, such as a connection pool, would keep the process running. So the process exits after the last output.
+  // An open handle of the app, such as a connection pool, would keep the process running.
   process.stdout.write('', () => process.exit(exitCode))
 })

@@ -8,18 +8,12 @@ interface MigrateFlags {
 
 const usage = 'Write `doorward migrate status`, `doorward migrate up` or `doorward migrate sql`.'
 
-/**
- * Checks the subcommand before the command loads the app.
- * @throws UsageError for an unknown subcommand
- */
+/** Runs before the command loads the app. @throws UsageError for an unknown subcommand */
 export function requireMigrateVerb([verb = '', ...more]: readonly string[]): void {
   if (!['status', 'up', 'sql'].includes(verb) || more.length > 0) throw new UsageError(usage)
 }
 
-/**
- * Shows the state of the migrations, runs them, or prints their SQL. The command records the migrations in `auth_migrations` and not in the
- * host's own table of migrations, because knex expects a file in the host's folder for every row of the host's table.
- */
+/** Records the migrations in `auth_migrations`: knex expects a file in the host's folder for every row of the host's own table. */
 export async function migrate(
   [verb]: readonly string[],
   { table = 'auth_migrations' }: MigrateFlags,
@@ -56,7 +50,6 @@ async function answerOf(
   return { json: { migrations: versions }, text: versions.map(({ name, state }) => `${name}  ${state}`).join('\n') }
 }
 
-/** Deletes expired rows that are no longer needed. */
 export async function purge({ operations }: LoadedAuth): Promise<CommandAnswer> {
   const deleted = await operations.purge()
   return {

@@ -51,7 +51,7 @@ type Flag = keyof typeof options
 
 const ofModule: readonly Flag[] = ['auth', 'env-file', 'no-env-file', 'verbose']
 
-/** The flags of each command. An entry such as `users list` overrides the entry `users`. All commands accept `--json` and `--help`. */
+/** `users list` overrides the entry `users`. All commands accept `--json` and `--help`. */
 const known: Readonly<Record<string, readonly Flag[]>> = {
   init: ['delivery', 'client', 'providers', 'pages', 'hash-column', 'print', 'yes', 'env-file', 'no-env-file', 'verbose'],
   secret: [],
@@ -70,10 +70,7 @@ const known: Readonly<Record<string, readonly Flag[]>> = {
   'users reset-mfa': [...ofModule, 'passkeys', 'yes'],
 }
 
-/**
- * Runs the command.
- * @returns the exit code: 0 success, 1 failure, 2 wrong usage
- */
+/** @returns the exit code: 0 success, 1 failure, 2 wrong usage */
 export async function run(args: readonly string[], surroundings: Surroundings): Promise<0 | 1 | 2> {
   const { out, err } = surroundings
   const [isJson, isVerbose] = [args.includes('--json'), args.includes('--verbose')]
@@ -93,7 +90,6 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
   }
 }
 
-/** Ends the text with a line break. An empty text stays empty. */
 function withLineEnd(text: string): string {
   return text === '' ? '' : `${text}\n`
 }
@@ -126,10 +122,7 @@ async function answerTo(args: readonly string[], surroundings: Surroundings): Pr
   }
 }
 
-/**
- * Rejects unknown commands and flags.
- * @throws UsageError for an unknown command or flag
- */
+/** @throws UsageError for an unknown command or flag */
 function refuseStrangers(command: string, verb: string, values: object): void {
   const name = [`${command} ${verb}`, command].find((beginning) => Object.hasOwn(known, beginning))
   if (name === undefined) throw new UsageError(help)
@@ -176,7 +169,7 @@ export const help = `Usage: doorward <command>
   --verbose         shows errors in full, which may contain personal data (doctor: also lists the skipped checks)
   --help            prints this help`
 
-/** Examples of each command. An example works in an app that has the named accounts and files. */
+/** An example works in an app that has the named accounts and files. */
 export const examples: Readonly<Record<string, readonly string[]>> = {
   init: [
     'doorward init --yes',
@@ -199,10 +192,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   purge: ['doorward purge', 'doorward purge --json --env-file production.env'],
 }
 
-/**
- * Returns the help of one command, with examples.
- * @throws UsageError for an unknown command
- */
+/** @throws UsageError for an unknown command */
 function helpFor(command: string, verb: string | undefined): CommandAnswer {
   if (command === '') return { json: { help }, text: help }
   const name = [command, verb].filter(Boolean).join(' ')
@@ -220,7 +210,6 @@ function helpFor(command: string, verb: string | undefined): CommandAnswer {
   return { json: { help: text, examples: presented }, text }
 }
 
-/** Escapes text that the user typed, for use in a regular expression. */
 function escaped(words: string): string {
   return words.replace(/[^\w -]/g, '\\$&')
 }

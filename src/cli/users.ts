@@ -20,7 +20,7 @@ export interface UserFlags extends ImportFlags {
   readonly 'with-hashes'?: boolean | undefined
 }
 
-/** Administers accounts. Each change calls the same operation as the admin routes, but no administrator is logged in. */
+/** Each change calls the same operation as the admin routes, but no administrator is logged in. */
 export async function users([verb, ...words]: readonly string[], flags: UserFlags, surroundings: Surroundings): Promise<CommandAnswer> {
   switch (verb) {
     case 'create':
@@ -59,10 +59,7 @@ async function create(email: string, flags: UserFlags, surroundings: Surrounding
   return { json: { user, set_password_url: url }, text: `${lineOf(user)}${link}` }
 }
 
-/**
- * Returns the password of the new account; null for an account without a password. The password is never an argument, because the process
- * list shows arguments.
- */
+/** Null: an account without one. Never an argument, because the process list shows arguments. */
 async function passwordFrom(flags: UserFlags, { terminal, stdin }: Surroundings): Promise<string | null> {
   if (flags['password-stdin']) {
     let text = ''
@@ -117,7 +114,7 @@ async function found({ operations }: LoadedAuth, who: string): Promise<UserBody>
 }
 
 interface Change {
-  /** The question before the change; null if the change removes nothing and needs no question. */
+  /** Null: the change removes nothing and needs no question. */
   readonly asks: string | null
   readonly apply: (auth: LoadedAuth['auth'], id: string) => Promise<unknown>
 }

@@ -1,7 +1,4 @@
-/**
- * Returns the text with A to Z in lower case. All other letters stay unchanged, as in SQLite's lower() and in PostgreSQL's lower() under
- * the collation "C".
- */
+/** Only A to Z, as SQLite's lower(), and PostgreSQL's under the collation "C". */
 export function asciiLowerCase(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }

@@ -3,52 +3,31 @@ import { ServiceUnavailableError } from './errors'
 import { describeError, type Logger, logCounted } from './logger'
 import { withTimeout } from './with-timeout'
 
-/**
- * Runs work that no response waits for. The work starts after a random delay. Therefore neither the time of the response nor the time of
- * the next request on the connection reveals the amount of work.
- */
+/** No response waits for this work. It starts after a random delay, so no response time reveals the amount of work. */
 export interface Background {
-  /**
-   * Runs the work after the delay. A failure is logged under `name`.
-   * @throws ServiceUnavailableError when too much work is running
-   */
+  /** Logs a failure under `name`. @throws ServiceUnavailableError when too much work is running */
   run(name: string, work: () => Promise<unknown>): void
-  /**
-   * Like `run`, but never throws. Use this method for work after an operation that has already succeeded. If too much work is running, the
-   * method logs that, skips the work and returns false.
-   */
+  /** Never throws. Use it after an operation that has succeeded. If too much work is running, logs that and returns false. */
   runIfRoom(name: string, work: () => Promise<unknown>): boolean
-  /** Starts all waiting work now. Resolves when this work, and the work that already runs, has ended. Later work is not affected. */
+  /** Starts all waiting work now, and resolves when it and the running work have ended. Later work is not affected. */
   finish(): Promise<unknown>
 }
 
-/**
- * The longest time that work may take, in milliseconds. After that time the work no longer counts against `mostAtOnce`, and its result is
- * ignored.
- */
+/** In milliseconds. After that time the work no longer counts against `mostAtOnce`, and its result is ignored. */
 const longestMs = 40_000
 
-/**
- * The most work that runs or waits at the same time. The rate limits allow far less. This limit bounds the memory if the database or a hook
- * stops answering.
- */
+/** The rate limits allow far less. This bounds the memory if the database or a hook stops answering. */
 const mostAtOnce = 1_000
 
-/** The shortest and the longest delay before work starts, in milliseconds. The actual delay is random. */
+/** The shortest and the longest delay, in milliseconds. The actual delay is random. */
 export const startDelayMs = [200, 2_000] as const
 
-/**
- * Creates a `Background` that logs failures.
- * @param isDelayed false: work starts at once, for tests
- */
+/** @param isDelayed false: work starts at once, for tests */
 export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boolean }): Background {
   const underWay = new Set<Promise<void>>()
   const waiting = new Set<() => void>()
 
-  /**
-   * Waits a random time. `finish` ends the wait. The timer does not keep the process alive. A process that stops calls `drain`, which starts
-   * the waiting work at once.
-   */
+  /** The timer does not keep the process alive. A process that stops calls `drain`, which starts the waiting work at once. */
   function wait(): Promise<void> | undefined {
     if (!isDelayed) return undefined
     return new Promise((resolve) => {
@@ -65,7 +44,7 @@ export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boo
 
   function start(name: string, work: () => Promise<unknown>): boolean {
     if (underWay.size >= mostAtOnce) return false
-    // `work` is called inside the promise chain, so that the request does not fail if `work` throws before its first await.
+    // Inside the promise chain, so that the request does not fail if `work` throws before its first await.
     const task = Promise.resolve(wait())
       .then(() => withTimeout(Promise.resolve().then(work), longestMs, () => new Error('The work after the answer is late.')))
       .then(() => undefined)

@@ -4,20 +4,14 @@ import { isIP, isIPv4 } from 'node:net'
 /** The longest text is a quoted IPv6 address in brackets with a zone id and a port. */
 const mostCharacters = 128
 
-/**
- * Returns the key of a request's client for rate limits. Returns null if the client's address cannot be read. A client that
- * hung up has no address any more. All such clients share one key, because nobody may get around a limit by closing the connection.
- */
+/** Null: no readable address, as of a client that hung up. Such clients share a key: nobody gets around a limit by hanging up. */
 export function clientOf({ ip, socket }: { ip?: string | undefined; socket?: IncomingMessage['socket'] }): string | null {
   const address = ip ?? socket?.remoteAddress // only Express sets `ip`
   const hungUp = address === undefined && (socket?.destroyed === true || socket?.localAddress !== undefined)
   return hungUp ? 'hung-up' : clientKey(address)
 }
 
-/**
- * Returns the key of a client from its address. An IPv4 address is its own key. An IPv6 address becomes its /64 network, because a
- * subscriber usually has a whole /64 network. Returns null if the text is no address.
- */
+/** A subscriber usually has a whole /64 network, so an IPv6 address becomes its /64. Null: the text is no address. */
 export function clientKey(text: string | null | undefined): string | null {
   const address = readAddress(text)
   if (address === null || isIPv4(address)) return address
@@ -25,10 +19,7 @@ export function clientKey(text: string | null | undefined): string | null {
   return `${network.map((group) => group.toString(16)).join(':')}::/64`
 }
 
-/**
- * Returns the IP address in a text that a proxy wrote: without quotes, brackets, port and zone id. If an IPv6 address contains an IPv4
- * address, returns the IPv4 address. Returns null if the text is no address, such as `unknown`, `unix:` or `_hidden` (RFC 7239 section 6).
- */
+/** Prefers a contained IPv4 address. Null: no address, such as `unknown`, `unix:` or `_hidden` (RFC 7239 section 6). */
 export function readAddress(text: string | null | undefined): string | null {
   if (typeof text !== 'string' || text.length > mostCharacters) return null
   const bare = text.replace(/^["'\s]+|["'\s]+$/g, '')
@@ -39,24 +30,21 @@ export function readAddress(text: string | null | undefined): string | null {
   return containedIPv4(ipv6Groups(address)) ?? address
 }
 
-/** The limit of a whole /48 network (`networkOf`) is this many times the limit of a client. */
+/** The limit of a whole /48 network (`networkOf`), in limits of a client. */
 export const networkTimes = 10
 
-/** Returns the /48 network that contains a client's IPv6 /64 network. Returns null if the client's key is not an IPv6 network. */
+/** The /48 of a client's /64. Null: the client's key is not an IPv6 network. */
 export function networkOf(client: string): string | null {
   const [, network] = /^((?:[0-9a-f]{1,4}:){2}[0-9a-f]{1,4}):[0-9a-f]{1,4}::\/64$/.exec(client) ?? []
   return network === undefined ? null : `${network}::/48`
 }
 
-/**
- * Returns the network of a client, for queues: an IPv4 address, or the /48 of an IPv6 address. Clients without a readable address have no
- * network, so they take turns together.
- */
+/** For queues: an IPv4 address, or the /48 of an IPv6 address. Clients without a readable address take turns together. */
 export function queueNetwork(client: string | null | undefined): string | undefined {
   return client ? (networkOf(client) ?? client) : undefined
 }
 
-/** Returns the eight groups of a valid address (RFC 4291 section 2.2). */
+/** The address must be valid (RFC 4291 section 2.2). */
 function ipv6Groups(address: string): number[] {
   const [head = '', tail] = address.split('::')
   const before = groupsOf(head)
@@ -70,16 +58,13 @@ function groupsOf(part: string): number[] {
   return part.split(':').flatMap((group) => (group.includes('.') ? dottedGroups(group) : [Number.parseInt(group, 16)]))
 }
 
-/** Returns the last two groups of an address that ends with dotted decimals, for example '192.0.2.1'. */
+/** For addresses that end with dotted decimals, for example '192.0.2.1'. */
 function dottedGroups(dotted: string): number[] {
   const [a = 0, b = 0, c = 0, d = 0] = dotted.split('.').map(Number)
   return [a * 256 + b, c * 256 + d]
 }
 
-/**
- * IPv4-mapped (`::ffff:0:0/96`, how a socket for both families shows IPv4 clients), IPv4-translated (RFC 2765), and NAT64 (RFC 6052 and
- * RFC 8215).
- */
+/** IPv4-mapped (`::ffff:0:0/96`, from a socket for both families), IPv4-translated (RFC 2765), and NAT64 (RFC 6052 and RFC 8215). */
 const containsIPv4 = /^(?:0:0:0:0:0:ffff|0:0:0:0:ffff:0|64:ff9b:0:0:0:0|64:ff9b:1(?::[\da-f]+){3})$/
 
 function containedIPv4(groups: readonly number[]): string | null {

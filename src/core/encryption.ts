@@ -2,27 +2,22 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { ConfigurationError } from './errors'
 import { withOwnMessage } from './logger'
 
-/** Returns true if each key has 32 bytes and more than four different byte values. */
+/** 32 bytes each, with more than four different byte values. */
 export function areSealingKeys(keys: string): boolean {
   return keys.split(',').every((key) => /^[A-Za-z0-9+/]{43}=?$/.test(key.trim()) && new Set(Buffer.from(key, 'base64')).size > 4)
 }
 
-/** Returns the keys of a text that `areSealingKeys` accepted. */
 export function readSealingKeys(keys: string): readonly Buffer[] {
   return keys.split(',').map((key) => Buffer.from(key.trim(), 'base64'))
 }
 
 const version = 'v1'
 
-/** Returns true for a result of `sealText`, with any key. */
 export function isSealed(text: string): boolean {
   return text.startsWith(`${version}.`)
 }
 
-/**
- * Encrypts a text with AES-256-GCM and the first key.
- * @param purpose what the text is for, often with the owner's id; only a call with the same purpose can decrypt the text
- */
+/** AES-256-GCM with the first key. @param purpose often with the owner's id; only the same purpose can decrypt the text */
 export function sealText(keys: readonly Buffer[], purpose: string, text: string): string {
   const [key] = keys
   if (!key) throw new RangeError('sealing: no key is set, so a text cannot be encrypted.')
@@ -33,7 +28,7 @@ export function sealText(keys: readonly Buffer[], purpose: string, text: string)
   return [version, ...[nonce, sealed, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join('.')
 }
 
-/** Decrypts a text of `sealText`. Returns null if no key decrypts the text, if the purpose differs, or if the text was changed. */
+/** Null: no key decrypts the text, the purpose differs, or the text was changed. */
 export function openText(keys: readonly Buffer[], purpose: string, text: string): string | null {
   const [mark, ...parts] = text.split('.')
   const [nonce, sealed, tag] = parts.map((part) => Buffer.from(part, 'base64url'))
@@ -60,10 +55,7 @@ function openWith(key: Buffer, purpose: string, { nonce, sealed, tag }: { nonce:
 export interface Sealer {
   /** Encrypts the text with a new nonce. Returns `v1.nonce.sealed.tag`, which contains only letters, digits, `-`, `_` and `.`. */
   seal(text: string): string
-  /**
-   * Returns the decrypted text.
-   * @throws Error if no key decrypts the text, or if the text was changed
-   */
+  /** @throws Error if no key decrypts the text, or if the text was changed */
   open(text: string): string
 }
 

@@ -53,7 +53,7 @@ export class AppError extends Error {
   }
 }
 
-// An error of another copy of the package in this process also counts as AppError, because a host's store can use another copy.
+// Includes errors of another copy of the package in this process, because a host's store can use another copy.
 Object.defineProperty(AppError, Symbol.hasInstance, {
   value(this: unknown, value: unknown): boolean {
     if (Function.prototype[Symbol.hasInstance].call(this, value)) return true
@@ -160,7 +160,6 @@ export class CsrfValidationFailedError extends ForbiddenError {
   }
 }
 
-/** The sentences of the reasons that have nothing to do with another site. */
 const csrfDetails: ReadonlyMap<unknown, LocalizedText> = new Map([
   ['no_cookie', localized('error.csrf_no_cookie')],
   ['no_token', localized('error.csrf_no_token')],

@@ -26,10 +26,7 @@ export interface AuthEventPayloads {
   challenge: { userId: string; amr: readonly AuthMethod[] }
   logout: { userId: string; allSessions: boolean }
   'refresh.reused': { userId: string; familyId: string }
-  /**
-   * Reason `limit`: because of `maxSessionsPerUser`, a login revoked the sessions that were unused for the longest time. Reason
-   * `code_reused`: a one-time code of an app's login was used again.
-   */
+  /** `limit`: a login revoked the longest unused sessions (`maxSessionsPerUser`). `code_reused`: an app's login code was used again. */
   'session.revoked': { userId: string; count: number; reason?: 'limit' | 'code_reused' }
   'password.changed': { userId: string; by: 'reset' | 'change' }
   'email.verified': { userId: string }
@@ -76,7 +73,7 @@ export interface AuthEventPayloads {
 
 export type AuthEventName = keyof AuthEventPayloads
 
-/** Every event with the fields of its payload. Observers store and count only these fields. */
+/** Observers store and count only these fields. */
 export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof AuthEventPayloads[Name])[] } = {
   signup: ['userId', 'by', 'provider'],
   activation: ['userId'],
@@ -114,10 +111,7 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
 }
 
 export interface AuthEvents {
-  /**
-   * Adds a listener. The listener is called after the operation has committed. Returns a function that removes the listener. If a listener
-   * throws or rejects, the error is logged, and the operation is not affected.
-   */
+  /** Calls the listener after the operation has committed. Returns its removal. A listener's error is logged and affects no operation. */
   on<Name extends AuthEventName>(name: Name, listener: (payload: AuthEventPayloads[Name]) => unknown): () => void
 }
 
@@ -125,10 +119,7 @@ export interface EventEmitter extends AuthEvents {
   emit<Name extends AuthEventName>(name: Name, payload: AuthEventPayloads[Name]): void
 }
 
-/**
- * Returns an HMAC-SHA256 in base64url. Equal texts have equal digests as long as `jwtSecret` stays unchanged. Observers can therefore see
- * that two events are about the same address or the same counter. Without the secret, observers cannot test guesses of addresses.
- */
+/** Observers can relate events about one address or counter. Without `jwtSecret`, they cannot test guesses. */
 export function eventDigest(keys: Keys, kind: 'address' | 'counter', text: string): string {
   return createHmac('sha256', keys['event-digest'][0]).update(`${kind}:${text}`).digest('base64url')
 }

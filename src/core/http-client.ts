@@ -40,24 +40,18 @@ export type HttpClient = (url: string, request?: HttpRequest) => Promise<HttpRes
 export interface HttpClientOptions {
   /** The longest time from the call to the last byte of the body, in milliseconds: 1 to 10,000. Default 10,000. */
   timeoutMs?: number
-  /**
-   * The circuit breaker of each origin and purpose. After `failures` failed calls in a row, calls fail at once for `resetAfterMs`
-   * milliseconds. Then the client tries a single call. Default false.
-   */
+  /** Per origin and purpose: after `failures` failures in a row, fails at once for `resetAfterMs`, then tries one call. Default false. */
   circuitBreaker?: false | { failures: number; resetAfterMs: number }
   /** A dispatcher of undici 7 or 8 instead of the client's own connection pool, for example a proxy. */
   dispatcher?: Dispatcher
 }
 
-/** The default of `maxBytes`. Providers usually respond with a few KiB. Requests for key sets pass a higher limit. */
+/** Providers usually respond with a few KiB. Requests for key sets pass a higher limit. */
 export const DEFAULT_MAX_BYTES = 256 * 1024
 export const MAX_TIMEOUT_MS = 10_000
 const MAX_IN_FLIGHT = 50
 
-/**
- * The error for a call that got no response, or a response that must not be read. The message leaves out the URL and the message of the
- * HTTP library, because both can contain tokens. `code` is the system's code for logs (`ECONNREFUSED`, `UND_ERR_SOCKET`).
- */
+/** The message leaves out the URL and the HTTP library's message, because both can contain tokens. `code` is the system's, for logs. */
 export class HttpClientError extends Error {
   override readonly name = 'HttpClientError'
   readonly code: string
@@ -102,10 +96,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
 const noAnswer = 'The provider did not answer: check the address of the endpoint, and that this server can reach it.'
 const bounded = new WeakSet<HttpClient>()
 
-/**
- * Returns true if the client enforces the deadline and the size limit itself. Only clients of `createHttpClient` do that. A host's wrapper
- * around such a client does not count.
- */
+/** Only clients of `createHttpClient` enforce both limits themselves. A host's wrapper around one does not count. */
 export function isBounded(client: HttpClient): boolean {
   return bounded.has(client)
 }
@@ -121,12 +112,9 @@ function targetOf(url: string): URL {
 interface OriginState {
   inFlight: number
   failuresInARow: number
-  /** A time of the monotonic clock. Before this time, calls fail at once. 0: the circuit breaker is closed. */
+  /** Of the monotonic clock. Before this time, calls fail at once. 0: the circuit breaker is closed. */
   openUntil: number
-  /**
-   * The number of the current era. An era begins when the breaker opens and when a probe starts. Results of calls from an earlier era are
-   * ignored.
-   */
+  /** Begins when the breaker opens and when a probe starts. Results of calls from an earlier era are ignored. */
   era: number
 }
 
@@ -179,10 +167,7 @@ async function send(
   }
 }
 
-/**
- * Sends a request with `dispatch` of undici and its events. undici's function `request` takes about twice as long, because it makes a
- * stream of every response and follows an AbortSignal.
- */
+/** undici's `request` takes about twice as long, because it makes a stream of every response and follows an AbortSignal. */
 function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, maxBytes: number) {
   let giveUp: (reason: HttpClientError) => void = () => undefined
   const answer = new Promise<HttpResponse>((resolve, reject) => {
@@ -199,8 +184,7 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
       try {
         if (givenUp) controller?.abort(givenUp)
       } catch {
-        // The dispatcher of the host threw. The error is ignored, because the caller no longer waits for this call. Without this catch, an
-        // error in a timer would end the process.
+        // The host's dispatcher threw, and the caller no longer waits. Without this catch, an error in a timer would end the process.
       }
     }
     dispatcher.dispatch(request, {
@@ -222,8 +206,7 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
         if (givenUp) return stop(controller)
         size += bytes.length
         if (size > maxBytes) giveUp(new HttpClientError('TOO_LARGE', 'The answer of the provider is too large.'))
-        // Joins the chunks after every 1,000 chunks. Each chunk takes about 200 bytes more than its data, so a response in single bytes
-        // would take megabytes.
+        // Each chunk takes about 200 bytes more than its data, so a response in single bytes would take megabytes.
         else if (chunks.push(bytes) >= 1_000) chunks = [Buffer.concat(chunks)]
       },
       onResponseEnd: () => resolve({ status, headers, body: Buffer.concat(chunks) }),
@@ -233,17 +216,12 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
   return { answer, giveUp }
 }
 
-/**
- * Returns true for a compressed response. A few KiB of gzip can become gigabytes, so we request `identity` and reject any other encoding.
- */
+/** A few KiB of gzip can become gigabytes, so we request `identity` and reject any other encoding. */
 function isEncoded({ 'content-encoding': encoding }: HttpResponse['headers']): boolean {
   return encoding !== undefined && encoding !== '' && encoding !== 'identity'
 }
 
-/**
- * Aborts a call after `timeoutMs`, or when the caller's signal aborts. Returns a function that removes the timer and the listener. The
- * timers of undici restart with every byte, so only this timer limits a slow body. The timer does not keep the process alive.
- */
+/** Only this timer limits a slow body, because undici's restart with every byte. It does not keep the process alive. */
 function giveUpWith(giveUp: (reason: HttpClientError) => void, timeoutMs: number, outer: AbortSignal | undefined): () => void {
   const late = () => giveUp(new HttpClientError('TIMEOUT', 'The provider did not answer in time.'))
   const timer = setTimeout(late, timeoutMs).unref()
@@ -255,10 +233,7 @@ function giveUpWith(giveUp: (reason: HttpClientError) => void, timeoutMs: number
   }
 }
 
-/**
- * Returns our own error for an aborted call. The function does not use the caller's reason, because undici does not stop for a reason such
- * as `false`.
- */
+/** Our own error, because undici does not stop for a caller's reason such as `false`. */
 function givenUp({ reason }: AbortSignal): HttpClientError {
   return new HttpClientError(codeOf(reason), 'The caller stopped waiting for the provider.')
 }
@@ -283,7 +258,7 @@ function checkOptions(options: HttpClientOptions): { timeoutMs: number; circuitB
       'createHttpClient: circuitBreaker must be false or { failures, resetAfterMs }, both positive whole numbers.',
     )
   }
-  // Rejects a dispatcher of undici 6, which has other events. Only such a dispatcher has `interceptors`.
+  // A dispatcher of undici 6 has other events. Only such a dispatcher has `interceptors`.
   if (dispatcher !== undefined && (typeof dispatcher?.dispatch !== 'function' || 'interceptors' in dispatcher))
     throw new ConfigurationError('createHttpClient: dispatcher must be a dispatcher of undici 7 or 8.')
   return { timeoutMs, circuitBreaker, dispatcher: dispatcher ?? newPool(timeoutMs) }
@@ -293,12 +268,7 @@ function isWhole(value: unknown, most: number): boolean {
   return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= most
 }
 
-/**
- * Creates a pool. Loads undici here, so that a host without a provider never loads undici.
- *
- * When the package undici loads, it sets its own agent for the host's `fetch` if no agent is set. Reading `Response` first makes Node load
- * its built-in undici, which sets Node's agent. The host's `fetch` therefore keeps Node's agent.
- */
+/** Loads undici only for a host with a provider. Reading `Response` first makes the host's `fetch` keep Node's own agent. */
 function newPool(timeoutMs: number): Agent {
   void globalThis.Response
   const undici = require('undici') as typeof import('undici') // `require` returns `any`

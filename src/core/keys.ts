@@ -1,8 +1,6 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 
-/**
- * The purpose of a derived key. Each purpose has its own key, so that a signature is valid for only one purpose (RFC 8725 section 3.12).
- */
+/** Each purpose has its own key, so that a signature is valid for only one purpose (RFC 8725 section 3.12). */
 export type KeyPurpose = (typeof purposes)[number]
 
 const purposes = [
@@ -29,22 +27,15 @@ const purposes = [
   'csrf-binding',
 ] as const
 
-/** The keys of the secrets in `jwtSecret`, in the order of the secrets. The first key signs, and all keys verify. */
+/** In the order of the secrets in `jwtSecret`. The first key signs, and all keys verify. */
 export type KeyList = readonly [KeyObject, ...KeyObject[]]
 
-/**
- * Derives a key with HKDF-SHA256 (RFC 5869): empty salt, info `doorward/<purpose>/v1`, with a realm `doorward/<purpose>/v1/<realm>`, 32
- * bytes. Keys are derived once at boot, because creating a KeyObject is slow.
- */
+/** HKDF-SHA256 (RFC 5869): empty salt, info `doorward/<purpose>/v1[/<realm>]`, 32 bytes. Call it at boot: a KeyObject is slow to make. */
 export function deriveKey(secret: string, purpose: KeyPurpose, realm = ''): KeyObject {
   const info = `doorward/${purpose}/v1${realm === '' ? '' : `/${realm}`}`
   return createSecretKey(Buffer.from(hkdfSync('sha256', Buffer.from(secret, 'utf8'), Buffer.alloc(0), info, 32)))
 }
 
-/**
- * Derives a key from each secret.
- * @param secrets a secret, or a list of at least one secret
- */
 export function deriveKeyList(secrets: string | readonly string[], purpose: KeyPurpose, realm = ''): KeyList {
   return Object.freeze([secrets].flat().map((secret) => deriveKey(secret, purpose, realm))) as KeyList // the settings reject an empty list
 }
@@ -57,7 +48,7 @@ export function deriveKeys(secrets: string | readonly string[], realm = ''): Key
   ) // every purpose is listed
 }
 
-/** Returns the index of the first key that passes the check, or -1. Tries every key, so that the time does not reveal which key passed. */
+/** Tries every key, so that the time does not reveal which key passed. Returns -1 if none passed. */
 export function findKey(keys: KeyList, passes: (key: KeyObject) => boolean): number {
   return keys.reduce((found, key, place) => (passes(key) && found === -1 ? place : found), -1)
 }
@@ -68,19 +59,15 @@ export function isUnderAny(keys: KeyList, passes: (key: KeyObject) => boolean): 
 
 export type JwtAlgorithm = 'ES256' | 'RS256' | 'PS256'
 
-/** A key of access tokens and its algorithm. The token never chooses the algorithm (RFC 8725 section 3.1). */
+/** The token never chooses the algorithm (RFC 8725 section 3.1). */
 export type AccessKey = SecretAccessKey | NamedAccessKey
 
-/**
- * The access key of a router without `jwtKeys`. It contains the keys of all secrets, because a token that was signed with a secret does not
- * name its key.
- */
+/** For a router without `jwtKeys`. Contains the keys of all secrets, because such a token does not name its key. */
 export type SecretAccessKey = Readonly<{ kid: null; algorithm: 'HS256'; keys: KeyList; privateKey: KeyObject }>
 
-/** A key of `jwtKeys`. `key` verifies, and `privateKey` signs. If `privateKey` is null, the key is retired. */
+/** A key of `jwtKeys`. `key` verifies, and `privateKey` signs. Null: the key is retired. */
 export type NamedAccessKey = Readonly<{ kid: string; algorithm: JwtAlgorithm; key: KeyObject; privateKey: KeyObject | null }>
 
-/** Returns the access key for a router without `jwtKeys`. */
 export function secretAccessKey(keys: KeyList): SecretAccessKey {
   return Object.freeze({ kid: null, algorithm: 'HS256', keys, privateKey: keys[0] })
 }

@@ -3,10 +3,7 @@ export interface AuthMail {
   kind: 'activation' | 'password_reset' | 'email_verification' | 'email_change' | 'email_login' | 'notice'
   /** A single address. */
   to: string
-  /**
-   * The account's name, in one line. Until the address is verified, an attacker may have chosen the name. Keep the name out of headers, and
-   * out of mails to people who did not request a mail.
-   */
+  /** One line. Until the address is verified, an attacker may have chosen it: keep it out of headers and unrequested mails. */
   name: string | null
   url: string | null
   /** In kind `email_login`: eight digits, if the mail has a code. Keep the digits out of logs. */
@@ -29,9 +26,7 @@ export interface AuthMail {
  */
 export interface Mailer {
   send(mail: AuthMail): Promise<void>
-  /**
-   * Asks the server whether it would accept a mail, without sending a mail. `auth.doctor()` calls this method. Rejects with the problem.
-   */
+  /** Asks the server whether it would accept a mail, and sends none. `auth.doctor()` calls it. Rejects with the problem. */
   verify?(): Promise<void>
 }
 
@@ -43,10 +38,7 @@ export interface MailRefusal {
   outcome?: 'unknown'
 }
 
-/**
- * The topics of mails. The mails of the first five topics and of `account_restored` can have a link. `email_login` and `confirmation_code`
- * can have a code. All other topics are notices. The link of a notice can only undo a change, or open the page to sign in.
- */
+/** The first five and `account_restored` can have a link, `email_login` and `confirmation_code` a code. The rest: notices. */
 export const mailTopics = [
   'activation',
   'password_reset',
@@ -85,22 +77,14 @@ export interface TemplateMail {
   topic: MailTopic
   /** The account's name, in one line. Null until the address is verified, because an attacker may have chosen the name. */
   name: string | null
-  /**
-   * The link of the mail. In a notice, the link undoes the change. In `no_account` and `address_taken`, it is the page where people sign in
-   * or up, without an end. Null: there is no link.
-   */
+  /** The link, or null. It undoes the change of a notice. In `no_account` and `address_taken`: a page to sign in or up, without an end. */
   url: string | null
   expiresAt: Date | null
   /** The reader's language. Any other value than these two comes from the option `languages`. */
   locale: 'en-US' | 'pt-BR' | (string & {})
-  /**
-   * In `identity_linked` and `identity_unlinked`: the registration key. In `account_taken_over`: the key of the provider that the take-over
-   * linked.
-   */
+  /** In `identity_linked` and `identity_unlinked`: the registration key. In `account_taken_over`: the key of the linked provider. */
   provider?: string
-  /**
-   * A list of what was removed or what is left, with one text for each item, in the reader's language. In `email_change`: the new address.
-   */
+  /** What was removed or what is left, one text an item, in the reader's language. In `email_change`: the new address. */
   items?: readonly string[]
   /** True: a code of an authenticator app, or a passkey, confirmed the change. In that case no link can undo the change. */
   isFinal?: boolean

@@ -3,38 +3,31 @@ import { ConfigurationError } from './errors'
 import type { Logger } from './logger'
 import { seeTroubleshooting } from './troubleshooting'
 
-/** A log entry about a setup that looks wrong but still works. */
 export interface SetupWarning {
   readonly level: 'warn' | 'error'
-  /** The kind of notice. The kind is also the name of the entry in docs/troubleshooting.md. */
+  /** Also the name of the entry in docs/troubleshooting.md. */
   readonly entry: string
-  /** The cause of the problem, and the fix. */
   readonly message: string
   readonly fields?: object
-  /**
-   * The subject of the notice. A notice with a subject is logged once for each of the first ten subjects. A notice without a subject is
-   * logged once.
-   */
+  /** With a subject, logged once for each of the first ten subjects. Without, logged once. */
   readonly about?: string
 }
 
 export interface SetupWarnings {
   tell(notice: SetupWarning): void
-  /** Keeps a notice for `doctor` without a log line, because the log has its own line. Replaces the last notice about the same subject. */
+  /** For `doctor` without a log line, because the log has its own line. Replaces the last notice about the same subject. */
   keep(notice: SetupWarning): void
-  /** Returns the notices that were logged or kept. `doctor` repeats them. */
   told(): readonly SetupWarning[]
 }
 
-/** Returns the text of the log line. */
 export function lineOf({ message, entry }: SetupWarning): string {
   return `doorward: ${message} ${seeTroubleshooting(entry)}`
 }
 
-/** The maximum number of subjects for each kind of notice. The number is limited, because a client can choose the subject of a notice. */
+/** A client can choose the subject of a notice, so the number is limited. */
 const mostOfOneKind = 10
 
-/** Returns an object that logs each notice only once (see `about`), even if many requests cause the notice. */
+/** Logs each notice only once (see `about`), even if many requests cause it. */
 export function createSetupWarnings(logger: Logger): SetupWarnings {
   const told: SetupWarning[] = []
   return {
@@ -54,10 +47,7 @@ export function createSetupWarnings(logger: Logger): SetupWarnings {
   }
 }
 
-/**
- * Returns a function that logs an error of the background request for a provider's discovery document. The function logs once for each
- * level. `warn`: the provider does not respond. `error`: the document cannot be used, in most cases because its issuer is wrong.
- */
+/** Logs once for each level. `warn`: the provider does not respond. `error`: an unusable document, mostly of a wrong issuer. */
 export function discoveryNotices(provider: string, logger: Logger): (error: unknown) => void {
   const told = new Set<'warn' | 'error'>()
   return (error) => {
@@ -72,10 +62,7 @@ export function discoveryNotices(provider: string, logger: Logger): (error: unkn
   }
 }
 
-/**
- * Warns if a login begins at a host that differs from the host of the redirect URI. The first host sets the state cookie, but the callback
- * goes to the second host, where the cookie is missing.
- */
+/** The login's host sets the state cookie, but the callback goes to another host, where the cookie is missing. */
 export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>, redirectUri: string): SetupWarning | null {
   const forwarded = app.get('trust proxy') ? [headers['x-forwarded-host'] ?? []].flat()[0]?.split(',')[0]?.trim() : undefined
   const host = forwarded ?? headers.host
@@ -91,13 +78,12 @@ export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>
   }
 }
 
-/** Returns the host in its normal form. Returns null if the text is not a host name. */
 function hostOf(protocol: string, host: string | undefined): string | null {
   if (host === undefined || !/^[\w.:[\]-]{1,255}$/.test(host) || !URL.canParse(`${protocol}//${host}`)) return null
   return new URL(`${protocol}//${host}`).host
 }
 
-/** Warns about a request that the cross-site rule refused. Returns null if `Origin` is a text that no browser sends. */
+/** Null: `Origin` is a text that no browser sends. */
 export function foreignRequest({ headers: { origin, ...headers } }: Pick<SeenRequest, 'headers'>): SetupWarning | null {
   const site = /^[a-z-]{1,20}$/.exec(String(headers['sec-fetch-site'] ?? ''))?.[0] ?? null
   if (origin === undefined) return { ...anotherSite, fields: { site } }
@@ -126,7 +112,7 @@ const anotherSite: SetupWarning = {
     'a request without Origin was refused (403 CSRF_VALIDATION_FAILED), because the browser said by Sec-Fetch-Site that a page of another site or subdomain sent it. If the page is yours, send the request with fetch from a page of publicUrl or of trustedOrigins.',
 }
 
-/** Warns about a script that began a login at a provider. Only the browser itself can follow the redirect to the provider. */
+/** Only the browser itself can follow the redirect to the provider. */
 export const loginByScript: SetupWarning = {
   level: 'warn',
   entry: 'a-login-by-fetch',
@@ -134,7 +120,7 @@ export const loginByScript: SetupWarning = {
     'a script began a login at a provider with fetch or XMLHttpRequest, and was refused (403 CSRF_VALIDATION_FAILED). A login at a provider is a navigation: use a link, or location.assign(url).',
 }
 
-/** Reports that the provider rejected this application, not the person (RFC 6749 section 5.2). */
+/** The provider rejected this application, not the person (RFC 6749 section 5.2). */
 export function clientRefused(
   provider: string,
   { code, body, isEncoded }: { code: string | null; body: string | null; isEncoded: boolean },
@@ -151,7 +137,7 @@ export function clientRefused(
   }
 }
 
-/** Warns that a second use of a refresh token ended a session. An attacker causes this, and so do two tabs that refresh at once. */
+/** An attacker causes this, and so do two tabs that refresh at once. */
 export function reusedRefreshToken(sessionId: string, graceSeconds: number): SetupWarning {
   const fix =
     graceSeconds === 0
@@ -166,7 +152,7 @@ export function reusedRefreshToken(sessionId: string, graceSeconds: number): Set
   }
 }
 
-/** Warns about a token from the future. We never issue such a token, so the clock of the issuer or of this process is wrong. */
+/** We never issue a token from the future, so the clock of the issuer or of this process is wrong. */
 export function tokenFromTheFuture(issuedAt: number, now: Date): SetupWarning | null {
   const secondsAhead = issuedAt - Math.floor(now.getTime() / 1000)
   if (!(secondsAhead > 60)) return null
@@ -179,7 +165,7 @@ export function tokenFromTheFuture(issuedAt: number, now: Date): SetupWarning | 
   }
 }
 
-/** Reports a sign-in page that redirects to itself. Nobody can open such a page. */
+/** Nobody can open a sign-in page that redirects to itself. */
 export function guardedSignInPage(page: string): SetupWarning {
   return {
     level: 'error',
@@ -188,7 +174,6 @@ export function guardedSignInPage(page: string): SetupWarning {
   }
 }
 
-/** The parts of a request that these notices read. Express's `Request` has all of these parts. */
 interface SeenRequest {
   readonly headers: IncomingHttpHeaders
   readonly secure: boolean
@@ -209,7 +194,7 @@ export function untrustedProxy({ headers, app }: SeenRequest): SetupWarning | nu
   }
 }
 
-/** Warns that rate limits do not tell a client from others. @param ip `req.ip`, which `readAddress` cannot read */
+/** Rate limits do not tell a client from others. @param ip `req.ip`, which `readAddress` cannot read */
 export function unreadableClient(ip: string | undefined): SetupWarning {
   return {
     level: 'warn',
@@ -230,10 +215,7 @@ export function trustsEveryProxy({ app }: SeenRequest): SetupWarning | null {
   }
 }
 
-/**
- * Warns about secure cookies over plain http. Behind an untrusted proxy every request looks like plain http. Therefore the function warns
- * only if the scheme is known.
- */
+/** Warns only if the scheme is known: behind an untrusted proxy every request looks like plain http. */
 export function secureCookiesOverHttp(
   request: SeenRequest,
   { cookieSecure, publicUrl }: { cookieSecure: boolean; publicUrl: string },
@@ -247,23 +229,16 @@ export function secureCookiesOverHttp(
   }
 }
 
-/**
- * Returns true if a trusted proxy forwarded the request. Other requests, such as a health check from this machine, do not show which scheme
- * people use.
- */
+/** Other requests, such as a health check from this machine, do not show which scheme people use. */
 function cameThroughTrustedProxy({ headers, app }: SeenRequest): boolean {
   const isForwarded = headers['x-forwarded-proto'] !== undefined || headers['x-forwarded-for'] !== undefined
   return isForwarded && Boolean(app.get('trust proxy'))
 }
 
-/**
- * Warns if the mount path differs from `prefix`. A mount path that is the end of `prefix` is correct too, because a proxy may have removed
- * the first part of the public path. Letter case does not count, because Express ignores it.
- */
+/** The end of `prefix` is correct too: a proxy may have removed the first part. Letter case does not count, as in Express. */
 export function otherMount({ baseUrl }: SeenRequest, prefix: string): SetupWarning | null {
   if (baseUrl !== '' && prefix.toLowerCase().endsWith(baseUrl.toLowerCase())) return null
-  // For a mount such as /:tenant/auth, the client chooses the path. Therefore the message repeats the path only if the path can be a
-  // prefix.
+  // With a mount such as /:tenant/auth the client chooses the path, so only a possible prefix is repeated.
   const mountedAt = /^(?:\/[A-Za-z0-9._~-]{1,64}){0,8}$/.test(baseUrl) ? baseUrl || '/' : null
   return {
     level: 'warn',
@@ -279,7 +254,7 @@ function mountFix(mountedAt: string | null, prefix: string): string {
     : `Pass prefix: '${mountedAt}' to createAuthRouter(), or mount it with app.use('${prefix}', auth).`
 }
 
-/** Warns about a body parser that leaves no object. The routes need an object, and only parsers of JSON or forms leave an object. */
+/** The routes need an object, and only parsers of JSON or forms leave one. */
 export function unparsedBody(req: SeenRequest): SetupWarning | null {
   const left = Buffer.isBuffer(req.body) ? 'a Buffer' : typeof req.body === 'string' ? 'a string' : null
   if (left === null || !req.readableDidRead) return null // nearly every request ends at the first check; Node's getter is slower
@@ -290,7 +265,7 @@ export function unparsedBody(req: SeenRequest): SetupWarning | null {
   }
 }
 
-/** Warns about two cookies with one name. The other cookie is of another app on a parent domain, or a subdomain planted it. */
+/** The other cookie is of another app on a parent domain, or a subdomain planted it. */
 export function doubledCookie(name: string): SetupWarning {
   return {
     level: 'warn',

@@ -1,5 +1,4 @@
 import type { MailTemplates } from './mailer'
-/** The pages behind mailed links and after the return from a provider: forms, results and errors. */
 export const linkPageNames = [
   'activate',
   'activated',
@@ -24,7 +23,6 @@ export const linkPageNames = [
 
 export type LinkPageName = (typeof linkPageNames)[number]
 
-/** The pages of the account area. */
 export const areaPageNames = [
   'login',
   'signup',
@@ -54,10 +52,7 @@ export type AreaPageName = (typeof areaPageNames)[number]
 
 export type PageName = LinkPageName | AreaPageName
 
-/**
- * The data of a page. The data does not contain the token of the link. The form has no `action`, so the browser posts the form to the
- * address of the page.
- */
+/** Without the token of the link. The form has no `action`, so the browser posts the form to the address of the page. */
 export interface PageInput {
   /** The name of the page. */
   readonly page: LinkPageName

@@ -1,8 +1,4 @@
-/**
- * Returns the reference to docs/troubleshooting.md that ends a log line or a boot error.
- *
- * @param entry the anchor of the entry's heading, for example `mount-and-prefix`
- */
+/** Ends a log line or a boot error. @param entry the anchor of the entry's heading, for example `mount-and-prefix` */
 export function seeTroubleshooting(entry: string): string {
   return `See docs/troubleshooting.md#${entry}`
 }

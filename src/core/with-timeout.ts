@@ -1,7 +1,4 @@
-/**
- * Returns the result of `work`. After `deadlineMs` milliseconds, rejects with the error of `late`. A later result or rejection of `work` is
- * ignored. The timer does not keep the process alive.
- */
+/** In milliseconds. A result or rejection after the deadline is ignored. The timer does not keep the process alive. */
 export function withTimeout<T>(work: Promise<T>, deadlineMs: number, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(late()), deadlineMs).unref()

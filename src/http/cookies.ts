@@ -8,11 +8,10 @@ import { isAnswerable } from './routes'
 const parseCookies = cookieParser()
 
 /**
- * Returns the value of a cookie. Returns null if the cookie is missing or empty. If the request has the cookie twice, returns the one value
- * that is ours. If no value or several values are ours, returns null, and the response expires the cookies that this router can set.
- *
- * The host can parse `req.cookies` in another way. So the function parses the header itself, and does not change `req.cookies`.
- * cookie-parser converts a value `j:{…}` to an object, and the function ignores such a value.
+ * Null: the cookie is missing or empty. If the request has it twice, only the one value that is ours counts. If none or several are ours,
+ * the response expires the cookies that this router can set.
+ * Parses the header, because the host can parse `req.cookies` in another way. Ignores a value `j:{…}`, which cookie-parser converts to an
+ * object.
  */
 export function readCookie(site: CookieSite, req: Request, name: string): string | null {
   if (!req.headers.cookie?.includes(name)) return null // most requests have only some of our cookies
@@ -29,7 +28,7 @@ export function readCookie(site: CookieSite, req: Request, name: string): string
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-/** Returns the Cookie header that the browser would send after this response. The result is empty if there are no cookies. */
+/** The Cookie header that the browser would send after this response. Empty: no cookies. */
 export function cookiesAfter(req: Request, res: Response): string {
   const changed = new Map(setCookieLines(res).map((line) => [line.split('=', 1)[0], line]))
   const kept = (req.headers.cookie ?? '').split(';').filter((pair) => pair !== '' && !changed.has(pair.split('=', 1)[0]?.trim()))
@@ -37,7 +36,6 @@ export function cookiesAfter(req: Request, res: Response): string {
   return [...kept.map((pair) => pair.trim()), ...set].join('; ')
 }
 
-/** Returns all names in a request's Cookie header, including repeated names. */
 export function cookieNames(req: Request): string[] {
   return (req.headers.cookie ?? '').split(';').map((pair) => pair.split('=', 1)[0]?.trim() ?? '')
 }
@@ -49,14 +47,11 @@ interface SettingSite extends CookieSite {
 export interface CookieScope {
   path: string
   sameSite: 'lax' | 'strict' | 'none'
-  /** If true, other subdomains never get the cookie, whatever `cookieDomain` is. */
+  /** Other subdomains never get the cookie, whatever `cookieDomain` is. */
   hostOnly?: true
 }
 
-/**
- * Sets a cookie, always HttpOnly. If the request has two cookies with this name, the function first expires both cookies.
- * @param maxAgeSeconds null: the browser deletes the cookie when the browser closes
- */
+/** Always HttpOnly. Expires doubled cookies first. @param maxAgeSeconds null: the browser deletes it when the browser closes */
 export function setCookie(
   site: SettingSite,
   res: Response,
@@ -68,19 +63,13 @@ export function setCookie(
   res.cookie(name, value, { ...attributes(site.settings, scope), ...(maxAgeSeconds !== null && { maxAge: maxAgeSeconds * 1000 }) })
 }
 
-/**
- * Clears a cookie. The attributes must be the same as in `setCookie`. Otherwise the browser keeps the cookie. The function does not use
- * `res.clearCookie`, because in Express 4 `res.clearCookie` keeps a Max-Age.
- */
+/** Needs the attributes of `setCookie`, or the browser keeps the cookie. In Express 4, `res.clearCookie` keeps a Max-Age. */
 export function clearCookie(site: SettingSite, res: Response, name: string, scope: CookieScope): void {
   dropEarlier(site, res, name)
   res.cookie(name, '', { ...attributes(site.settings, scope), expires: new Date(0) })
 }
 
-/**
- * Removes an earlier Set-Cookie with this name, because a response must set a cookie only once (RFC 6265 section 4.1.1). So a handler can
- * override the cookie of a guard. The expiries from `expireEverywhere` stay, because each of them deletes a cookie of another scope.
- */
+/** A response sets a cookie only once (RFC 6265 section 4.1.1): a handler overrides a guard. Expiries stay, for other scopes. */
 function dropEarlier(site: CookieSite, res: Response, name: string): void {
   if (res.req && isDoubled(res.req, name)) expireEverywhere(site, res.req, res, name, { always: true })
   const set = setCookieLines(res)
@@ -95,25 +84,22 @@ function attributes(settings: SettingSite['settings'], { path, sameSite, hostOnl
   return { ...domain, path, sameSite, secure: settings.cookieSecure, httpOnly: true }
 }
 
-/** The settings that determine the scope of our cookies. Guards without a router have no prefix. */
+/** Guards without a router have no prefix. */
 export interface CookieSite {
   readonly settings: Partial<Pick<Settings, 'cookieDomain' | 'publicUrl' | 'tokenDelivery'>>
   readonly prefix?: string
-  /** Returns true if a key of ours made this value of this cookie, also if the value has expired. Absent: there is no key to ask. */
+  /** True if a key of ours made this value, also if it has expired. Absent: there is no key to ask. */
   readonly isOwnCookie?: (name: string, value: string) => boolean
   readonly notices?: SetupWarnings
 }
 
-/**
- * Returns true if the request has two cookies with this name. Another subdomain can add its own cookie (RFC 6265 section 8.6). The Cookie
- * header does not show which cookie is ours.
- */
+/** Another subdomain can add its own cookie (RFC 6265 section 8.6). The Cookie header does not show which one is ours. */
 function isDoubled(req: Request, name: string): boolean {
   const header = req.headers.cookie ?? ''
   return header.indexOf(name) !== header.lastIndexOf(name) && valuesOf(header, name).length > 1
 }
 
-/** Returns the values of a repeated cookie that are ours. The other values come from another app or from an attacker. */
+/** The other values come from another app or from an attacker. */
 function ownValues({ isOwnCookie }: CookieSite, req: Request, name: string): string[] {
   return isOwnCookie ? [...new Set(valuesOf(req.headers.cookie ?? '', name))].filter((value) => isOwnCookie(name, value)) : []
 }
@@ -125,31 +111,20 @@ function valuesOf(header: string, name: string): string[] {
 
 const end = 'Expires=Thu, 01 Jan 1970 00:00:00 GMT'
 const mostPaths = 8
-/**
- * The maximum number of paths for the expiries of nameless cookies. With this limit, the lines of one name and the nameless lines stay
- * below `mostLines`.
- */
+/** With this limit, the lines of one name and the nameless lines stay below `mostLines`. */
 const mostNamelessPaths = 5
 const mostParentDomains = 2
-/**
- * The maximum number of expiry lines in a response, because proxies limit the size of response headers, often to 4 KiB. The next response
- * expires the remaining names.
- */
+/** Proxies limit the size of response headers, often to 4 KiB. The next response expires the remaining names. */
 const mostLines = 40
 
-/** The Set-Cookie lines of each response that delete cookies. The key is the name of the cookie. */
 const expiries = new WeakMap<Response, Map<string, readonly string[]>>()
 
 /**
- * Makes the response expire a cookie in every scope that this router can set. A scope has a path and a domain. The paths are our own paths
- * and all parent paths of the request's path. The function combines each path with no domain and with `cookieDomain`. The expiries come
+ * The scopes are our own paths and all parent paths of the request's path, each with no domain and with `cookieDomain`. The expiries come
  * before all other cookies of the response, so a cookie that the response sets stays.
- *
- * The parent domains count only if two values are ours: then somebody planted a session there. Otherwise a cookie of a parent domain belongs
- * to another app, such as the production app above a staging app, and its people must stay signed in there.
- *
- * @param options.always ignores the limit of lines; for a response that sets the cookie, because no other cookie with the same name may
- *   stay
+ * The parent domains count only if two values are ours: then somebody planted a session there. Otherwise a cookie of a parent domain
+ * belongs to another app, and its people must stay signed in there.
+ * @param options.always ignores the limit of lines; for a response that sets the cookie, because no other cookie of its name may stay
  */
 function expireEverywhere(
   site: CookieSite,
@@ -170,7 +145,6 @@ function expireEverywhere(
   res.setHeader('Cache-Control', 'no-store')
 }
 
-/** Returns true if a Set-Cookie line is an expiry from `expireEverywhere`. */
 function isExpiry(res: Response, name: string, line: string): boolean {
   return expiries.get(res)?.get(name)?.includes(line) ?? false
 }
@@ -188,9 +162,8 @@ function linesOf(site: CookieSite, req: Request, name: string): string[] {
 }
 
 /**
- * Returns expiries of cookies without a name. `Set-Cookie: =access_token=x` sets such a cookie, and the browser sends it as
- * `access_token=x` (RFC 6265bis section 5.8.3). An expiry of `access_token` does not delete the nameless cookie, so the name would stay
- * repeated. Names with `__Host-` need no such expiry, because browsers reject a nameless cookie with a value that begins with `__Host-`.
+ * `Set-Cookie: =access_token=x` sets a nameless cookie, which the browser sends as `access_token=x` (RFC 6265bis section 5.8.3). An expiry
+ * of `access_token` does not delete it. Browsers reject a nameless cookie whose value begins with `__Host-`.
  */
 function namelessLines(site: CookieSite, req: Request, name: string): string[] {
   return everywhere(site, [req, name], mostNamelessPaths, (domain, path) => `=none;${domain} Path=${path}; ${end}`)
@@ -209,10 +182,7 @@ function everywhere(
   return pathsOf(site, req, most).flatMap((path) => domains.map((domain) => line(domain, path)))
 }
 
-/**
- * Returns at most `most` paths. The shortest paths come first, because they affect the most pages. The other paths are a random choice, so
- * that the next responses reach the paths that are missing now.
- */
+/** The shortest paths come first, because they affect the most pages. The rest is random, so that later responses reach every path. */
 function pathsOf({ prefix, settings }: CookieSite, req: Request, most: number): string[] {
   const { plain, slashed } = parentPaths(req)
   const ours = prefix === undefined ? [] : [prefix, ...(settings.tokenDelivery === 'both' ? [`${prefix}/cookie`] : [])]
@@ -222,10 +192,7 @@ function pathsOf({ prefix, settings }: CookieSite, req: Request, most: number): 
   return chosen
 }
 
-/**
- * Returns the paths that match the path of the request (RFC 6265 section 5.1.4), without and with a slash at the end. `Path=/orders` and
- * `Path=/orders/` are two cookies.
- */
+/** RFC 6265 section 5.1.4, without and with a slash at the end: `Path=/orders` and `Path=/orders/` are two cookies. */
 function parentPaths(req: Request): { plain: string[]; slashed: string[] } {
   const path = String(req.originalUrl ?? '').split('?', 1)[0] ?? ''
   const ends = [...path].flatMap((letter, index) => (letter === '/' && index > 0 ? [index] : []))
@@ -235,31 +202,25 @@ function parentPaths(req: Request): { plain: string[]; slashed: string[] } {
   }
 }
 
-/** Returns true for a path that Set-Cookie can contain. Returns false for a long path, because it would fill the header. */
+/** Set-Cookie must be able to contain the path. A long path would fill the header. */
 function isCookiePath(path: string): boolean {
   return /^\/[\x21-\x3a\x3c-\x7e]{0,254}$/.test(path)
 }
 
-/**
- * Returns `cookieDomain` and then the shortest parent domains, at most two domains. Two are enough, because one of the two shortest parent
- * domains is the registrable domain. Browsers ignore a cookie for a public suffix, such as `co.uk`.
- */
+/** The two shortest parent domains contain the registrable domain. Browsers ignore a cookie for a public suffix, such as `co.uk`. */
 function parentDomains({ settings }: CookieSite, req: Request): string[] {
   const labels = hostOf(settings, req).split('.')
   const parents = labels.map((_, index) => labels.slice(-index - 1).join('.')).slice(1)
   return [...new Set([...(settings.cookieDomain ? [settings.cookieDomain] : []), ...parents])].slice(0, mostParentDomains)
 }
 
-/**
- * Returns the host name that the browser sees. If the Host header has no domain name, for example because a proxy
- * replaced the name by an internal name without a dot, returns the host of `publicUrl`.
- */
+/** A proxy can replace the Host by an internal name without a dot. Then the host of `publicUrl` counts. */
 function hostOf({ publicUrl = '' }: CookieSite['settings'], req: Request): string {
   const hosts = [req.hostname, publicUrl === '' ? '' : new URL(publicUrl).hostname]
   return hosts.find(isDomain)?.toLowerCase() ?? ''
 }
 
-/** Returns true for a host name with a dot. Returns false for an IPv4 address, because it has no parent domains. */
+/** False for an IPv4 address, because it has no parent domains. */
 function isDomain(host: string | undefined): boolean {
   return host !== undefined && host.length <= 253 && /^(?:[a-z0-9_-]+\.)+[a-z][a-z0-9-]*$/i.test(host)
 }

@@ -20,7 +20,7 @@ import { refuseRequest } from './forgotten-call'
 import { checkedLanguages, localeOf, type Speaking } from './locale'
 import { sendJson, setResult, setSecurityHeaders } from './send'
 
-/** Sends an error in the JSON error envelope: `{ detail, code, details }`. The library has no other JSON format for errors. */
+/** `{ detail, code, details }`. The library has no other JSON format for errors. */
 export function sendError(ctx: Speaking & { logger: Logger }, req: Request, res: Response, thrown: unknown): void {
   const error = readRefusal(ctx.logger, req, thrown)
   setResult(res, error)
@@ -31,10 +31,7 @@ export function sendError(ctx: Speaking & { logger: Logger }, req: Request, res:
   sendJson(res, error.status, { detail: ctx.texts.read(locale, error.detail), code: error.code, details })
 }
 
-/**
- * Converts a thrown value to an AppError. The function logs errors of the server and overload, and does not log errors of the client. The
- * lines of overload (429 and 503) are counted.
- */
+/** Logs errors of the server and overload, not errors of the client. The lines of overload (429 and 503) are counted. */
 export function readRefusal(logger: Logger, req: Request, thrown: unknown): AppError {
   const error = toAppError(thrown)
   if (error.status === 500) logger.error(fieldsOf(req, error, describeError(error.cause ?? error)), failed)
@@ -43,10 +40,7 @@ export function readRefusal(logger: Logger, req: Request, thrown: unknown): AppE
   return error
 }
 
-/**
- * Returns an AppError unchanged. Converts an error of Express or a body parser by its status. Any other value becomes a 500 without
- * details.
- */
+/** Converts an error of Express or a body parser by its status. Any other value becomes a 500 without details. */
 export function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown
   if (thrown instanceof URIError) return new ValidationError({ details: { errors: [{ path: 'url', rule: 'percent_encoding' }] } })
@@ -67,10 +61,7 @@ const byStatus: ReadonlyMap<number, new () => AppError> = new Map<number, new ()
   [429, TooManyRequestsError],
 ])
 
-/**
- * Returns the 4xx `status` of an error that the client caused. http-errors marks these errors with `expose` (body-parser, Express, most
- * middleware).
- */
+/** http-errors marks errors that the client caused with `expose` (body-parser, Express, most middleware). */
 function clientErrorStatus(thrown: unknown): number | null {
   if (!(thrown instanceof Error)) return null
   const { status, expose } = thrown as { status?: unknown; expose?: unknown }
@@ -79,7 +70,6 @@ function clientErrorStatus(thrown: unknown): number | null {
   return typeof status === 'number' && status >= 400 && status < 500 ? status : null
 }
 
-/** Sets the headers that belong to a status. */
 export function setRefusalHeaders(res: Response, error: AppError): void {
   if (error.status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', 'Bearer')
   if (error instanceof ReauthenticationRequiredError)
@@ -129,9 +119,7 @@ export function errorHandler(options: { logger?: Logger; languages?: Languages }
   return answerErrors({ logger: safely(logger), texts: checkedLanguages(languages), settings: { defaultLocale: 'en-US' } })
 }
 
-/**
- * Makes the error handler of our own routes. The host's error handler gets an error of our routes only if the response has already begun.
- */
+/** The host's error handler gets an error of our routes only if the response has already begun. */
 export function answerErrors(ctx: Speaking & { logger: Logger }): ErrorRequestHandler {
   return (error, req, res, next) => {
     // A started response cannot be replaced. Express's own error handler closes the connection.

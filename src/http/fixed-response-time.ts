@@ -7,14 +7,13 @@ import type { HashOptions, PasswordHasher } from '../passwords/password-types'
 import { readJsonBody, validate } from './input'
 import type { Route } from './routes'
 
-/** Sends the response that waited for the next multiple of the interval. */
 type HeldAnswer = () => void
 
-/** The result of a handler. `undefined`: the handler has already sent the response. */
+/** `undefined`: the handler has already sent the response. */
 type Answering = Promise<HeldAnswer | undefined> | Promise<void>
 
 interface FixedTimeContext {
-  /** Responses about an account are sent at multiples of this time, in milliseconds. 0: at once. */
+  /** In milliseconds, for responses about an account. 0: at once. */
   readonly gridMs: number
   readonly hasher: PasswordHasher
 }
@@ -22,12 +21,10 @@ interface FixedTimeContext {
 type FixedTimeRoute<Handle> = Omit<Route, 'handle' | 'hidesAccount'> & { readonly handle: Handle }
 
 /**
- * Makes a route with a response time that reveals nothing about an account. The handler returns a function that sends the response. The
- * route calls that function, or sends an error, at the next multiple of `timingGridMilliseconds`. The time starts when the request arrives.
- * The wait in the hash queue does not count. A handler may also send a response itself, for example after a successful login. The route
- * does not delay such a response.
- *
- * The handler must use the `ctx` that it gets, because the hasher of that `ctx` reports when the hash of the request started.
+ * The response time must reveal nothing about an account. The route sends the returned response, or an error, at the next multiple of
+ * `timingGridMilliseconds`. The time starts when the request arrives, without the wait in the hash queue. A response that the handler
+ * itself sends, such as after a login, is not delayed.
+ * The handler must use the `ctx` that it gets, because its hasher reports when the hash of the request started.
  */
 export function withFixedResponseTime<Context extends FixedTimeContext>(
   ctx: Context,
@@ -53,10 +50,7 @@ export function withFixedResponseTime<Context extends FixedTimeContext>(
   }
 }
 
-/**
- * Like `withFixedResponseTime`, for a route with a JSON body. The route validates the body before the handler runs. The route sends a validation error
- * without a delay.
- */
+/** For a JSON body, which it validates before the handler runs. A validation error has no delay. */
 export function bodyWithFixedResponseTime<T, Context extends FixedTimeContext>(
   ctx: Context,
   route: FixedTimeRoute<(ctx: Context, req: Request, res: Response, body: T) => Answering> & { body: Joi.ObjectSchema<T> },
@@ -67,7 +61,7 @@ export function bodyWithFixedResponseTime<T, Context extends FixedTimeContext>(
   })
 }
 
-/** Returns a signal that aborts when the client disconnects, so that the server computes no hash for that client. */
+/** If the client disconnects, the server computes no hash for that client. */
 function hangUp(res: Response): { signal: AbortSignal; forget: () => void } {
   const gone = new AbortController()
   const abort = () => gone.abort()
@@ -76,11 +70,10 @@ function hangUp(res: Response): { signal: AbortSignal; forget: () => void } {
   return { signal: gone.signal, forget: () => void res.off('close', abort) }
 }
 
-/** Measures the time with the real clock, because a test can stop the clock of `ctx`. */
+/** The real clock, because a test can stop the clock of `ctx`. */
 interface RequestClock {
-  /** Returns true if a hash was requested. The handler may then have read an account. */
+  /** True if a hash was requested. The handler may then have read an account. */
   hasHashed(): boolean
-  /** Returns the time from which the route counts the interval. */
   start(): number
   watch(hasher: PasswordHasher): PasswordHasher
 }
@@ -98,7 +91,7 @@ function requestClock(turn: HashOptions): RequestClock {
   }
   return {
     hasHashed: () => askedAt !== null,
-    // Only the wait in the hash queue moves the start of the grid. The time of queries before the hash still counts.
+    // Only the wait in the hash queue moves the start. The time of queries before the hash still counts.
     start: () => arrivedAt + (askedAt === null || begunAt === null ? 0 : begunAt - askedAt),
     watch: (hasher) => ({
       // The hasher can be an instance of a class, so an object spread would lose its methods.
@@ -112,19 +105,15 @@ function requestClock(turn: HashOptions): RequestClock {
   }
 }
 
-/**
- * Returns true if the route sends the error without a delay. These errors do not depend on the account: rate limits, overload, and invalid
- * bodies before any hash.
- */
+/** These errors do not depend on the account: rate limits, overload, and invalid bodies before any hash. */
 function comesAtOnce(error: unknown, clock: RequestClock): boolean {
   if (error instanceof TooManyRequestsError || error instanceof ServiceUnavailableError) return true
   return error instanceof AppError && atOnce.has(error.status) && !clock.hasHashed()
 }
 
-/** The statuses of an invalid body. */
 const atOnce: ReadonlySet<number> = new Set([400, 413, 415, 422])
 
-/** Resolves at the next multiple of the interval, or when the client disconnects. */
+/** Also resolves when the client disconnects. */
 async function nextMultiple(res: Response, clock: RequestClock, gridMs: number): Promise<void> {
   if (gridMs === 0) return
   const start = clock.start()

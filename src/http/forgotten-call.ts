@@ -2,8 +2,7 @@ import { ConfigurationError } from '../core/errors'
 import { seeTroubleshooting } from '../core/troubleshooting'
 
 /**
- * Rejects a request as an argument, because then the host forgot the parentheses. `app.get('/x', guards.requireUser)` passes the request to
- * the function that makes the guard. Nothing would send a response, and the request would wait forever.
+ * `app.get('/x', guards.requireUser)` lacks the parentheses. Nothing would send a response, and the request would wait forever.
  * @throws ConfigurationError if one of the arguments is a request
  */
 export function refuseRequest(maker: string, given: readonly unknown[]): void {

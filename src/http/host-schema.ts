@@ -21,7 +21,7 @@ export type StandardResult =
 /** The type of `signup.schema`. */
 export type SignupSchema = Joi.ObjectSchema | StandardSchema
 
-/** A validation error. The error contains only the path and the name of the rule, because messages contain the submitted values. */
+/** Contains only the path and the name of the rule, because messages contain the submitted values. */
 export interface SchemaIssue {
   readonly path: readonly string[]
   readonly rule: string
@@ -29,14 +29,11 @@ export interface SchemaIssue {
 
 export interface SchemaAnswer {
   readonly issues: readonly SchemaIssue[]
-  /** The result of the schema. Null if the schema returned errors and no value. */
+  /** Null: the schema returned errors and no value. */
   readonly value: Readonly<Record<string, unknown>> | null
 }
 
-/**
- * Validates a body with the host's schema.
- * @throws the error that the schema throws; Error if the result is not an object
- */
+/** @throws the error that the schema throws; Error if the result is not an object */
 export async function askSchema(schema: SignupSchema, body: object): Promise<SchemaAnswer> {
   if (isJoiSchema(schema)) return askJoi(schema, body)
   const result = await schema['~standard'].validate(body)
@@ -46,12 +43,11 @@ export async function askSchema(schema: SignupSchema, body: object): Promise<Sch
   throw new Error('signup.schema returned a value that is not an object.')
 }
 
-/** Returns true for a schema of our own copy of Joi, or of another copy with the same version. */
+/** Of our own copy of Joi, or of another copy with the same version. */
 export function isJoiSchema(schema: SignupSchema): schema is Joi.ObjectSchema {
   return joiVersionOf(schema) === Joi.version
 }
 
-/** Returns the version of Joi that made a schema; null if the schema is not a Joi schema. */
 export function joiVersionOf(schema: unknown): string | null {
   const { [Symbol.for('@hapi/joi/schema')]: mark } = Object(schema) as { [mark: symbol]: { version?: unknown } | undefined } // any value
   return mark ? String(mark.version) : null
@@ -63,16 +59,12 @@ export function isStandardSchema(schema: unknown): schema is StandardSchema {
   return version === 1 && typeof validate === 'function'
 }
 
-/** Returns the keys of a Joi object schema. */
 export function keysOf(schema: Joi.ObjectSchema): ReadonlySet<string> {
   const { keys = {} } = schema.describe() as { keys?: object } // Joi documents this shape
   return new Set(Object.keys(keys))
 }
 
-/**
- * Returns the fields that a sign-up requires besides address and password. If the schema returns a promise, the function cannot check it
- * and returns an empty list.
- */
+/** Besides address and password. Empty if the schema returns a promise, which cannot be checked. */
 export function requiredFieldsOf(schema: SignupSchema): string[] {
   const issues = issuesOf(schema, { email: 'somebody@example.com', password: 'a quiet harbour in winter', name: null })
   const fields = issues.map(({ path }) => path[0] ?? '').filter((field) => !['email', 'password', 'name', ''].includes(field))

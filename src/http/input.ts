@@ -5,17 +5,11 @@ import { PayloadTooLargeError, UnsupportedMediaTypeError, ValidationError } from
 import { toAppError } from './error-envelope'
 
 interface ValidateOptions {
-  /**
-   * Applies to fields with no `presence` in their schema. The library uses `required` for its own fields, and `optional` (Joi's default)
-   * for a host's schema.
-   */
+  /** For fields without `presence`: `required` for the library's own, `optional` (Joi's default) for a host's schema. */
   presence?: 'required' | 'optional'
 }
 
-/**
- * Validates a value. The error contains only the path and the rule, because Joi's message and context contain the submitted value, such as
- * a password.
- */
+/** The error has only path and rule: Joi's message and context contain the submitted value, such as a password. */
 export function validate<T>(schema: Joi.ObjectSchema<T>, value: unknown, { presence = 'required' }: ValidateOptions = {}): T {
   const result = schema.validate(value, {
     convert: false,
@@ -29,10 +23,7 @@ export function validate<T>(schema: Joi.ObjectSchema<T>, value: unknown, { prese
   throw new ValidationError({ details: { errors: [{ path: first?.path.join('.') ?? '', rule: first?.type ?? 'invalid' }] } })
 }
 
-/**
- * Allows text and does not trim it. Rejects NUL, because PostgreSQL rejects NUL. Rejects lone surrogates, because all lone surrogates have
- * the same bytes in UTF-8.
- */
+/** Not trimmed. PostgreSQL rejects NUL. All lone surrogates have the same bytes in UTF-8. */
 export function text(maxLength: number): Joi.StringSchema {
   return Joi.string().max(maxLength).custom(wellFormed)
 }
@@ -41,26 +32,19 @@ function wellFormed(value: string, helpers: Joi.CustomHelpers): string | Joi.Err
   return value.includes('\0') || !value.isWellFormed() ? helpers.error('string.malformed') : value
 }
 
-/**
- * Allows a password exactly as the client sent the password, not trimmed, not cut, and with NUL. The rule rejects lone surrogates, because
- * all lone surrogates have the same bytes in UTF-8. Different passwords would therefore count as equal.
- */
+/** Not trimmed, not cut, with NUL. Different passwords with lone surrogates would have the same bytes in UTF-8 and count as equal. */
 export function passwordText(): Joi.StringSchema {
   return Joi.string().custom((value: string, helpers) => (value.isWellFormed() ? value : helpers.error('string.malformed')))
 }
 
 const limitBytes = 16 * 1024
 
-// The time limit for receiving a body, in milliseconds. A body of a few KiB normally arrives within this time. A client that announces a
-// body and does not send it gets a client error.
+// In milliseconds. A client that announces a body and does not send it gets a client error.
 const deadlineMs = 10_000
 
 const parseJson = express.json({ limit: limitBytes, inflate: false, strict: true, type: () => true })
 
-/**
- * Returns the request's JSON object, or `{}` if the request has no body. If the host has already parsed the body, the body must be a plain
- * object.
- */
+/** `{}` if the request has no body. A body that the host has parsed must be a plain object. */
 export async function readJsonBody(req: Request, res: Response): Promise<unknown> {
   const contentType = req.headers['content-type']
   if (contentType === undefined && !hasBody(req)) return {}
@@ -72,12 +56,12 @@ export async function readJsonBody(req: Request, res: Response): Promise<unknown
 // Without `extended`, every field is a string or a list of strings.
 const parseForm = express.urlencoded({ limit: limitBytes, inflate: false, extended: false, type: () => true })
 
-/** Returns true if the body is an HTML form that a page sent without a script. */
+/** From a page without a script. */
 export function isForm({ headers }: Request): boolean {
   return /^application\/x-www-form-urlencoded[\t ]*(?:;|$)/i.test(headers['content-type'] ?? '')
 }
 
-/** Returns the fields of a form, or `{}` if the form has no fields. */
+/** `{}` if the form has no fields. */
 export async function readForm(req: Request, res: Response): Promise<unknown> {
   if (!isForm(req)) throw new UnsupportedMediaTypeError()
   if (Number(req.headers['content-length']) > limitBytes) throw new PayloadTooLargeError()
@@ -113,10 +97,7 @@ function incomplete(): ValidationError {
   return new ValidationError({ details: { errors: [{ path: '', rule: 'incomplete' }] } })
 }
 
-/**
- * Returns a body that the host has parsed. The library's size limit still applies. The function rejects a body in another form, such as a
- * text or a Buffer.
- */
+/** The library's size limit still applies. Rejects a body in another form, such as a text or a Buffer. */
 function alreadyParsed(req: Request): unknown {
   const body: unknown = req.body
   if (!isPlainObject(body)) throw new ValidationError({ details: { errors: [{ path: '', rule: 'object.base' }] } })
@@ -124,12 +105,12 @@ function alreadyParsed(req: Request): unknown {
   return body
 }
 
-/** Returns true if `Content-Length` is the length of the JSON. The caller has already compared that length with the limit. */
+/** The caller has already compared `Content-Length` with the limit. */
 function isMeasured({ headers }: Request): boolean {
   return headers['content-length'] !== undefined && headers['content-encoding'] === undefined
 }
 
-/** Returns the size as JSON. If a body is nested too deep to serialize, the function returns a size above the limit. */
+/** If a body is nested too deep to serialize, returns a size above the limit. */
 function sizeOf(body: object): number {
   try {
     return Buffer.byteLength(JSON.stringify(body))
@@ -146,16 +127,13 @@ function isPlainObject(value: unknown): value is object {
 
 const field = 'refresh_token'
 
-/**
- * Returns the refresh token in the header `X-Refresh-Token`. The header names the session for requests whose access token has no `sid`. A
- * page of another site cannot send the header without our permission (CORS).
- */
+/** Names the session if the access token has no `sid`. A page of another site cannot send the header without our permission (CORS). */
 export function readRefreshTokenHeader({ headers }: Request): string | null {
   const given = headers['x-refresh-token']
   return typeof given === 'string' && given !== '' ? given : null
 }
 
-/** Returns a function that adds the header's token to a body, if the schema has the field `refresh_token` and the body does not. */
+/** Only if the schema has the field `refresh_token` and the body does not. */
 export function takingRefreshTokenHeader(schema: Joi.ObjectSchema): (req: Request, body: unknown) => unknown {
   if (!hasField(schema)) return (_req, body) => body
   return (req, body) => {

@@ -5,24 +5,23 @@ import { createPhraseBook, defaultLocaleFault, type Languages, languageFault, ty
 /** The tag of a language: a language of the library, or a language of the option `languages`. */
 export type Locale = 'en-US' | 'pt-BR' | (string & {})
 
-/** The part of the context that determines the language of a request. */
 export interface Speaking {
   readonly texts: PhraseBook
   readonly settings: { readonly defaultLocale: Locale }
 }
 
-/** Returns the language of a request. The query parameter `lang` comes first, then Accept-Language, then the default. */
+/** The query parameter `lang` comes first, then Accept-Language, then the default. */
 export function localeOf(ctx: Speaking, req: Request): Locale {
   return askedLocale(ctx, req) ?? preferredLocale(ctx, req) ?? ctx.settings.defaultLocale
 }
 
-/** Returns the language of `?lang=`; null if the parameter is missing or names an unknown language. */
+/** Null: missing or unknown. */
 export function askedLocale({ texts }: Pick<Speaking, 'texts'>, req: Request): Locale | null {
   const tag = queryParameter(req, 'lang', 35)
   return tag === null ? null : texts.find(tag)
 }
 
-/** Returns the languages of the header, the preferred first. A request that is not Express's has no `acceptsLanguages`. */
+/** The preferred first. A request that is not Express's has no `acceptsLanguages`. */
 function acceptedLanguages(req: Request): string[] {
   if (typeof req.acceptsLanguages === 'function') return req.acceptsLanguages()
   const weights = (req.headers['accept-language'] ?? '').split(',').map((entry) => {
@@ -60,49 +59,37 @@ const systems: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bLinux\b/, 'Linux'],
 ]
 
-/** Returns the library's names of the browser and the system in a User-Agent header; null for an unknown name. */
+/** The library's own names. Null: unknown. */
 export function readBrowser(userAgent: string): { browser: string | null; system: string | null } {
   const nameIn = (list: typeof browsers) => list.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
   return { browser: nameIn(browsers), system: nameIn(systems) }
 }
 
-/**
- * Returns browser and system, such as `Firefox, Windows`; null if both are unknown. A mail never contains the User-Agent header itself,
- * because a client can send any text in this header.
- */
+/** `Firefox, Windows`. A mail never contains the User-Agent header itself, because a client can send any text in it. */
 export function browserName(userAgent: string): string | null {
   const { browser, system } = readBrowser(userAgent)
   const found = [browser, system].filter((name) => name !== null)
   return found.length > 0 ? found.join(', ') : null
 }
 
-/**
- * Returns all texts, including the host's texts.
- * @throws ConfigurationError for an invalid language or text, and for a default locale without texts
- */
+/** @throws ConfigurationError for an invalid language or text, and for a default locale without texts */
 export function checkedLanguages(languages: Languages | undefined, defaultLocale = 'en-US'): PhraseBook {
   const fault = (languages === undefined ? null : languageFault(languages)) ?? defaultLocaleFault(defaultLocale, languages)
   if (fault !== null) throw new ConfigurationError(fault)
   return createPhraseBook(languages)
 }
 
-/**
- * Returns the value of a query parameter. Returns null if the parameter is missing, repeated, empty or too long. The function compares
- * names exactly: `code[]` and `code[x]` are other parameters than `code`.
- */
+/** Null: missing, repeated, empty or too long. Compares names exactly: `code[]` and `code[x]` are not `code`. */
 export function queryParameter(req: Request, name: string, maxLength: number): string | null {
   return onlyQueryValue(queryValues(req, name), maxLength)
 }
 
-/** Returns the only value of a parameter. Returns null if the value is missing, repeated, empty or too long. */
+/** Null: missing, repeated, empty or too long. */
 export function onlyQueryValue([value = '', ...others]: readonly string[], maxLength: number): string | null {
   return value !== '' && value.length <= maxLength && others.length === 0 ? value : null
 }
 
-/**
- * Returns all values of a parameter, from the URL. The function does not read `req.query`, because `req.query` depends on the host's parser
- * and on the version of Express.
- */
+/** From the URL, because `req.query` depends on the host's parser and on the version of Express. */
 export function queryValues(req: Request, name: string): string[] {
   const start = req.url.indexOf('?')
   return start === -1 ? [] : new URLSearchParams(req.url.slice(start)).getAll(name)

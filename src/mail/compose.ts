@@ -3,27 +3,23 @@ import { directionOf, isTextKey, type PhraseBook, type TextKey, type TextValues 
 import { type Html, html } from '../http/html/elements'
 import type { Locale } from '../http/locale'
 
-/** The content of a mail, for the host's template and for ours. */
 export interface MailParts extends TemplateMail {
-  /** When the link or code was made. The validity counts from this time. Null in notices. */
+  /** The validity counts from this time. Null in notices. */
   issuedAt: Date | null
-  /** The host name of the site that asks for the code. Null if the mail has no code, or if the host name is unknown. */
+  /** Of the site that asks for the code. Null: no code, or unknown. */
   codeHost: string | null
   /** False: no mail mentions passwords. Default true. */
   hasPasswords?: boolean
 }
 
-/**
- * Returns the built-in mail in the reader's language: subject, text and HTML. The text and the HTML contain the whole message and load no
- * external resources.
- */
+/** The text and the HTML contain the whole message and load no external resources. */
 export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
   const { topic, name, url, expiresAt, issuedAt, locale, provider = '', isFinal, code, hasPasswords = true } = mail
   const say = (key: TextKey, values?: TextValues) => texts.say(locale, key, values)
   const words = wordsOf(topic, hasPasswords)
   const subject = code === undefined ? say(words.subject) : `${say(words.subject)}: ${inGroups(code)}`
   const also = alsoHappened(mail)
-  // The lines of the topic `account_taken_over` introduce the list of items. So these lines come last, directly before the list.
+  // These lines introduce the list of items, so they come directly before it.
   const lines = (topic === 'account_taken_over' ? [...also, ...words.lines] : [...words.lines, ...also]).map((key) =>
     say(key, { provider }),
   )
@@ -40,7 +36,7 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
     return { subject, text: plain([...before, ...list, ...presented, ...after]), html: htmlMail(content) }
   }
   const validity = validityOf(texts, { issuedAt: issuedAt ?? expiresAt, expiresAt, locale, thing: thingOf(mail) })
-  // The link of a notice undoes the change. Therefore the text above the button says why a person would open the link.
+  // The link of a notice undoes the change, so the text above the button says why a person would open it.
   const isOwn = words.button !== null || code !== undefined
   const [why, after] = isOwn ? [[], [say(words.notYou)]] : [[say(hasPasswords ? 'mail.undo.why' : 'mail.undo.why_without_password')], []]
   const link = url === null ? null : { url, label: say(words.button ?? 'mail.undo.button'), hint: say('mail.button_hint') }
@@ -62,7 +58,6 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
   }
 }
 
-/** Returns the code in two groups of four digits. */
 function inGroups(code: string): string {
   return `${code.slice(0, 4)} ${code.slice(4)}`
 }
@@ -72,7 +67,7 @@ function thingOf({ url, code }: MailParts): ValidThing {
   return url === null ? 'code' : 'both'
 }
 
-/** Returns the lines about a second effect of the request, because a person gets only one mail per request. */
+/** A person gets only one mail per request, so it also tells a second effect. */
 function alsoHappened({ topic, provider, usedRecoveryCode, removedPasskeys, canSignUp }: MailParts): TopicText['lines'] {
   if (usedRecoveryCode) return ['mail.recovery_code']
   if (removedPasskeys) return ['mail.passkeys_removed']
@@ -84,26 +79,26 @@ function plain(paragraphs: readonly string[]): string {
   return `${paragraphs.join('\n\n')}\n`
 }
 
-/** Topics with a link in the mail. Each topic except `account_restored` is also a value of `kind`. */
+/** Each topic except `account_restored` is also a value of `kind`. */
 export type LinkTopic = Exclude<AuthMail['kind'], 'notice'> | 'account_restored'
 
-/** Topics with a code and no link in the mail. */
+/** Without a link in the mail. */
 export type CodeTopic = 'confirmation_code'
 
-/** Topics that inform the owner and ask for no action. */
+/** They ask for no action. */
 export type NoticeTopic = Exclude<MailTopic, LinkTopic | CodeTopic>
 
 interface TopicText {
   readonly subject: TextKey
-  /** What happened. Each key is a paragraph. */
+  /** Each key is a paragraph. */
   readonly lines: readonly TextKey[]
   /** What to do if another person caused the event. */
   readonly notYou: TextKey
-  /** The label of the link. Null for notices. */
+  /** Null for notices. */
   readonly button: TextKey | null
 }
 
-/** Returns the text keys of a topic. If passwords are off, the texts do not advise the reader to choose a password. */
+/** If passwords are off, the texts do not advise the reader to choose a password. */
 export function wordsOf(topic: MailTopic, hasPasswords: boolean): TopicText {
   const find = (part: 'lead' | 'more' | 'not_you' | 'button') => {
     const keys = [...(hasPasswords ? [] : [`mail.${topic}.${part}_without_password`]), `mail.${topic}.${part}`]
@@ -114,7 +109,7 @@ export function wordsOf(topic: MailTopic, hasPasswords: boolean): TopicText {
   return { subject: `mail.${topic}.subject`, lines, notYou, button: find('button') }
 }
 
-/** Topics whose only advice is a new password. If passwords are off, the mails of these topics need other advice. */
+/** If passwords are off, the mails of these topics need other advice. */
 const advisesNewPassword: ReadonlySet<MailTopic> = new Set<MailTopic>([
   'account_restored',
   'new_device',
@@ -137,7 +132,7 @@ interface Validity {
   readonly thing: ValidThing
 }
 
-/** Returns for example `This link is valid for 24 hours, until March 2, 2026 at 12:00 PM (UTC).` */
+/** `This link is valid for 24 hours, until March 2, 2026 at 12:00 PM (UTC).` */
 function validityOf(texts: PhraseBook, { issuedAt, expiresAt, locale, thing }: Validity): string {
   const minutes = Math.max(1, Math.round((expiresAt.getTime() - issuedAt.getTime()) / 60_000))
   const instant = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(expiresAt)
@@ -145,17 +140,14 @@ function validityOf(texts: PhraseBook, { issuedAt, expiresAt, locale, thing }: V
   return sentence.replace(/[\u00a0\u202f]/g, ' ') // some mail programs show the locale's narrow spaces as boxes
 }
 
-/** Returns the duration in the largest unit that divides it: 3 days, 2 hours, 90 minutes. Exception: one day is 24 hours. */
+/** The largest unit that divides it: 3 days, 2 hours, 90 minutes. Exception: one day is 24 hours. */
 function inWords(minutes: number, locale: Locale): string {
   const [amount, unit] =
     minutes % 1_440 === 0 && minutes > 1_440 ? [minutes / 1_440, 'day'] : minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute']
   return new Intl.NumberFormat(locale, { style: 'unit', unit: String(unit), unitDisplay: 'long' }).format(Number(amount))
 }
 
-/**
- * Returns lines with the time, browser and IP address of a login. With these lines, readers can tell an attacker's login from their own
- * login.
- */
+/** With these lines, readers can tell an attacker's login from their own login. */
 function loginLines(texts: PhraseBook, { at, browser, ip }: NonNullable<TemplateMail['login']>, locale: Locale): string[] {
   return [
     texts.say(locale, 'mail.login.time', { time: instantInWords(at, locale) }),
@@ -164,29 +156,28 @@ function loginLines(texts: PhraseBook, { at, browser, ip }: NonNullable<Template
   ]
 }
 
-/** Returns a line with the time and browser of a sign-up. With this line, readers can tell an attacker's sign-up from their own sign-up. */
+/** With this line, readers can tell an attacker's sign-up from their own sign-up. */
 function signupLine(texts: PhraseBook, { at, browser }: NonNullable<TemplateMail['signup']>, locale: Locale): string {
   const time = instantInWords(at, locale)
   return browser === null ? texts.say(locale, 'mail.signed_up', { time }) : texts.say(locale, 'mail.signed_up_with', { time, browser })
 }
 
-/** Returns for example `March 2, 2026 at 12:00 PM UTC`. The time is in UTC, because the reader's time zone is unknown. */
+/** `March 2, 2026 at 12:00 PM UTC`, because the reader's time zone is unknown. */
 function instantInWords(at: Date, locale: Locale): string {
   return `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(at)} UTC`
 }
 
-/** Overrides and isolates of the bidirectional algorithm. A name with these characters could reorder the text around the name. */
+/** A name with overrides or isolates of the bidirectional algorithm could reorder the text around it. */
 const bidirectional = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
-/** Control characters and all line breaks. Without these characters, a text cannot begin another header, line or paragraph. */
+/** Without control characters and line breaks, a text cannot begin another header, line or paragraph. */
 const breaking = /[\p{Cc}\u2028\u2029]+/gu
 
-/** Makes a user's text safe for a single line or header. */
 export function oneLine(words: string): string {
   return words.toWellFormed().replace(bidirectional, '').replace(breaking, ' ').trim()
 }
 
-/** Returns a name for a mail. Returns null if the cleaned name is empty. */
+/** Null: the cleaned name is empty. */
 export function sayableName(name: string): string | null {
   return [...oneLine(name)].slice(0, 120).join('') || null
 }
@@ -194,24 +185,19 @@ export function sayableName(name: string): string | null {
 interface HtmlMail {
   locale: Locale
   title: string
-  /** The paragraphs before the link. `after` contains the paragraphs after the link. */
+  /** Before the link. `after` comes after it. */
   before: readonly string[]
   items?: readonly string[]
-  /** The code in groups, as the mail shows it. */
+  /** In groups, as the mail shows it. */
   code?: string
-  /** Reasons to open the link. */
   why?: readonly string[]
   link?: { url: string; label: string; hint: string }
   after: readonly string[]
-  /** The last line, which lets the browser fill in the code. */
+  /** Lets the browser fill in the code. */
   last?: string
 }
 
-/**
- * Returns the HTML of a mail: one column of at most 600 px, with tables and inline styles, because every mail program can render them. If a
- * program inverts the light colours, the mail stays readable. Programs with a dark mode get dark colours. The mail loads no external
- * resources.
- */
+/** At most 600 px, tables and inline styles, for every mail program. Readable with inverted colours. No external resources. */
 function htmlMail({ locale, title, before, items = [], code, why = [], link, after, last }: HtmlMail): string {
   const direction = directionOf(locale)
   return html`<!doctype html>
@@ -241,7 +227,7 @@ ${before.map(paragraph)}${items.length > 0 ? itemList(items) : null}${code === u
 
 const fonts = "-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 
-/** The only CSS rules that cannot be inline. If a program drops these rules, the program shows the light colours. */
+/** These rules cannot be inline. A program that drops them shows the light colours. */
 const darkColours = html`<style>
 @media (prefers-color-scheme: dark) {
 .page { background-color: #18181b !important; }
@@ -263,7 +249,7 @@ ${items.map((item) => html`<li style="margin:0 0 4px">${item}</li>`)}
 `
 }
 
-/** Returns the code as plain text in two groups, so that a screen reader reads each group. */
+/** In two groups, so that a screen reader reads each group. */
 function codeBlock(code: string): Html {
   return html`<p style="margin:0 0 24px;font-size:28px;line-height:36px;font-weight:bold;font-variant-numeric:tabular-nums">${code}</p>
 `

@@ -5,53 +5,41 @@ import type { AuthMail, Mailer, MailRefusal } from '../core/mailer'
 import { seeTroubleshooting } from '../core/troubleshooting'
 import { createBoundedQueue } from '../passwords/hash-queue'
 
-/** Sends mails after the response, so that a client cannot notice a slow or failing mailer. */
+/** After the response, so that a client cannot notice a slow or failing mailer. */
 export interface MailQueue {
-  /**
-   * Queues a mail. Never throws. `userId` is the account in the event and the log, or null if no account has the address. The event and the
-   * log do not contain the address. `mayGo` is called once, before the first attempt. If `mayGo` returns false, the mail is dropped.
-   */
+  /** Never throws. Event and log have `userId` (null: no account), never the address. If `mayGo` returns false, drops the mail. */
   post(mail: AuthMail, userId: string | null, mayGo?: () => Promise<boolean>): void
-  /**
-   * Reserves a mail that must be sent if a change happens. Returns null if too many mails are reserved. Reservations have a separate limit,
-   * so that many other mails cannot block a change.
-   */
+  /** For a mail that must be sent if a change happens. Null: too many. A separate limit: other mails cannot block a change. */
   reserve(): MailPlace | null
-  /**
-   * Ends every pause. A mail that already failed gets one last attempt, and any other mail at most two. Resolves when the mails that are in
-   * progress now were sent or given up. Later mails are not affected.
-   */
+  /** Ends every pause: at most two more attempts. Resolves when the mails in progress now were sent or given up. */
   finish(): Promise<unknown>
 }
 
-/** A reservation for one mail. The caller sends the mail or releases the reservation. */
+/** The caller sends the mail or releases the reservation. */
 export interface MailPlace {
-  /** Sends the reserved mail. Never throws. Does nothing if the reservation was already used or released. */
+  /** Never throws. Does nothing if the reservation was already used or released. */
   post(mail: AuthMail, userId: string | null): void
-  /** Releases the reservation. Does nothing if the reservation was already used or released. */
+  /** Does nothing if the reservation was already used or released. */
   release(): void
 }
 
 type Failure = AuthEventPayloads['mail.failed']['reason']
 
-/** The most mails in progress. The limit bounds the memory while a mailer does not respond. */
+/** Bounds the memory while a mailer does not respond. */
 const mostAtOnce = 1_000
 
-/** The maximum number of reservations, open or with a mail in progress. This limit is separate from `mostAtOnce`. */
+/** Open reservations, and those with a mail in progress. */
 const mostPlaces = 1_000
 
-/**
- * The most mails that wait for another attempt. This limit is separate too, so that an outage of the mail server blocks neither new mails
- * nor changes of accounts.
- */
+/** Separate too: an outage of the mail server must block neither new mails nor changes of accounts. */
 const mostAgain = 5_000
 
-/** The time limit of an attempt in milliseconds. A late attempt is not repeated, because the mailer may have sent the mail. */
+/** In milliseconds. A late attempt is not repeated, because the mailer may have sent the mail. */
 const deadlineMs = 120_000
 
 /**
- * Pauses in milliseconds between the attempts: 1 s, then twice the last pause, at most five minutes, one hour in all. The queue tries
- * again only after an error of the mailer that has neither `retryable: false` nor `outcome: 'unknown'`.
+ * 1 s, then twice the last pause, at most five minutes, one hour in all. There is another attempt only if the mailer's error has neither
+ * `retryable: false` nor `outcome: 'unknown'`.
  */
 const pausesMs = growingPauses({ longest: 300_000, total: 3_600_000 })
 
@@ -61,7 +49,6 @@ function growingPauses({ longest, total }: { longest: number; total: number }): 
   return pauses
 }
 
-/** A mail in progress. */
 interface Delivery {
   readonly ended: Promise<void>
   /** Ends the pause, if there is one. A second or later attempt that begins after that is the last one. */
@@ -82,9 +69,7 @@ export function createMailQueue({
 }): MailQueue {
   const underWay = new Set<Delivery>()
   const kept = new Set<MailPlace>()
-  /** Reserved mails in progress. */
   const inPlaces = new Set<Delivery>()
-  /** Mails after their first attempt. */
   const again = new Set<Delivery>()
   const inTurn = createBoundedQueue({ concurrency, queue: mostAtOnce + mostPlaces + mostAgain })
 
@@ -173,7 +158,7 @@ export function createMailQueue({
   }
 }
 
-/** Returns what the error says about a retry. The mailer may throw any value, even a value with a getter that throws. */
+/** The mailer may throw any value, even a value with a getter that throws. */
 function refusalOf(error: unknown): MailRefusal {
   try {
     const { retryable, outcome } = Object(error) as MailRefusal // any value; the code only compares its members

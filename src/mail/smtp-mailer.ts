@@ -75,10 +75,7 @@ async function send(transporter: Transporter, from: Address, mail: AuthMail): Pr
   if (Array.isArray(rejected) && rejected.length > 0) throw smtpRefusal('EENVELOPE')
 }
 
-/**
- * Returns the message for nodemailer. The addresses are objects and the envelope is separate, so that a name cannot add a recipient or a
- * header. The recipient's name is left out, because nobody verified the name.
- */
+/** A name must not add a recipient or a header. Nobody verified the recipient's name, so it is left out. */
 function messageOf(from: Address, { to, subject, text, html }: AuthMail): object {
   if (!oneAddress.test(to)) throw smtpRefusal('EENVELOPE')
   return {
@@ -94,10 +91,7 @@ function messageOf(from: Address, { to, subject, text, html }: AuthMail): object
   }
 }
 
-/**
- * The pattern of a recipient. The pattern accepts more addresses than our rule for new addresses, because a host's table can contain older
- * addresses. The pattern never accepts two addresses or a header.
- */
+/** Looser than our rule, because a host's table can contain older addresses. Never accepts two addresses or a header. */
 const oneAddress = /^[^\s\p{Cc}@<>()[\]\\,;:"]+@[^\s\p{Cc}@<>()[\]\\,;:"]+$/u
 
 function senderOf(from: unknown): Address {
@@ -122,10 +116,7 @@ function refuseUnknown(options: unknown): void {
   )
 }
 
-/**
- * The error of a mail that was not sent, or may not have been sent. The error leaves out the server's text, because that text contains
- * addresses.
- */
+/** The mail was not sent, or may not have been. Leaves out the server's text, because it contains addresses. */
 class SmtpError extends Error implements MailRefusal {
   override readonly name = 'SmtpError'
   /** nodemailer's code and the server's reply, for example `EAUTH_535`. */
@@ -142,10 +133,7 @@ class SmtpError extends Error implements MailRefusal {
   }
 }
 
-/**
- * `later`: the mail was not sent, and another attempt can succeed. `refused`: the mail was not sent, and another attempt cannot succeed.
- * `unknown`: the server may have accepted the mail.
- */
+/** `later` and `refused`: not sent, and another attempt can or cannot succeed. `unknown`: the server may have accepted the mail. */
 type Verdict = 'later' | 'refused' | 'unknown'
 
 const sentences: Record<Verdict, string> = {
@@ -158,7 +146,6 @@ function smtpRefusal(code: string): SmtpError {
   return new SmtpError('refused', code)
 }
 
-/** Turns an error of nodemailer into an error that says whether to try again. */
 function smtpErrorOf(error: unknown): SmtpError {
   const facts = Object(error) as Facts // any value may be thrown; the code only compares its members
   const code = [facts.code, facts.responseCode].filter((part) => typeof part === 'string' || typeof part === 'number').join('_')
@@ -178,9 +165,8 @@ interface Facts {
 }
 
 /**
- * Returns the verdict on an error. If the server replied, the reply decides (RFC 5321 section 4.2.1): 4yz is temporary and 5yz is
- * permanent. With these replies the server did not accept the mail. Without a reply, an error before the transmission of the mail means
- * that the mail was not sent. After any other error the server may have accepted the mail.
+ * A reply decides (RFC 5321 section 4.2.1): 4yz is temporary and 5yz is permanent, and the mail is not accepted. Without a reply, an error
+ * before the transmission means that the mail was not sent. After any other error the server may have it.
  */
 function verdictOn({ code, originalCode, responseCode, command, syscall, timeoutType, message }: Facts): Verdict {
   if (typeof responseCode === 'number' && responseCode >= 400) return responseCode < 500 ? 'later' : 'refused'
@@ -190,7 +176,7 @@ function verdictOn({ code, originalCode, responseCode, command, syscall, timeout
   return 'unknown'
 }
 
-/** Errors that happen before the transmission: DNS, connection, greeting, TLS, or a missing OAuth token. */
+/** Before the transmission: DNS, connection, greeting, TLS, or a missing OAuth token. */
 const beforeMail = [
   'EDNS',
   'ETLS',
@@ -206,17 +192,14 @@ const beforeMail = [
   'Greeting never received',
 ]
 
-/** Codes for mails that nodemailer refused to send, and for servers that lack a feature that we require. */
+/** nodemailer refused to send the mail, or the server lacks a feature that we require. */
 const ownRefusals = ['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ENOAUTH', 'ECONFIG', 'EREQUIRETLS', 'EFILEACCESS', 'EURLACCESS']
 
 function isAmong(names: readonly string[], value: unknown): boolean {
   return typeof value === 'string' && names.includes(value)
 }
 
-/**
- * Returns true for the codes of OpenSSL and Node for an untrusted certificate. These errors occur in the handshake, before the
- * transmission.
- */
+/** Codes of OpenSSL and Node for an untrusted certificate, in the handshake, before the transmission. */
 function isCertificateFault(originalCode: unknown): boolean {
   return typeof originalCode === 'string' && /CERT|^UNABLE_TO_|^HOSTNAME_MISMATCH$/.test(originalCode)
 }

@@ -2,37 +2,26 @@ import { ConfigurationError } from '../core/errors'
 import { seeTroubleshooting } from '../core/troubleshooting'
 import { whenInstalled } from '../passwords/optional-package'
 
-/** The part of a nodemailer transporter that we use. */
 export interface Transporter {
   sendMail(message: object): Promise<unknown>
-  /** Connects to the server and logs in. */
   verify?(): Promise<unknown>
   close?(): void
 }
 
-/**
- * Time limits in milliseconds. All of them are shorter than the 120 s of an attempt, so nodemailer's error arrives before the attempt ends.
- * `socketTimeout` is how long the server may be silent. After that silence, the server may have accepted the mail.
- */
+/** In milliseconds, below the 120 s of an attempt. After a silence of `socketTimeout`, the server may have accepted the mail. */
 const bounds = { dnsTimeout: 10_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 90_000 }
 
-/** Options that forbid nodemailer to read a file or fetch a URL that a mail contains. */
+/** A mail must not make nodemailer read a file or fetch a URL. */
 const closed = { disableFileAccess: true, disableUrlAccess: true }
 
-/**
- * Returns the given transporter, or creates a transporter from the options.
- * @throws ConfigurationError
- */
+/** @throws ConfigurationError */
 export function transporterOf(transport: unknown): Transporter {
   if (!isTransporter(transport)) return pooled(readOptions(transport))
   refuseRequeues(transport)
   return transport
 }
 
-/**
- * Sends mails over the connections of one pool. The pool closes when no mail is in progress, because a server or a frozen process drops an
- * idle connection, and a mail on a dropped connection may be lost. Idle connections would also keep the process alive.
- */
+/** Closes an idle pool: a dropped connection may lose a mail, and idle ones keep the process alive. */
 function pooled(options: SmtpOptions): Transporter {
   let pool: Transporter | null = create(options)
   let inProgress = 0
@@ -69,19 +58,19 @@ interface SmtpOptions {
   [option: string]: unknown
 }
 
-/** Reads the options for nodemailer. For other ways to send mail, the host must create the transporter. */
+/** For other ways to send mail, the host must create the transporter. */
 function readOptions(transport: unknown): SmtpOptions {
   if (typeof transport === 'string') return readOptions({ url: transport })
   if (typeof transport !== 'object' || transport === null || Array.isArray(transport)) throw new ConfigurationError(wanted)
   const { url, ...given } = transport as SmtpOptions // an object; the code below checks its members
   const options: SmtpOptions = url === undefined ? given : { ...given, ...readSmtpUrl(url) }
   if (['sendmail', 'streamTransport', 'jsonTransport', 'SES'].some((name) => name in options)) throw new ConfigurationError(wanted)
-  // Without a host, nodemailer would connect to this machine. The host is missing if, for example, an environment variable is missing.
+  // Without a host, nodemailer would connect to this machine, for example if a variable is missing.
   if (typeof options.host !== 'string' && typeof options.service !== 'string') throw new ConfigurationError(wanted)
   return { ...bounds, ...(options.secure === true ? {} : startTls(options)), maxRequeues: 0, ...options, ...closed }
 }
 
-/** Requires STARTTLS, except for this machine. There, a server often has a self-signed certificate, and even plain text would be safe. */
+/** Except for this machine, where a server often has a self-signed certificate, and even plain text would be safe. */
 function startTls({ host, service }: SmtpOptions): Partial<SmtpOptions> {
   // A nodemailer service sets its own host and ignores `host`.
   return service === undefined && isLoopback(host) ? { tls: { rejectUnauthorized: false } } : { requireTLS: true }
@@ -90,7 +79,7 @@ function startTls({ host, service }: SmtpOptions): Partial<SmtpOptions> {
 const wanted =
   'smtpMailer: pass url (smtp:// or smtps://), host, or transport (a URL, SMTP options with a host, or what nodemailer.createTransport() made).'
 
-/** Parses the URL here, because nodemailer before 10 ignores every option beside a URL, even `requireTLS`. */
+/** nodemailer before 10 ignores every option beside a URL, even `requireTLS`. */
 function readSmtpUrl(text: unknown): SmtpOptions {
   const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : null
   if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '') throw new ConfigurationError(wanted)
@@ -103,7 +92,7 @@ function readSmtpUrl(text: unknown): SmtpOptions {
   }
 }
 
-/** Reads the query as nodemailer does. Numbers and booleans become values. Names with the prefix `tls.` become TLS options. */
+/** As nodemailer does: numbers and booleans become values, and `tls.` begins the name of a TLS option. */
 function queryOf({ searchParams }: URL): object {
   const options = Object.fromEntries([...searchParams].map(([name, text]) => [name, plainValue(text)]))
   const tls = Object.entries(options).filter(([name]) => name.startsWith('tls.'))
@@ -148,16 +137,13 @@ interface Nodemailer {
   createTransport(options: object): Transporter
 }
 
-/** Properties of nodemailer's own transporters. Other transporters lack these properties. */
+/** Only nodemailer's own transporters have these. */
 interface PoolFacts {
   options?: { pool?: unknown; maxRequeues?: unknown }
   version?: unknown
 }
 
-/**
- * Rejects a pool that repeats mails. After a lost connection such a pool sends the mail again, although the server may already have the
- * mail.
- */
+/** After a lost connection such a pool sends the mail again, although the server may already have it. */
 function refuseRequeues(transporter: Transporter): void {
   const { options, version } = factsOf(transporter)
   if (!options?.pool) return

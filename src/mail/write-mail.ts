@@ -10,30 +10,24 @@ export interface MailContent {
   topic: MailTopic
   to: string
   name: string | null
-  /** True if the mail may contain the name. Before the address is verified, the name may be an attacker's text. */
+  /** Before the address is verified, the name may be an attacker's text. */
   saysName: boolean
   locale: Locale
-  /** The link of the mail, if the topic has a link. `url` is null if the mail has only a code. */
+  /** `url` is null if the mail has only a code. */
   link?: { url: string | null; issuedAt: Date; expiresAt: Date }
-  /** Eight digits, and the host name of the site that asks for the code. If the host name is unknown, `host` is null. */
+  /** `digits` are eight. `host` asks for the code; null: unknown. */
   code?: { digits: string; host: string | null }
-  /** For the topic `no_account`: true if the mail says that the person can sign up. */
+  /** For `no_account`: the person can sign up. */
   canSignUp?: boolean
-  /** The page where the reader of `no_account` or `address_taken` goes on. */
+  /** Where the reader of `no_account` or `address_taken` goes on. */
   pageUrl?: string | null
-  /** The name of the identity provider in the option `providers`, for the topics about identities. */
+  /** The name of the identity provider in the option `providers`. */
   provider?: string
-  /** A list of what was removed or what is left, with one text for each item. */
   items?: readonly string[]
-  /** True if an undo link cannot revert the change. */
   isFinal?: boolean
-  /** True if a recovery code confirmed the change. */
   usedRecoveryCode?: boolean
-  /** True if the change also removed the passkeys. */
   removedPasskeys?: boolean
-  /** The sign-up that the activation link belongs to. */
   signup?: TemplateMail['signup']
-  /** The login that the topic `new_device` reports. */
   login?: TemplateMail['login']
 }
 
@@ -44,10 +38,7 @@ interface Writer {
   readonly logger: Logger
 }
 
-/**
- * Returns a mail by the host's template. If the host has no template, or the template fails, returns the built-in mail. A faulty template
- * therefore never prevents a mail.
- */
+/** Without the host's template, or if it fails, returns the built-in mail: a faulty template never prevents a mail. */
 export function writeMail({ settings, texts, templates, logger }: Writer, content: MailContent): AuthMail {
   const { topic, to, locale, link, provider, items, isFinal, usedRecoveryCode, removedPasskeys, signup, login, code, canSignUp } = content
   const takesPasswords = settings === undefined || hasPasswords(settings)
@@ -91,7 +82,6 @@ function kindOf(topic: MailTopic, url: string | null, takesPasswords: boolean): 
   return wordsOf(topic, takesPasswords).button !== null ? (topic as AuthMail['kind']) : 'notice' // a topic with a button is also a kind
 }
 
-/** Returns null if the host has no template, or if the template failed. */
 function byHost(mails: MailTemplates | undefined, mail: TemplateMail, logger: Logger): MailText | null {
   const template = mails?.[mail.topic]
   if (!template) return null

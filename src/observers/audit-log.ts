@@ -9,10 +9,7 @@ import { emptyInBatches } from '../store/purge-expired'
 import { type PayloadValue, watchAll } from './watch-all'
 
 export interface AuditLogOptions {
-  /**
-   * Returns the id of the current request, for example from your AsyncLocalStorage. The audit log calls the function for each event. The id
-   * is stored if the id is a text of at most 128 characters.
-   */
+  /** The id of the current request, for example from your AsyncLocalStorage. Stored if it is a text of at most 128 characters. */
   requestId?: () => string | null | undefined
   /** The age in days after which the purge deletes rows: a whole number from 1 to 36,500. Default 365. */
   keepDays?: number
@@ -106,12 +103,11 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
 
 const watching = new WeakMap<AuthEvents, Set<AuditLog>>()
 
-/** Returns the audit logs that watch these events. */
 export function auditLogsOf(events: AuthEvents): readonly AuditLog[] {
   return [...(watching.get(events) ?? [])]
 }
 
-/** Returns the host's request id. If the host's function throws, returns null, and the event is recorded without an id. */
+/** If the host's function throws, returns null, and the event is recorded without an id. */
 function askHost(requestId: NonNullable<AuditLogOptions['requestId']>): unknown {
   try {
     return requestId()
@@ -130,10 +126,7 @@ interface Writer {
 const mostAtOnce = 100
 const longestPauseMs = 30_000
 
-/**
- * Returns a writer that sends one statement at a time, in the order of the events. A failed batch stays first in the queue. The writer
- * tries the batch again after longer and longer pauses.
- */
+/** One statement at a time, in the order of the events. A failed batch stays first, and is tried again after longer and longer pauses. */
 function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer {
   const queue: AuditRecord[] = []
   let writing: Promise<void> | null = null
@@ -165,10 +158,7 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
     return writing
   }
 
-  /**
-   * Writes the whole queue. Call the function only if the queue is not empty. With an empty queue it would not wait: it would set `writing`
-   * to null before `write` stores the promise in `writing`, and that promise would stay there.
-   */
+  /** Call it only if the queue is not empty. Otherwise it would set `writing` to null before `write` stores the promise there. */
   async function writeAll(): Promise<void> {
     if (pause) clearTimeout(pause)
     pause = null
@@ -228,11 +218,9 @@ function checkOptions(knex: HostKnex, { capacity = 1, keepDays = 1, requestId }:
 
 type Payload = Readonly<Record<string, PayloadValue>>
 
-/** The rows that the audit log writes for the event `throttled`. */
 interface ThrottledRows {
-  /** Returns the payloads to write now for a refusal. The list is often empty. */
   add(refusal: Payload, time: number): Payload[]
-  /** Returns the refusals that were counted and not written yet. Each code and route has one payload, without a key. */
+  /** Refusals that were counted and not written yet. Each code and route has one payload, without a key. */
   takeRest(): Payload[]
 }
 
@@ -243,24 +231,20 @@ interface Refusals {
   unwritten: number
 }
 
-/** The most keys in memory. A key takes about 300 bytes. */
+/** A key takes about 300 bytes. */
 const mostKeys = 10_000
 const sweepEveryMs = 60_000
 
 /**
- * Turns many refusals into few rows, because an attacker decides how many refusals happen. The first refusal of each key and window becomes
- * a row. The row's `count` includes this refusal and the key's refusals since its previous row. Therefore the sum of all `count` values is
- * the number of all refusals.
- *
- * At most 10,000 keys are in memory. Beyond that number, refusals of other keys are counted per code and route. These counts are written
- * once a minute.
+ * An attacker decides how many refusals happen, so the first of each key and window becomes a row. Its `count` includes the key's refusals
+ * since its previous row, so the sum of all `count` values is the number of all refusals.
+ * Beyond 10,000 keys in memory, refusals of other keys are counted per code and route, and written once a minute.
  */
 function createThrottledRows(): ThrottledRows {
   const byKey = new Map<PayloadValue | undefined, Refusals>()
   const rest = new Map<string, Refusals>()
   let sweptAt = Number.NEGATIVE_INFINITY
 
-  /** Adds `count` to the total of this code and route. The total belongs to no key. */
   function keepCount({ code = null, route = null }: Payload, count: number): void {
     const name = JSON.stringify([code, route])
     const kept = rest.get(name) ?? { payload: { code, route, keyDigest: null }, endsAt: 0, unwritten: 0 }

@@ -17,7 +17,7 @@ export interface EventMetrics {
 
 const counterName = 'doorward_events_total'
 
-/** The labels of the counter. No label names an account, because one series per person would be unbounded and would identify people. */
+/** No label names an account, because one series per person would be unbounded and would identify people. */
 const labels = ['provider', 'reason', 'code', 'route'] as const
 
 /**
@@ -48,7 +48,7 @@ interface PromClient {
   Counter: new (options: { name: string; help: string; labelNames: readonly string[]; registers: readonly MetricsRegistry[] }) => Counter
 }
 
-/** Returns the counter of a registry. Adds the counter if the registry has none. Two routers of a process share the counter. */
+/** Two routers of a process share the counter. */
 function counterIn(registry: MetricsRegistry): Counter {
   if (typeof registry?.registerMetric !== 'function' || typeof registry.getSingleMetric !== 'function')
     throw new ConfigurationError('metrics() needs a Registry of prom-client: its `register`, or one you made.')
@@ -65,10 +65,7 @@ function counterIn(registry: MetricsRegistry): Counter {
 
 const mostValues = 100
 
-/**
- * Returns a function that limits the values of a label, because a host's provider keys or hooks could fill the registry. The function
- * returns the first hundred different values unchanged. It returns `other` for every further value, and for text that is not a word.
- */
+/** A host's provider keys or hooks could fill the registry. After a hundred values, and for text that is no word: `other`. */
 function boundedWords(): (value: PayloadValue | undefined) => string {
   const known = new Set<string>()
   return (value) => {

@@ -1,11 +1,9 @@
 import { type AuthEventName, type AuthEvents, eventFields } from '../core/events'
 
-/** The allowed types of payload fields. The watcher drops a field of another type. */
+/** The watcher drops a field of another type. */
 export type PayloadValue = string | number | boolean | null | readonly string[]
 
-/**
- * Calls `hear` for every event of `eventFields`, with only the fields that `eventFields` lists. Returns a function that stops the calls.
- */
+/** Only with the fields that `eventFields` lists. Returns a function that stops the calls. */
 export function watchAll(events: AuthEvents, hear: (name: AuthEventName, payload: Record<string, PayloadValue>) => void): () => void {
   const names = Object.keys(eventFields) as AuthEventName[] // a mapped type has exactly these keys
   const stops = names.map((name) => events.on(name, (payload) => hear(name, declared(name, payload))))

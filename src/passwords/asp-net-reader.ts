@@ -4,21 +4,14 @@ import { hasNul, mostIterations, type PasswordReader } from './password-reader'
 
 const derive = promisify(pbkdf2)
 
-/** The values of ASP.NET's `KeyDerivationPrf`, in ASP.NET's order. */
 const digests = ['sha1', 'sha256', 'sha512']
 const version3 = 0x01
 const headerBytes = 13
-/**
- * The length of the keys of ASP.NET Core Identity, in bytes. The reader rejects a shorter key, because the first bytes of the right key
- * would then be enough for a match.
- */
+/** In bytes. Rejects a shorter key, because the first bytes of the right key would then be enough for a match. */
 const keyBytes = 32
 const leastSaltBytes = 16
 
-/**
- * Reads version 3 of ASP.NET Core Identity's hash. The hash is base64 of: 0x01, the PRF, the iterations, the salt's length, the salt, the
- * key.
- */
+/** Reads ASP.NET Core Identity's version 3: base64 of 0x01, the PRF, the iterations, the salt's length, the salt, the key. */
 export function aspNetIdentityReader(): PasswordReader {
   return {
     name: 'aspnet-identity-v3',

@@ -7,10 +7,7 @@ import type { PasswordReader } from './password-reader'
 import type { PasswordHasher } from './password-types'
 
 export interface BcryptOptions {
-  /**
-   * The base-2 logarithm of the number of rounds, 10 to 15. Default 12. OWASP recommends at least 10. A hash with cost 15 takes about 1.5
-   * seconds on one core.
-   */
+  /** The base-2 logarithm of the rounds, 10 to 15. Default 12. OWASP: at least 10. Cost 15 takes about 1.5 seconds on one core. */
   cost?: number
 }
 
@@ -77,13 +74,10 @@ export function bcryptReader(): PasswordReader {
   return { name: 'bcrypt', reads, verify: async (hash, password) => reads(hash) && bcrypt.verify(hash, password) }
 }
 
-/** The number of bytes that bcrypt reads of a password. bcrypt ignores the rest. */
+/** bcrypt ignores the rest of a password. */
 const bcryptBytes = 72
 
-/**
- * The lowest and the highest cost of a new hash. The highest cost is also the limit for a stored hash, because an attacker could write a
- * hash with cost 31 into a row. Verifying that hash would keep a thread busy for a day. Cost 15 takes 1.5 s.
- */
+/** The highest cost also bounds stored hashes: a hash with cost 31 in a row would keep a thread busy for a day. Cost 15 takes 1.5 s. */
 const bcryptCosts = { least: 10, most: 15 } as const
 
 interface Bcrypt {
@@ -91,13 +85,13 @@ interface Bcrypt {
   verify(hash: string, password: string): Promise<boolean>
 }
 
-/** Returns the cost of a bcrypt hash. Returns null if the text is not a bcrypt hash, or if its cost is out of range. */
+/** Null: no bcrypt hash, or its cost is out of range. */
 export function readBcryptCost(hash: unknown): number | null {
   const cost = typeof hash === 'string' ? /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/.exec(hash)?.[1] : undefined
   return cost !== undefined && Number(cost) >= 4 && Number(cost) <= bcryptCosts.most ? Number(cost) : null
 }
 
-/** Loads the host's `bcrypt` (an optional peer dependency). Returns null if the package is not installed. */
+/** An optional peer dependency of the host. Null: not installed. */
 export function loadBcrypt(): Bcrypt | null {
   const bcrypt = whenInstalled('bcrypt', () => require('bcrypt') as BcryptPackage) // according to its types
   if (!bcrypt) return null
@@ -116,9 +110,8 @@ interface BcryptPackage {
 }
 
 /**
- * Returns the hash with the prefix `$2b$`. The package does not know `$2y$`, which is PHP's name for `$2b$`. With `$2a$`, the package has
- * an old bug: it takes the length of a password above 254 bytes modulo 256, so a different password can match. For passwords up to 72
- * bytes, `$2a$` gives the same result as `$2b$`.
+ * The package does not know `$2y$`, PHP's name for `$2b$`. With `$2a$`, it takes the length of a password above 254 bytes modulo 256, so a
+ * different password can match. Up to 72 bytes, `$2a$` and `$2b$` give the same.
  */
 function asVariantB(hash: string): string {
   return `$2b$${hash.slice(4)}`

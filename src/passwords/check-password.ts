@@ -8,12 +8,11 @@ import type { PasswordPolicy } from './password-types'
 import { normalPassword } from './verify-password'
 
 /**
- * Rejects a password that a person may not choose (NIST SP 800-63B section 3.1.1.2). The rules, in order:
- * - `malformed`: half of a UTF-16 pair. All such halves become the same character after encoding, so different passwords would be equal.
- * The routes reject a body with such a half. For calls without HTTP, this is the only check.
+ * NIST SP 800-63B section 3.1.1.2. The rules, in order:
+ * - `malformed`: half of a UTF-16 pair. All such halves have one encoding, so different passwords would be equal. Only calls without HTTP
+ *   reach it.
  * - `too_short` { min } code points, `too_long` { max } bytes of UTF-8, `missing_classes` { missing }, `too_common`.
  * - The host's own rule, by the rule's name.
- *
  * @throws ValidationError with flat details { rule, ... }, never with the password
  */
 export async function checkPassword(
@@ -37,10 +36,7 @@ function refuse(details: { rule: string; [more: string]: unknown }): never {
   throw passwordRefusal(details)
 }
 
-/**
- * The classes of characters for `requireComplexity`. Letters and digits of every script count. Every other character is special, for
- * example a blank or an emoji.
- */
+/** Letters and digits of every script count. Every other character is special, for example a blank or an emoji. */
 const classes = { lower: /\p{Ll}/u, upper: /\p{Lu}/u, digit: /\p{Nd}/u, special: /[^\p{L}\p{N}]/u }
 
 function missingClasses(password: string): string[] {
@@ -49,16 +45,15 @@ function missingClasses(password: string): string[] {
     .map(([name]) => name)
 }
 
-/** The most characters that are cut off the end of a password. People often append a year, a date or `123!` to a word that is too short. */
+/** People often append a year, a date or `123!` to a word that is too short. */
 const longestTail = 8
 
-/** The minimum length of a word of the account. The check ignores shorter words, because they appear in many good passwords by chance. */
+/** Shorter words of the account appear in many good passwords by chance. */
 const shortestWord = 4
 
 /**
- * Returns true if a password would be among an attacker's first guesses. The first guesses are common passwords, words of the account
- * (address, local part, name) and repetitions. Up to eight digits and signs may follow. The list of common passwords alone would not help.
- * Only 308 of its 49,233 entries reach the default minimum of 12 characters, and `password123456` is not in the list.
+ * An attacker first guesses common passwords, words of the account and repetitions, with up to eight digits and signs. The list of common
+ * passwords alone would not help: only 308 of its 49,233 entries reach the default minimum of 12 characters.
  */
 export function isGuessable(password: string, about: { email: string; name: string | null }): boolean {
   const folded = fold(password)
@@ -67,10 +62,7 @@ export function isGuessable(password: string, about: { email: string; name: stri
   return headsOf(folded).some((head) => isKnown(head) || isRepeated(head, isKnown))
 }
 
-/**
- * Returns the password, and the password without its last digits and signs (one to eight). Only ASCII signs are cut off, because people
- * choose emoji deliberately.
- */
+/** With and without its last one to eight digits and ASCII signs. People choose emoji deliberately. */
 function headsOf(password: string): string[] {
   const characters = [...password]
   const tail = characters.slice(-longestTail).findLastIndex((character) => /[^ -@[-`{-~]/.test(character)) + 1
@@ -78,13 +70,13 @@ function headsOf(password: string): string[] {
   return Array.from({ length: cuts + 1 }, (_, cut) => characters.slice(0, characters.length - cut).join(''))
 }
 
-/** Returns true for `aaaaaaaaaaaa`, for `abc1abc1abc1`, and for a known word that repeats. */
+/** `aaaaaaaaaaaa`, `abc1abc1abc1`, or a known word that repeats. */
 function isRepeated(password: string, isKnown: (word: string) => boolean): boolean {
   const unit = /^(.{1,32}?)\1+$/su.exec(password)?.[1]
   return unit !== undefined && ([...unit].length <= 4 || isKnown(unit))
 }
 
-/** Returns the words of the address, the local part and the name. Each text is listed whole, in parts, and without separators. */
+/** Of the address, the local part and the name: whole, in parts, and without separators. */
 function ownWords({ email, name }: { email: string; name: string | null }): ReadonlySet<string> {
   const address = fold(email)
   const localPart = address.slice(0, address.lastIndexOf('@'))
@@ -96,17 +88,14 @@ function partsOf(word: string): string[] {
   return word.split(/[^\p{L}\p{N}]+/u)
 }
 
-/** Returns the text in one spelling for comparisons. The hasher gets the password as the person typed it. */
+/** For comparisons. The hasher gets the password as the person typed it. */
 function fold(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
 
 let listed: ReadonlySet<string> | undefined
 
-/**
- * Returns true if a lower-case password is among the 49,233 most used passwords. Loading the list takes about 25 ms and 15 MB. The list is
- * loaded when the first person chooses a password, so that importing the package stays fast.
- */
+/** In lower case. The list takes about 25 ms and 15 MB, so it is loaded when the first person chooses a password. */
 export function isListed(password: string): boolean {
   listed ??= load()
   return listed.has(password)
@@ -122,10 +111,7 @@ export interface BreachedPasswordsOptions {
   httpClient?: HttpClient
   /** The check rejects a password that appears at least this many times in breaches. Default 1. */
   minCount?: number
-  /**
-   * What happens if the service does not respond. `allow` (default) accepts the password and logs a warning. `refuse` rejects the password
-   * with the rule `unchecked`.
-   */
+  /** If the service does not respond, `allow` (default) accepts with a logged warning, `refuse` rejects with the rule `unchecked`. */
   onFailure?: 'allow' | 'refuse'
 }
 
@@ -160,7 +146,7 @@ export function breachedPasswords(options: BreachedPasswordsOptions = {}): NonNu
 }
 
 interface KeptRange {
-  /** When this response expires: `keptMs` after its arrival, in milliseconds of the monotonic clock. */
+  /** `keptMs` after the response's arrival, in milliseconds of the monotonic clock. */
   readonly until: number
   readonly suffixes: Buffer
 }
@@ -188,8 +174,7 @@ const line = /^([0-9A-F]{35}):(\d+)$/
 const bytesOfSuffix = 18
 
 /**
- * Returns the suffixes that appear at least `minCount` times. The lines that only pad the response have the count 0, so the result does not
- * contain them.
+ * At least `minCount` times. Lines that only pad the response have the count 0.
  * @throws Error if the response is not a list, for example the page of a proxy
  */
 function suffixesOf(text: string, minCount: number): Buffer {
@@ -199,7 +184,7 @@ function suffixesOf(text: string, minCount: number): Buffer {
   return Buffer.concat(rows.flatMap((row) => (row && Number(row[2]) >= minCount ? [bytesOf(row[1] ?? '')] : [])))
 }
 
-/** Packs the 35 hexadecimal characters into bytes, because bytes take a third of the memory. */
+/** 35 hexadecimal characters take three times the memory of their bytes. */
 function bytesOf(suffix: string): Buffer {
   return Buffer.from(`${suffix}0`, 'hex')
 }
@@ -225,11 +210,7 @@ function checkOptions(options: BreachedPasswordsOptions): Required<BreachedPassw
 
 const askDeadlineMs = 3_000
 
-/**
- * Calls the host's own rule, for example a check for breached passwords. Returns the name of the rule that rejects the password, or null.
- * If the rule throws or answers late, the function logs a warning and returns null, because a breach service that is down must not stop
- * every sign-up and password reset.
- */
+/** Null: accepted, or the rule threw or is late. A breach service that is down must not stop every sign-up and reset. */
 export async function askHost(
   { passwordPolicy, logger }: { passwordPolicy: PasswordPolicy; logger: Logger },
   password: string,
@@ -250,24 +231,16 @@ function late(): Error {
   return Object.assign(new Error('passwordPolicy.check took too long.'), { code: 'TIMEOUT' })
 }
 
-/**
- * Returns the name of the rule that rejects the password; null if the host accepts the password. If the answer is not a valid name, returns
- * `refused`. The function never repeats such an answer, because it may be the password.
- */
+/** Null: accepted. An invalid name becomes `refused` and is never repeated, because it may be the password. */
 function ruleOf(answer: unknown, password: string): string | null {
   if (answer === null || answer === undefined) return null
   const isName = typeof answer === 'string' && /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(answer)
   return isName && !answer.toLowerCase().includes(password.toLowerCase()) ? answer : 'refused'
 }
 
-/**
- * Returns the error for a rejected password, with the rule and a sentence for people. If the host's own rule rejects the password, the
- * sentence is general.
- */
 export function passwordRefusal(details: { rule: string; [more: string]: unknown }): ValidationError {
   const key = `error.password.${details.rule}`
   return new ValidationError({ details, explains: isTextKey(key) ? localized(key, { min: String(details['min']) }) : anyRefusal })
 }
 
-/** The general sentence, for a rule that has no sentence of its own. */
 export const anyRefusal = localized('error.password_refused')

@@ -4,7 +4,6 @@ import { hasNul, mostIterations, type PasswordReader } from './password-reader'
 
 const derive = promisify(pbkdf2)
 
-/** Django's names for its PBKDF2 hashers, with the digest and the number of bytes. */
 const digests: Readonly<Record<string, { digest: string; bytes: number }>> = {
   pbkdf2_sha256: { digest: 'sha256', bytes: 32 },
   pbkdf2_sha1: { digest: 'sha1', bytes: 20 },

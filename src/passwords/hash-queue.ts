@@ -2,16 +2,12 @@ import { availableParallelism } from 'node:os'
 import { ServiceUnavailableError } from '../core/errors'
 import type { HashOptions } from './password-types'
 
-/** The default limits. As many hashes run at once as the machine has cores, but at most 4. At most 64 hashes wait in each lane. */
+/** At most 4 hashes at once, and as many as the machine has cores. At most 64 wait in each lane. */
 export const hashQueueDefaults = { concurrency: () => Math.min(4, availableParallelism()), queue: () => 64 }
 
-/** Runs the task now, or when its turn comes. */
 type HashQueue = <T>(work: () => Promise<T>, options?: HashOptions) => Promise<T>
 
-/**
- * Creates a bounded queue for hashes with checked input. With checked input, a hash function fails only for lack of memory. The queue
- * answers that failure with 503, because the failure must not look like a wrong password.
- */
+/** With checked input, a hash function fails only for lack of memory. That becomes 503, because it must not look like a wrong password. */
 export function createHashQueue({
   concurrency = hashQueueDefaults.concurrency(),
   queue = hashQueueDefaults.queue(),
@@ -35,24 +31,20 @@ async function orBusy<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Where a task waits. */
 export interface Turn {
-  /** The client's network. Networks take turns. Default: the tasks without a network form one network. */
+  /** Networks take turns. Default: the tasks without a network form one network. */
   readonly network?: string | undefined
-  /** True: the task waits in the lane of known devices. That lane gets every second free slot, and has its own places. */
+  /** Waits in the lane of known devices, which gets every second free slot, and has its own places. */
   readonly isKnownDevice?: boolean | undefined
-  /** If the signal is aborted while the task waits, the task never runs. */
+  /** If it is aborted while the task waits, the task never runs. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Runs the task now, or when its turn comes. */
 type BoundedQueue = <T>(work: () => Promise<T>, turn?: Turn) => Promise<T>
 
 /**
- * Creates a queue that runs at most `concurrency` tasks at once. At most `queue` tasks wait in each of two lanes: one for known devices and
- * one for everybody else. Hashing shares four threads with the file system and DNS. Without a limit, many logins at once would stop the
- * whole process. Without turns, a flood from a few networks would keep everybody else waiting.
- *
+ * At most `queue` tasks wait in each of two lanes: known devices, and everybody else. Hashing shares four threads with the file system and
+ * DNS, so many logins at once would stop the whole process. Without turns, a flood from a few networks would keep everybody else waiting.
  * @throws ServiceUnavailableError when the lane is full, and when the task was aborted while it waited
  */
 export function createBoundedQueue({ concurrency, queue }: { concurrency: number; queue: number }): BoundedQueue {
@@ -82,7 +74,7 @@ export function createBoundedQueue({ concurrency, queue }: { concurrency: number
     })
   }
 
-  /** Passes the free slot to a waiting task, so that no newer task can get the slot first. The lanes take turns. */
+  /** Passes the slot to a waiting task, so that no newer task can get it first. The lanes take turns. */
   function leave(): void {
     const [first, second] = next === 0 ? lanes : [lanes[1], lanes[0]]
     next = 1 - next
@@ -105,25 +97,20 @@ function busy(): ServiceUnavailableError {
   return new ServiceUnavailableError({ details: { retry_after_seconds: 1 } })
 }
 
-/** Ends the wait of a task. True: it is the task's turn. False: the task lost its place. */
+/** True: it is the task's turn. False: the task lost its place. */
 type Waiting = (isTurn: boolean) => void
 
-/** Places for waiting tasks, shared by networks. */
 interface Lane {
-  /**
-   * Takes a place. If the lane is full, the network with the most places loses its newest place to a network that has fewer.
-   * @returns false if there is no place for this network
-   */
+  /** In a full lane, the network with the most places loses its newest place to a network with fewer. False: no place. */
   enter(network: string, task: Waiting): boolean
-  /** Gives the place back. */
   leave(network: string, task: Waiting): void
-  /** Returns the oldest task of the network whose turn it is, and gives its place back. Undefined: no task waits. */
+  /** Gives the place of the returned task back. Undefined: no task waits. */
   next(): Waiting | undefined
 }
 
-/** Creates a lane with `places` places. Networks take turns, and the tasks of one network stay in order. */
+/** Networks take turns, and the tasks of one network stay in order. */
 function createLane(places: number): Lane {
-  // In the order of the turns: the first network is next.
+  // The first network is next.
   const networks = new Map<string, Waiting[]>()
   let taken = 0
 
@@ -136,7 +123,7 @@ function createLane(places: number): Lane {
     if (tasks.length === 0) networks.delete(network)
   }
 
-  /** Takes the newest place from the network with the most places. Returns false if that network has no more than `least` places. */
+  /** Takes the newest place of the network with the most. False: it has no more than `least` places. */
   function makeRoom(least: number): boolean {
     let [heaviest, most] = ['', least]
     for (const [network, { length }] of networks) if (length > most) [heaviest, most] = [network, length]

@@ -1,9 +1,7 @@
 import { ConfigurationError } from '../core/errors'
 
 /**
- * Returns what `load` requires. Returns null if the host did not install the package `name`. If the package is installed but one of its own
- * modules is missing, the function throws.
- *
+ * Null: the host did not install the package `name`. If one of the package's own modules is missing, throws.
  * @throws ConfigurationError when the package is installed but does not load
  */
 export function whenInstalled<T>(name: string, load: () => T): T | null {
@@ -15,10 +13,7 @@ export function whenInstalled<T>(name: string, load: () => T): T | null {
   }
 }
 
-/**
- * Returns true if Node or Yarn did not find the package `name`. The function reads only the first line of the message, because later lines
- * name the modules that required the package.
- */
+/** Of Node or Yarn. Reads only the first line, because later lines name the modules that required the package. */
 function isMissing(error: unknown, name: string): boolean {
   const { code, message } = Object(error) as { code?: unknown; message?: unknown } // code may throw any value
   if (code !== 'MODULE_NOT_FOUND' || typeof message !== 'string') return false

@@ -6,10 +6,7 @@ import { createHashQueue, hashQueueDefaults } from './hash-queue'
 import { whenInstalled } from './optional-package'
 import type { PasswordHasher } from './password-types'
 
-/**
- * The highest costs that a stored hash may have. argon2 runs with the costs that the hash contains. If an attacker wrote a hash with
- * m=2097152 into a row, each login would use 2 GiB and keep every core busy for seconds.
- */
+/** A stored hash names its costs. With m=2097152 in a row, each login would use 2 GiB and keep every core busy for seconds. */
 const argon2Bounds = { memoryCost: 1_048_576, timeCost: 10, parallelism: 8 } as const
 
 export interface Argon2idOptions {
@@ -25,10 +22,7 @@ export interface Argon2idOptions {
   queue?: number
 }
 
-/**
- * A hasher for argon2id. `engine` is the package that hashes. If the host installed `@node-rs/argon2`, which is about twice as fast, the
- * hasher uses that package.
- */
+/** `engine` is the package that hashes: `@node-rs/argon2` if the host installed it, because it is about twice as fast. */
 export interface Argon2idHasher extends PasswordHasher {
   readonly engine: '@node-rs/argon2' | 'argon2'
 }
@@ -80,13 +74,10 @@ export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
   }
 }
 
-/** The length of 16 bytes and 32 bytes in base64 without padding, and of the `$` between them. */
+/** 16 bytes and 32 bytes in base64 without padding, and the `$` between them. */
 const saltAndHashLength = 22 + 1 + 43
 
-/**
- * Returns a function that calls `load` at its first call, and then always returns the same value. The hasher uses this function to look for
- * `bcrypt` only once, because each search for a missing package reads many folders.
- */
+/** Looks for `bcrypt` only once, because each search for a missing package reads many folders. */
 function once<T>(load: () => T): () => T {
   let loaded: { value: T } | undefined
   return () => {
@@ -95,7 +86,7 @@ function once<T>(load: () => T): () => T {
   }
 }
 
-/** The least accepted product of `memoryCost` and `timeCost`. OWASP's weakest recommendation is m=7168, t=5. */
+/** The product of `memoryCost` and `timeCost`. OWASP's weakest recommendation is m=7168, t=5. */
 const leastWork = 7_168 * 5
 
 const ranges: Readonly<Record<keyof Argon2idOptions, { fallback: () => number; least: number; most: number }>> = {
@@ -129,11 +120,10 @@ function inRange(name: keyof Argon2idOptions, options: Argon2idOptions): number 
   throw new ConfigurationError(`argon2idHasher: ${name} must be a whole number from ${least} to ${most}.`)
 }
 
-/** The parameters in a stored argon2 hash, read without running argon2. */
 interface Argon2Parameters {
   readonly variant: 'argon2id' | 'argon2i' | 'argon2d'
   readonly version: number
-  /** Memory in KiB. */
+  /** In KiB. */
   readonly memoryCost: number
   readonly timeCost: number
   readonly parallelism: number
@@ -144,10 +134,7 @@ interface Argon2Parameters {
 const shape =
   /^\$(?<variant>argon2id|argon2i|argon2d)\$v=(?<version>16|19)\$(?<parameters>[mtp]=\d{1,7},[mtp]=\d{1,7},[mtp]=\d{1,7})\$(?<salt>[A-Za-z0-9+/]{11,86})\$(?<hash>[A-Za-z0-9+/]{22,86})$/
 
-/**
- * Returns the parameters of a PHC string with costs within the bounds. Returns null for every other value: garbage, bcrypt, empty, too
- * costly or too short.
- */
+/** Reads a PHC string. Null for every other value, and for a hash that is too costly or too short. */
 function readArgon2Parameters(hash: unknown): Argon2Parameters | null {
   const found = typeof hash === 'string' && hash.length <= 256 ? shape.exec(hash)?.groups : undefined
   if (!found) return null
@@ -177,26 +164,20 @@ function decodedBytes(base64 = ''): number {
 }
 
 interface Argon2Costs {
-  /** Memory in KiB. */
+  /** In KiB. */
   readonly memoryCost: number
   readonly timeCost: number
   readonly parallelism: number
 }
 
-/**
- * An implementation of argon2id. Hashes are in the PHC format, version 19, with a salt of 16 bytes and a digest of 32 bytes. Each
- * implementation reads the hashes of the other implementation.
- */
+/** PHC format, version 19, salt of 16 bytes, digest of 32 bytes. Each implementation reads the hashes of the other. */
 interface Argon2Engine {
   readonly name: '@node-rs/argon2' | 'argon2'
   hash(password: string, costs: Argon2Costs): Promise<string>
   verify(hash: string, password: string): Promise<boolean>
 }
 
-/**
- * Loads `@node-rs/argon2` if the host installed it, because that package is faster. Otherwise loads `argon2`, on which doorward depends.
- * @throws ConfigurationError if no implementation runs on this machine
- */
+/** Prefers the faster `@node-rs/argon2`. @throws ConfigurationError if no implementation runs on this machine */
 export function loadArgon2(): Argon2Engine {
   const rust = whenInstalled('@node-rs/argon2', () => require('@node-rs/argon2') as RustArgon2) // according to its types
   return rust ? rustEngine(rust) : nativeEngine()
@@ -224,10 +205,7 @@ function rustEngine(rust: RustArgon2): Argon2Engine {
   }
 }
 
-/**
- * Loads `argon2` and returns its engine. The module does not load `argon2` earlier, because an app with `@node-rs/argon2` rarely needs
- * `argon2`.
- */
+/** Not loaded earlier, because an app with `@node-rs/argon2` rarely needs `argon2`. */
 function nativeEngine(): Argon2Engine {
   const argon2 = requireArgon2()
   return {
@@ -237,10 +215,7 @@ function nativeEngine(): Argon2Engine {
   }
 }
 
-/**
- * Requires `argon2`. The package contains binaries for the usual platforms. For other platforms its install script compiles a binary. If
- * the host turned install scripts off, the package does not load there.
- */
+/** The package has binaries for the usual platforms. Elsewhere its install script compiles one, unless install scripts are off. */
 function requireArgon2(): typeof import('argon2') {
   try {
     return require('argon2') as typeof import('argon2') // according to its types
@@ -252,11 +227,7 @@ function requireArgon2(): typeof import('argon2') {
   }
 }
 
-/**
- * Returns a function that returns the hash of a random password, with the hasher's current parameters. The login verifies this dummy hash
- * if the account has no hash. Then a login with an unknown address takes as long as a login with a wrong password. The function hashes once
- * and keeps the result. If hashing fails, the next call tries again.
- */
+/** A login with an unknown address takes as long as one with a wrong password. If hashing fails, the next call tries again. */
 export function createDummyHash(hasher: PasswordHasher): () => Promise<string> {
   let made: Promise<string> | undefined
   return () => {

@@ -9,18 +9,12 @@ export interface PasswordReader {
   verify(hash: string, password: string): Promise<boolean>
 }
 
-/**
- * Returns true if the password contains NUL. HMAC pads its key with NUL. So a password with NULs at its end would match the hash of the
- * password without NULs.
- */
+/** HMAC pads its key with NUL, so a password with NULs at its end would match the hash of the password without. */
 export function hasNul(password: string): boolean {
   return password.includes('\0')
 }
 
-/**
- * The most iterations that a reader runs. There is a limit, because a row of the table must not keep a thread busy for minutes. No known
- * system uses more.
- */
+/** A row of the table must not keep a thread busy for minutes. No known system uses more. */
 export const mostIterations = 10_000_000
 
 export interface PepperOptions {
@@ -30,10 +24,7 @@ export interface PepperOptions {
   combine?: (password: string, pepper: string) => string
 }
 
-/**
- * Returns a reader for hashes of a password with a pepper: `pepperedReader(bcryptReader(), { pepper })`.
- * @throws ConfigurationError for a value that is not a reader, and for an empty pepper
- */
+/** Reads hashes with a pepper: `pepperedReader(bcryptReader(), { pepper })`. @throws ConfigurationError for no reader or no pepper */
 export function pepperedReader(reader: PasswordReader, { pepper, combine = behind }: PepperOptions): PasswordReader {
   if (typeof reader?.verify !== 'function')
     throw new ConfigurationError('pepperedReader: the first argument must be a reader, such as bcryptReader().')

@@ -5,10 +5,7 @@ export interface PasswordHasher {
   verify(hash: string, password: string, options?: HashOptions): Promise<boolean>
   /** Returns true if the hash is weaker than a new hash. */
   needsRehash(hash: string): boolean
-  /**
-   * The number of characters of the hasher's longest hash. `checkTables` compares this number with the width of the column. Absent: the
-   * width is not checked.
-   */
+  /** The characters of the longest hash, which `checkTables` compares with the column's width. Absent: the width is not checked. */
   readonly hashLength?: number
   /** The most bytes of UTF-8 that the hasher hashes completely. If a policy allows more bytes, this limit applies. Absent: no limit. */
   readonly maxPasswordBytes?: number
@@ -22,10 +19,7 @@ export interface PasswordHasher {
 }
 
 export interface HashOptions {
-  /**
-   * A hasher with a queue calls this function when a password leaves the queue and hashing begins. Response times are measured from that
-   * moment.
-   */
+  /** Called when a password leaves the hasher's queue and hashing begins. Response times are measured from that moment. */
   onBegin?(): void
   /** The signal is aborted when the client disconnects. A hasher with a queue then drops a password that still waits, and rejects. */
   readonly signal?: AbortSignal

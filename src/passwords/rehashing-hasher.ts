@@ -33,7 +33,7 @@ export function rehashingHasher(options: RehashingHasherOptions): PasswordHasher
       return isRead(hash) && current.verify(hash, password, options)
     },
 
-    // If `current` can read a hash, `current` decides. The readers do not matter in that case.
+    // If `current` can read a hash, `current` alone decides.
     needsRehash: (hash) => !isRead(hash) || current.needsRehash(hash),
 
     unreadable: (hash) => (readersOf(hash).length > 0 ? null : (current.unreadable?.(hash) ?? null)),

@@ -6,7 +6,7 @@ import type { HashOptions, PasswordHasher } from './password-types'
 
 interface Verification {
   matches: boolean
-  /** True: the password matches, and the hash is weaker than a new hash. The caller hashes the password again and stores the new hash. */
+  /** The password matches, and the hash is weaker than a new hash. The caller hashes again and stores the new hash. */
   needsRehash: boolean
 }
 
@@ -17,12 +17,9 @@ interface Verifier {
 }
 
 /**
- * Verifies the password against the hash. If `hash` is null, no account has the address. The function then verifies a dummy hash with
- * current parameters, so that the time reveals nothing. The function does the same for an unusable password and for an unreadable hash.
- *
- * The function verifies the password in its normal form (NFC), and as typed if that differs, because an imported hash can be of any form. It
- * verifies both even if the first matches, so that the time reveals nothing. A hash of the password as typed needs a rehash.
- *
+ * A null, unusable or unreadable hash makes it verify a dummy hash with current parameters, so that the time reveals nothing.
+ * Verifies the normal form (NFC), and the password as typed if that differs, because an imported hash can be of any form. It verifies both
+ * even if the first matches, so that the time reveals nothing. A hash as typed needs a rehash.
  * @throws ServiceUnavailableError when the queue is full. Other errors of the hasher are logged, and the login fails.
  */
 export async function verifyPassword(
@@ -47,10 +44,7 @@ export async function verifyPassword(
   }
 }
 
-/**
- * Runs `verify`. After any error except ServiceUnavailableError, the function verifies the dummy hash and then throws the error. A hasher
- * fails at once if it cannot read a hash, and the time must not reveal that failure.
- */
+/** A hasher fails at once for an unreadable hash. The time must not reveal that: verifies the dummy hash, unless overloaded. */
 async function orDummy<T>(ctx: Verifier, password: string, options: HashOptions, verify: () => Promise<T>): Promise<T> {
   try {
     return await verify()
@@ -60,7 +54,6 @@ async function orDummy<T>(ctx: Verifier, password: string, options: HashOptions,
   }
 }
 
-/** Verifies the password in its normal form, and as typed if that differs. */
 async function verifyForms({ hasher }: Verifier, hash: string, password: string, options: HashOptions): Promise<readonly boolean[]> {
   const matches: boolean[] = []
   const isMatch = (result: unknown) => result === true // a host's hasher may return any value
@@ -68,7 +61,6 @@ async function verifyForms({ hasher }: Verifier, hash: string, password: string,
   return matches
 }
 
-/** Returns the hash if the hasher can read it. */
 function readable({ hasher, logger }: Verifier, hash: unknown): string | null {
   if (hash === null || isUnusablePassword(hash)) return null
   const reason = typeof hash === 'string' ? (hasher.unreadable?.(hash) ?? null) : 'unknown_format' // a row may contain any value
@@ -80,7 +72,7 @@ function readable({ hasher, logger }: Verifier, hash: unknown): string | null {
 
 const warned = new WeakSet<Logger>()
 
-/** Warns once per logger, because an imported table would cause a warning at every login. */
+/** Once per logger, because an imported table would cause a warning at every login. */
 function warnOfBcrypt(logger: Logger): void {
   if (warned.has(logger)) return
   warned.add(logger)
@@ -90,11 +82,7 @@ function warnOfBcrypt(logger: Logger): void {
   )
 }
 
-/**
- * Hashes a password in its normal form (NFC; NIST SP 800-63B section 3.1.1.2). Keyboards write `é` as one code point or as two, and both
- * must be the same password. `verifyPassword` normalizes too.
- * @throws ValidationError, ServiceUnavailableError of the hasher
- */
+/** NFC (NIST SP 800-63B section 3.1.1.2): keyboards write `é` in two ways. @throws ValidationError, ServiceUnavailableError */
 export function hashPassword(
   { hasher }: { readonly hasher: PasswordHasher },
   password: string,
@@ -106,15 +94,11 @@ export function hashPassword(
 /** No password is as long. Such a text stays as it is, because its normalization could take long. */
 const longestNormalized = 4_096
 
-/** Returns the password in its normal form (NFC). */
 export function normalPassword(password: string): string {
   return password.length > longestNormalized ? password : password.normalize('NFC')
 }
 
-/**
- * Returns the value of the hash column for an account without a password: `!` and 43 base64url characters. No password matches this value.
- * Each call returns a new value, because a change of the value invalidates everything that began under the earlier password.
- */
+/** `!` and 43 base64url characters: no password matches. A new value invalidates what began under the earlier password. */
 export function unusablePassword(): string {
   return `!${randomBytes(32).toString('base64url')}`
 }
@@ -123,10 +107,7 @@ export function isUnusablePassword(hash: unknown): boolean {
   return typeof hash === 'string' && /^![\w-]{43}$/.test(hash)
 }
 
-/**
- * Returns true if a person knows the account's password. If the table has no column `password_set_at`, the function returns true for every
- * hash that is not an unusable password.
- */
+/** Without a column `password_set_at`, true for every hash that is not an unusable password. */
 export function hasPassword({ passwordSetAt, hashedPassword }: Pick<UserRecord, 'passwordSetAt' | 'hashedPassword'>): boolean {
   return passwordSetAt !== null && !isUnusablePassword(hashedPassword)
 }

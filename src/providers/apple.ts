@@ -71,10 +71,7 @@ export class AppleClient extends OidcClient {
     return super.acceptsIssuer(issuer, claims) || (this.#isPublicIssuer && issuer === 'https://account.apple.com')
   }
 
-  /**
-   * Uses no name and no picture, because an id_token of Apple does not contain them. A relay address (`is_private_email`) counts like any
-   * other address.
-   */
+  /** An id_token of Apple has no name and no picture. A relay address (`is_private_email`) counts like any other address. */
   protected override parseUser(claims: Record<string, unknown>): OAuthUser {
     const { sub, email, email_verified: emailVerified } = claims
     return normalizeProfile(this.providerName, { subject: sub, email, emailVerified, raw: claims })

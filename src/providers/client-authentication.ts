@@ -136,7 +136,6 @@ function readClientKey(owner: string, clientKey: ClientKey | undefined): Signing
   return { key, alg: chosen, kid: kid ?? null }
 }
 
-/** Null: no private key, or the key has a passphrase. */
 export function importPrivateKey(given: unknown): KeyObject | null {
   if (given instanceof KeyObject) return given.type === 'private' ? given : null
   if (typeof given !== 'string') return null

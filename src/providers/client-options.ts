@@ -7,9 +7,7 @@ import { algorithmNamed, type IdTokenAlgorithm, SIGNATURE_ALGORITHMS } from './s
 export interface OAuthClientOptions extends ClientCredentials {
   /** The URL where the provider sends the browser back. Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
   redirectUri?: string
-  /**
-   * Other client ids of your project (mobile apps). doorward accepts an app's token that was issued to `clientId` or to one of these ids.
-   */
+  /** Other client ids of your project (mobile apps). doorward accepts an app's token for `clientId` or for one of these ids. */
   extraAudiences?: readonly string[]
   /** The scopes to request. Default `openid`, `email` and `profile`; for GitHub `read:user` and `user:email`. */
   scopes?: readonly string[]
@@ -45,18 +43,11 @@ export interface KeySetClientOptions extends OAuthClientOptions {
   staleIfErrorSeconds?: number
   /** The maximum time since the person signed in at the provider, in seconds. If `auth_time` is older or missing, the login fails (502). */
   maxAgeSeconds?: number
-  /**
-   * True: `GET /oauth/:provider/login?login_hint=…` passes the hint to the provider. A hint has 1 to 320 visible characters. Default false.
-   */
+  /** True: `GET /oauth/:provider/login?login_hint=…` passes on a hint of 1 to 320 visible characters. Default false. */
   loginHint?: boolean
-  /**
-   * True: doorward first pushes the authorization request to the provider (RFC 9126). Default: true if the discovery document requires it.
-   */
+  /** True: pushes the authorization request to the provider first (RFC 9126). Default: if the discovery document requires it. */
   par?: boolean
-  /**
-   * `form_post`: the browser sends the callback as a form, by POST. This mode needs `cookieSecure`. Default: the callback is a redirect
-   * with a query.
-   */
+  /** `form_post`: the browser sends the callback by POST, which needs `cookieSecure`. Default: a redirect with a query. */
   responseMode?: 'form_post'
   /**
    * The algorithms that the provider may sign id_tokens with. Default: the algorithms of the discovery document. `['HS256']`: the provider

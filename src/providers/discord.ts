@@ -14,10 +14,7 @@ const ENDPOINTS = {
   apiUrl: 'https://discord.com/api/v10',
 }
 
-/**
- * Sign in with Discord: OAuth 2.0 without OpenID Connect. The profile is `GET {apiUrl}/users/@me`. The profile says whether the address is
- * verified.
- */
+/** Sign in with Discord: OAuth 2.0 without OpenID Connect. `GET {apiUrl}/users/@me` also says whether the address is verified. */
 export class DiscordClient extends OAuth2Client<typeof ENDPOINTS> {
   /** @throws ConfigurationError naming the option and the fix */
   constructor(options: OAuthClientOptions) {

@@ -156,9 +156,7 @@ function algorithmsOf(supported: unknown): readonly SignatureAlgorithm[] {
   return SIGNATURE_ALGORITHMS.filter((algorithm) => listed.includes(algorithm))
 }
 
-/** Reads the document once: in the background, or at its first use. */
 export interface BackgroundDiscovery<Found> {
-  /** Null: the document is not read yet. */
   readonly found: Found | null
   /** Reads the document if necessary. Simultaneous callers share one attempt. */
   find(): Promise<Found>

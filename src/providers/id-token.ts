@@ -58,7 +58,6 @@ function checkAudience({ aud, azp }: TokenClaims, clientId: string): void {
 }
 
 interface InHandRules {
-  /** `clientId` and `extraAudiences`. */
   accepted: readonly string[]
   acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
   keySet: KeySet
@@ -114,7 +113,6 @@ function requireNonce({ nonce }: TokenClaims, given: string | null): void {
   if (typeof nonce !== 'string' || !spellings.includes(nonce)) throw signedTokenRefusal('nonce is not the one that the app sent along')
 }
 
-/** Returns true if this provider's response can show that the person signed in again. */
 export function canVerifySignIn(client: Provider): boolean {
   if (isPassportProvider(client)) return false // a profile does not say when the person signed in
   return client.reauthenticates === true || (typeof client.authTimeOf === 'function' && client.scopes.includes('openid'))

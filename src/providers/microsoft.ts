@@ -17,7 +17,6 @@ export interface MicrosoftClientOptions extends KeySetClientOptions {
   subject?: 'sub' | 'oid'
 }
 
-/** The tenant of personal accounts. */
 const CONSUMERS = '9188040d-6c67-4c5b-b112-36a304b66dad'
 const GUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const TENANT_IN_ISSUER = '{tenantid}'

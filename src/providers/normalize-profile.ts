@@ -63,10 +63,7 @@ function pictureUrl(value: unknown): string | null {
 
 type Claims = Record<string, unknown>
 
-/**
- * Some providers put the address into only one of the two documents. A userinfo claim overrides. `email` and `email_verified` always come
- * from one document: its flag says nothing about an address in the other. Userinfo wins if it has an email.
- */
+/** `email` and `email_verified` come from one document, userinfo if it has an email: a flag is about its own address only. */
 export function mergeClaims(idToken: Claims, userinfo: Claims): Claims {
   const { email: _email, email_verified: _flag, ...others } = { ...withoutNulls(idToken), ...withoutNulls(userinfo) }
   const { email, email_verified } = withoutNulls(userinfo)['email'] === undefined ? idToken : userinfo
@@ -77,11 +74,7 @@ function withoutNulls(claims: Claims): Claims {
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined && value !== null))
 }
 
-/**
- * Does nothing if the verification found no subject.
- * @param subject the profile's `sub` as text, as the provider spells it
- * @throws OAuthTokenRejectedError
- */
+/** @param subject the profile's `sub` as text, as the provider spells it @throws OAuthTokenRejectedError */
 export function refuseOtherSubject(proof: TokenProof | undefined, subject: string): void {
   const proven = proof?.claims?.['sub']
   if (proven === undefined || proven === null) return

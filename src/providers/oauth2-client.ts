@@ -19,7 +19,6 @@ interface ProviderDefaults<Endpoints extends ProviderEndpoints> {
   readonly options: readonly string[]
 }
 
-/** Base class of the clients for providers without OpenID Connect. */
 export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { authorizeUrl: string; tokenUrl: string }>
   implements ProviderClient
 {

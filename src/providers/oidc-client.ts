@@ -40,10 +40,7 @@ import type { TokenVerifier } from './token-verifier'
 import { refusePossibleIdToken, requireAudience } from './token-verifier'
 
 export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'> {
-  /**
-   * The URL where the browser goes to log in. If you set `issuer` but no `authorizeUrl` and no `tokenUrl`, doorward reads all URLs from the
-   * provider's discovery document.
-   */
+  /** Where the browser goes to log in. With `issuer` but no `authorizeUrl` and no `tokenUrl`, all URLs come from discovery. */
   authorizeUrl?: string
   /** The token endpoint, where a code is exchanged for tokens. */
   tokenUrl?: string
@@ -51,15 +48,9 @@ export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'
   userinfoUrl?: string
   /** The introspection endpoint (RFC 7662), which names the client of an app's token. You cannot combine it with `tokeninfoUrl`. */
   introspectionUrl?: string
-  /**
-   * An endpoint that also names the client of an app's token, called by GET with the query `access_token`. You cannot combine it with
-   * `introspectionUrl`.
-   */
+  /** Also names the client of an app's token, by GET with the query `access_token`. Not together with `introspectionUrl`. */
   tokeninfoUrl?: string
-  /**
-   * Reads the profile and the client from the access token itself. With a token verifier, doorward does not call `userinfoUrl`,
-   * `introspectionUrl` or `tokeninfoUrl`.
-   */
+  /** Reads profile and client from the access token itself, instead of `userinfoUrl`, `introspectionUrl` or `tokeninfoUrl`. */
   tokenVerifier?: TokenVerifier
   /** The issuer, which must equal an id_token's `iss` exactly. */
   issuer?: string
@@ -162,10 +153,7 @@ export class OidcClient implements ProviderClient {
     return this.#discovery.found?.endpoints.tokenUrl ?? ''
   }
 
-  /**
-   * The URL where the browser ends its session at the provider. Null: the provider has no such endpoint, or the client has not discovered
-   * it yet.
-   */
+  /** Where the browser ends its session at the provider. Null: no such endpoint, or the client has not discovered it yet. */
   get endSessionUrl(): string | null {
     return this.#discovery.found?.endpoints.endSessionUrl ?? null
   }
@@ -279,10 +267,7 @@ export class OidcClient implements ProviderClient {
     return this.#options.trustEmail === false ? { ...user, emailVerified: null } : user
   }
 
-  /**
-   * Returns the `auth_time` of the verified id_token: when the person signed in at the provider, in seconds since 1970. Null: the id_token
-   * has no `auth_time`.
-   */
+  /** When the person signed in at the provider, in seconds since 1970 (the verified `auth_time`). Null: no `auth_time`. */
   authTimeOf(tokens: OAuthTokens): number | null {
     const authTime = this.#verifiedClaims.get(tokens)?.['auth_time']
     return typeof authTime === 'number' && Number.isFinite(authTime) ? authTime : null
@@ -299,10 +284,7 @@ export class OidcClient implements ProviderClient {
     return this.#options.issuer === undefined || issuer === this.#options.issuer
   }
 
-  /**
-   * Returns a new client secret for a request. Override this method for a provider that needs a new secret for each request. Null: use the
-   * secret of the options.
-   */
+  /** Override it for a provider that needs a new secret for each request. Null: use the secret of the options. */
   protected freshSecret(_now: Date): string | null {
     return null
   }
@@ -315,7 +297,6 @@ export class OidcClient implements ProviderClient {
       : this.#connect({ ...options, authorizeUrl, tokenUrl }, UNKNOWN_FACTS)
   }
 
-  /** The host's options override the document. */
   async #discover(): Promise<KnownProvider> {
     const { issuer = '', idTokenAlgorithms, clientAuthentication, clientSecret = '' } = this.#options
     const needs = {

@@ -27,10 +27,7 @@ export interface PassportStateStore {
   verify(...given: never[]): void
 }
 
-/**
- * The verify callback that passport-oauth2 calls. passport-oauth2 also passes the response of the token endpoint. Strategies declare
- * different types, and this type fits all of them.
- */
+/** The verify callback of passport-oauth2, which also gets the token endpoint's response. This type fits those of all strategies. */
 export type PassportVerify = (...given: unknown[]) => void
 
 /** An instance of a strategy, as Passport knows it. */

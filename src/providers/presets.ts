@@ -52,10 +52,7 @@ export class GitLabClient extends OidcClient {
   }
 }
 
-/**
- * Sign in with LinkedIn. The client checks no nonce, because LinkedIn writes no nonce into its id_tokens. PKCE is off, because LinkedIn
- * rejects the PKCE verifier of an application that has a secret.
- */
+/** Sign in with LinkedIn. Its id_tokens have no nonce. PKCE is off: LinkedIn rejects the verifier of an application with a secret. */
 export class LinkedInClient extends OidcClient {
   /** @throws ConfigurationError naming the option and the fix */
   constructor(options: KeySetClientOptions) {
@@ -82,10 +79,7 @@ export class LinkedInClient extends OidcClient {
   }
 }
 
-/**
- * Sign in with Slack. A person has a different `sub` in each workspace. The profile's `raw` has the workspace as
- * `https://slack.com/team_id`.
- */
+/** Sign in with Slack. A person's `sub` differs in each workspace. `raw` has the workspace as `https://slack.com/team_id`. */
 export class SlackClient extends OidcClient {
   /** @throws ConfigurationError naming the option and the fix */
   constructor(options: KeySetClientOptions) {

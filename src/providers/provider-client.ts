@@ -53,34 +53,19 @@ export interface ProviderClient {
   readonly issuer?: string
   /** True: this provider always sends `iss`, so doorward rejects a callback without `iss` (RFC 9207 section 2.3). */
   readonly requiresIssuerParameter?: boolean
-  /**
-   * How the browser sends the callback. `form_post`: a POST with a form (OAuth 2.0 Form Post Response Mode), which needs `cookieSecure`.
-   * Absent: a redirect with a query.
-   */
+  /** How the callback comes. `form_post`: by POST (OAuth 2.0 Form Post Response Mode), needs `cookieSecure`. Absent: a redirect. */
   readonly responseMode?: 'form_post'
-  /**
-   * Reads the person's name from the form field `user` of a `form_post` callback. doorward reads only the name, because the form is not
-   * signed. doorward uses this name if the profile has no name.
-   */
+  /** Reads only the name from the unsigned form field `user` of a `form_post` callback, for a profile without a name. */
   nameOfForm?(user: string): string | null
-  /**
-   * True: after `prompt=login`, this provider always asks for a new sign-in, although it sends no time of the sign-in. False or absent:
-   * only an `auth_time` shows a new sign-in (`authTimeOf`).
-   */
+  /** True: after `prompt=login`, always asks for a new sign-in, although it sends no time. Otherwise only `auth_time` shows one. */
   readonly reauthenticates?: boolean
-  /**
-   * Returns when the person signed in at the provider, in seconds since 1970. The time is the `auth_time` of the verified id_token. Null:
-   * the id_token has no `auth_time`.
-   */
+  /** When the person signed in at the provider, in seconds since 1970 (the verified `auth_time`). Null: no `auth_time`. */
   authTimeOf?(tokens: OAuthTokens): number | null
   /** Further parameters of the authorization URL. */
   readonly authorizeParams?: Readonly<Record<string, string>>
   /** True: a login passes its `login_hint` to the provider. */
   readonly loginHint?: boolean
-  /**
-   * The URL where the browser ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0). Null or absent: the provider has
-   * no such endpoint.
-   */
+  /** Ends the browser's session at the provider (OpenID Connect RP-Initiated Logout 1.0). Null or absent: no such endpoint. */
   readonly endSessionUrl?: string | null
   /**
    * Resolves when `authorizeUrl` and `tokenUrl` are known. Before that, the two URLs can be empty. doorward calls this method before each
@@ -89,10 +74,7 @@ export interface ProviderClient {
    * @throws OAuthProviderUnavailableError when the URLs cannot be discovered now
    */
   prepare?(): Promise<void>
-  /**
-   * Starts the discovery that `prepare` waits for. `createAuthRouter` calls this method. `key` is the registration key. Call `onFailure`
-   * for each failure.
-   */
+  /** Starts the discovery that `prepare` waits for. `key` is the registration key. Call `onFailure` for each failure. */
   prepareInBackground?(key: string, onFailure: (error: unknown) => void): void
   /**
    * Pushes the authorization request to the provider (RFC 9126). Gets the authorization URL, and returns the URL for the browser.

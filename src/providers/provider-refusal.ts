@@ -5,10 +5,7 @@ import { isPlainObject, type ProviderAnswer, parseJsonObject } from './provider-
 const MAX_BODY_BYTES = 1024
 const REMOVED = '[removed]'
 
-/**
- * `details.body` is the provider's response for a person to read, at most 1 KiB. The `secrets` that we sent, tokens by the names of their
- * fields, and text like a JWT are removed. Without a response, status and body are null.
- */
+/** `details.body` is for a person, at most 1 KiB, without our `secrets`, tokens and JWTs. No response: status and body are null. */
 export function providerRefusal(
   provider: string,
   answer: ProviderAnswer | null,

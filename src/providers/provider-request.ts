@@ -10,7 +10,6 @@ import {
 
 export interface ProviderAnswer {
   status: number
-  /** Null: no redirect. */
   location: string | null
   body: Buffer
 }
@@ -61,16 +60,12 @@ function bytesOf(body: unknown, maxBytes: number): Buffer {
   return bytes
 }
 
-/** RFC 8259. Null: any other value. */
 export function parseJsonList(bytes: Uint8Array): Record<string, unknown>[] | null {
   const value = parseJson(bytes)
   return Array.isArray(value) && value.every(isSafeObject) ? value : null
 }
 
-/**
- * RFC 8259. Nesting deeper than 64 could overflow recursive code later. `Object.assign` would apply a member `__proto__`. Null: any other
- * value.
- */
+/** RFC 8259, nested at most 64 deep for recursive code. `Object.assign` would apply a member `__proto__`. Null: any other value. */
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | null {
   const value = parseJson(bytes)
   return isSafeObject(value) ? value : null
@@ -160,7 +155,6 @@ interface RetryClock {
   /** Less than 120 seconds ago. In that time, no request has to wait for another attempt. */
   hasFailedLately(): boolean
   isDue(): boolean
-  /** Null: the last fetch did not fail. */
   secondsLeft(): number | null
 }
 

@@ -23,10 +23,7 @@ const MAX_TOKEN_LENGTH = 16_384
 /** How far a provider's clock may be ahead of ours. The check of `exp` allows no difference. */
 export const CLOCK_SKEW_SECONDS = 60
 
-/**
- * Rejects unlisted algorithms and unknown critical extensions (RFC 7515 section 4.1.11). Never reads jku, x5u, jwk and x5c.
- * @throws OAuthTokenRejectedError
- */
+/** Rejects unknown critical extensions (RFC 7515 section 4.1.11). Never reads jku, x5u, jwk, x5c. @throws OAuthTokenRejectedError */
 export function readHeader<Algorithm extends IdTokenAlgorithm>(token: unknown, algorithms: readonly Algorithm[]): TokenHeader<Algorithm> {
   const header = segment(token, 0)
   const alg = algorithms.find((algorithm) => algorithm === algorithmNamed(header['alg']))
@@ -110,7 +107,6 @@ function segment(token: unknown, index: 0 | 1): Record<string, unknown> {
   return content
 }
 
-/** In the library's own words, for logs. */
 export function reasonOf({ cause, code }: AppError): string {
   return cause instanceof Error ? cause.message : code
 }
@@ -168,10 +164,7 @@ export interface VerificationKey {
   algorithms: readonly SignatureAlgorithm[]
 }
 
-/**
- * RFC 7517 section 4. Null for another use, a symmetric or private key, another curve, and a weak or very large RSA key. Node itself
- * accepts even RSA keys with e = 1 or a modulus of one bit.
- */
+/** RFC 7517 section 4. Null for keys that must not check signatures. Node itself accepts even RSA with e = 1 or one bit. */
 export function readVerificationKey(jwk: unknown): VerificationKey | null {
   if (!isPlainObject(jwk) || !isForSignatures(jwk) || Object.hasOwn(jwk, 'd') || !isOfSaneSize(jwk)) return null
   const key = importKey(jwk)
@@ -180,10 +173,7 @@ export function readVerificationKey(jwk: unknown): VerificationKey | null {
   return key && algorithms.length > 0 ? { key, algorithms } : null
 }
 
-/**
- * For two keys of different types, KeyObject.equals leaves an error in OpenSSL's queue. The next read of a private key in this process then
- * fails (Node 20). So this compares the exported bytes.
- */
+/** KeyObject.equals of two types leaves an error in OpenSSL's queue, and the next read of a private key fails (Node 20). */
 export function isSamePublicKey(one: KeyObject, other: KeyObject): boolean {
   const [bytes, otherBytes] = [one, other].map((key) => key.export({ type: 'spki', format: 'der' }))
   return bytes !== undefined && otherBytes !== undefined && bytes.equals(otherBytes)

@@ -32,17 +32,11 @@ export interface TokenVerifierOptions {
   jwksUri: string
   /** The accepted algorithms, for example `['RS256']`. The verifier ignores `none` and HMAC algorithms, even if you list them. */
   algorithms: readonly string[]
-  /**
-   * `at+jwt`: the verifier accepts only tokens with the header `typ: at+jwt` (RFC 9068). So the verifier never accepts an id_token as an
-   * access token. Set this option if the provider sends this header.
-   */
+  /** `at+jwt`: accepts only tokens with the header `typ: at+jwt` (RFC 9068), never an id_token. Set it if the provider sends it. */
   typ?: 'at+jwt'
   /** Claims that are required in addition to `exp`, `iss` and `sub`. */
   requiredClaims?: readonly string[]
-  /**
-   * How long a key set is used after it was read, in seconds. Default 300. After 80 % of that time, the next use reads the set again in the
-   * background.
-   */
+  /** How long a key set is used, in seconds. Default 300. After 80 % of that time, the next use reads it again in the background. */
   lifespanSeconds?: number
   /** The least time between two fetches of the key set for an unknown `kid`, in seconds. Default 60. */
   minRefreshIntervalSeconds?: number
@@ -134,7 +128,6 @@ const otherKinds = ['id', 'id_token', 'refresh', 'refresh_token', 'offline', 'lo
 const accessTokenNames = ['bearer', 'access', 'access_token']
 /** OpenID Connect Core sections 2 and 3.3.2.11. */
 const idTokenClaims = ['nonce', 'at_hash', 'c_hash', 's_hash']
-/** Claims that name the client or the scope. */
 const accessTokenClaims = ['azp', 'client_id', 'scope', 'scp']
 
 /**

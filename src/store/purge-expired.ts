@@ -8,10 +8,7 @@ export interface PurgeOptions {
   before?: Date
   /** Gets one warning about pending accounts that stay because another table refers to them. Default: the console. */
   logger?: Pick<Logger, 'warn'>
-  /**
-   * The log that `auditLog()` returned. `purgeExpired` then also deletes the rows that are older than the log's `keepDays`, whatever
-   * `before` is.
-   */
+  /** The log of `auditLog()`. Also deletes the rows that are older than the log's `keepDays`, whatever `before` is. */
   auditLog?: {
     /** Deletes rows of the log and returns how many. */
     purge(): Promise<number>

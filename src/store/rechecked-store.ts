@@ -14,10 +14,7 @@ import { meetsFilter } from './meets-filter'
 /** Gets the name of a method, never a value from the database. */
 export type ReportMismatch = (verb: string) => void
 
-/**
- * A host's adapter may use a database that treats 'ANA' and 'ana' as equal, or a value as a pattern (CVE-2022-39263). Reports a mismatched
- * row and treats it as not found. A mismatched inserted row is an error.
- */
+/** A database may treat 'ANA' and 'ana' as equal, or a value as a pattern (CVE-2022-39263). Reports a mismatch as not found. */
 export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
   const recheck = recheckWith(report)
   const { identities, recoveryCodes, passkeys, sessions, emailLogins } = store

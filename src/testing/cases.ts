@@ -1,4 +1,4 @@
 import type { CompleteStore } from '../store/auth-store'
 
-/** The name and the check of a case. A case may use the tables that every store has, and the optional table of its section. */
+/** A case may use the tables that every store has, and the optional table of its section. */
 export type Cases = readonly (readonly [name: string, check: (store: CompleteStore) => Promise<void>])[]

@@ -73,7 +73,7 @@ function contextOf(auth: AuthRouter): AuthContext {
   )
 }
 
-/** Starts a session in a transaction that locks the user's row, as every login does. So a parallel revocation runs before or after it. */
+/** In a transaction that locks the user's row, as every login does. So a parallel revocation runs before or after it. */
 async function logInAs(ctx: AuthContext, { id }: UserRecord, client: LoginClient, options: LoginAsOptions): Promise<AnyLoginResult> {
   const begun = await transaction(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(id)

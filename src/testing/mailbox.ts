@@ -60,10 +60,7 @@ function noSuchMail(wanted: WantedMail, mails: readonly AuthMail[]): Error {
   return new Error(`No mail came that fits ${JSON.stringify(wanted)} and was not taken before; there are: ${there}.`)
 }
 
-/**
- * Returns the token of a mailed link: its last segment.
- * @throws Error for a mail without a link
- */
+/** Returns the last segment of a mailed link. @throws Error for a mail without a link */
 export function linkTokenOf({ url }: Pick<AuthMail, 'url'>): string {
   const token = url === null ? '' : (new URL(url).pathname.split('/').at(-1) ?? '')
   if (token === '') throw new Error('This mail has no link.')
@@ -78,10 +75,7 @@ export interface TestClock {
   advance(seconds: number): void
 }
 
-/**
- * Returns a clock that starts at `start` and does not move by itself.
- * @param start default: the time of the call
- */
+/** A clock that starts at `start` and does not move by itself. @param start default: the time of the call */
 export function testClock(start: Date = new Date()): TestClock {
   let instant = start.getTime()
   return {

@@ -15,7 +15,7 @@ import type {
   UserTokenRecord,
 } from '../store/auth-store'
 
-// The time has milliseconds, so the cases fail for a column that stores only whole seconds or tenths of a second.
+// With milliseconds, so the cases fail for a column that stores only whole seconds or tenths of a second.
 export const AT = new Date('2026-03-29T01:30:00.987Z')
 export const later = (milliseconds: number, from = AT): Date => new Date(from.getTime() + milliseconds)
 export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -204,7 +204,7 @@ export const EMPTY_SESSION = {
   providerSid: null,
 }
 
-/** Returns the inserted user. Asserts that the answer has the given values, so that a case compares what it reads with what it gave. */
+/** Asserts that the answer has the given values, so that a case compares what it reads with what it gave. */
 export async function withUser(store: Pick<AuthStore, 'users'>, overrides: Partial<NewUser> = {}): Promise<UserRecord> {
   return asGiven(newUser(overrides), (given) => store.users.insert(given))
 }
@@ -240,10 +240,10 @@ export async function withSession(store: CompleteStore, overrides: Partial<Sessi
   return session
 }
 
-/** A time before the times of all other records. So a row that has expired at this time belongs to the test case that uses this time. */
+/** Before the times of all other records: a row that has expired at this time belongs to the case that uses it. */
 export const LONG_AGO = new Date('2001-02-03T04:05:06.789Z')
 
-/** Deletes what other cases and an earlier run of the contract left of the time before `AT`. */
+/** Other cases and an earlier run of the contract may have left rows of the time before `AT`. */
 export async function deleteLongAgo({ users, userTokens, sessions, emailLogins }: AuthStore): Promise<void> {
   const expired = { before: later(8 * 86_400_000, LONG_AGO), most: 1_000 }
   await deleteAll(async () => (await users.deleteAbandoned?.(expired))?.deleted ?? 0)
@@ -254,9 +254,8 @@ async function deleteAll(deleteSome: () => Promise<number>): Promise<void> {
   for (let rounds = 0; (await deleteSome()) > 0; rounds += 1) assert.ok(rounds < 1_000, 'a purge says without end that it deleted rows')
 }
 
-/** An id that no adapter has assigned. */
 export const NOBODY = '00000000-0000-4000-8000-000000000000'
-/** Texts that are not the canonical form of a UUID or an integer key. Databases accept some of these texts as keys. */
+/** Not the canonical form of a UUID or an integer key, but databases accept some of these texts as keys. */
 export const STRANGE_IDS = [
   '',
   'abc',

@@ -262,10 +262,7 @@ export const SESSION_CASES: Cases = [
   ],
 ]
 
-/**
- * Asserts that a session was revoked. A store is allowed to move `expiresAt` to the time of the revocation, because `deleteExpired` can
- * then find revoked sessions by an index on `expiresAt`.
- */
+/** A store may move `expiresAt` to the revocation, so that `deleteExpired` finds revoked sessions by an index on it. */
 async function assertRevoked(store: CompleteStore, session: SessionRecord, at: Date): Promise<void> {
   const found = (await store.sessions.find({ id: session.id }))?.session
   assert.ok(found)

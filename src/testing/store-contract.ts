@@ -13,17 +13,11 @@ import { USER_TOKEN_CASES } from './user-token-cases'
 type OptionalTable = 'identities' | 'recoveryCodes' | 'passkeys' | 'sessions' | 'emailLogins'
 
 export interface StoreContractOptions {
-  /**
-   * Returns the store of a case. The function is allowed to return the same store every time, because each case makes its own users and
-   * does not expect an empty store.
-   */
+  /** The store of a case, the same one if you like: each case makes its own users and does not expect an empty store. */
   makeStore(): Promise<AuthStore>
   /** The optional tables that your adapter does not have. The contract leaves out their cases. */
   without?: readonly OptionalTable[]
-  /**
-   * For an adapter that supports fields of the host (`users.hostFields`): a store with two text fields. The fields are null in a row
-   * without values.
-   */
+  /** For an adapter with fields of the host (`users.hostFields`): a store with two text fields, null in a row without values. */
   hostFields?: {
     /** Returns a store without rows. The store has the two fields. */
     makeStore(): Promise<AuthStore>
@@ -38,10 +32,7 @@ export interface StoreCase {
   run(): Promise<void>
 }
 
-/**
- * Returns the rules of an AuthStore as named cases for any test runner:
- * `for (const { name, run } of storeContract({ makeStore })) test(name, run)`.
- */
+/** The rules of an AuthStore as named cases: `for (const { name, run } of storeContract({ makeStore })) test(name, run)`. */
 export function storeContract({ makeStore, without = [], hostFields }: StoreContractOptions): readonly StoreCase[] {
   const sections = SECTIONS.filter(({ table }) => !table || !without.includes(table))
   return [

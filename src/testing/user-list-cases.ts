@@ -5,7 +5,7 @@ import type { AuthStore, UserFilter, UserPage, UserRecord } from '../store/auth-
 import type { Cases } from './cases'
 import { AT, later, NOBODY, newIdentity, newSession, newUser, STRANGE_IDS, withUser } from './records'
 
-/** A filter, and the first letters of the users that the filter matches. */
+/** The filter matches the users with these first letters. */
 type Row = readonly [filter: UserFilter, names: string]
 
 export const USER_LIST_CASES: Cases = [
@@ -145,7 +145,7 @@ function rowsOf(...[a, b, c, d, e]: UserRecord[]): readonly Row[] {
 
 const ids = (users: readonly UserRecord[]): string[] => users.map(({ id }) => id)
 
-// Orders ids like the database: UUIDs by their text, integers by their value.
+// Like the database: UUIDs by their text, integers by their value.
 function byId(one: UserRecord, other: UserRecord): number {
   const isInteger = /^\d+$/.test(one.id)
   return isInteger ? Number(one.id) - Number(other.id) : one.id < other.id ? -1 : 1
@@ -155,10 +155,7 @@ async function leaveNoAdmin({ users }: AuthStore, made: readonly string[]): Prom
   for (const id of made) await users.update(id, { isAdmin: false })
 }
 
-/**
- * Returns the cases for the host's own fields. The parameters are the names of two text fields of the host. In a row without values, both
- * fields are null.
- */
+/** The parameters are the names of two text fields of the host. In a row without values, both are null. */
 export function hostFieldCases([one, other]: readonly [string, string]): Cases {
   return [
     [

@@ -9,10 +9,7 @@ export interface VirtualAuthenticatorOptions {
   algorithm?: AuthenticatorAlgorithm
   /** The model of the authenticator, a UUID. Default: only zeros, like most authenticators. */
   aaguid?: string
-  /**
-   * True: the authenticator counts its signatures, from 1. Default false: the counter stays 0, as for passkeys that are copied between
-   * devices.
-   */
+  /** The authenticator counts its signatures, from 1. Default false: the counter stays 0, as for passkeys copied between devices. */
   counts?: boolean
   /** Whether other devices can get a copy of the passkeys. Default true. */
   isBackupEligible?: boolean
@@ -20,10 +17,7 @@ export interface VirtualAuthenticatorOptions {
   isBackedUp?: boolean
 }
 
-/**
- * False values for a response. The authenticator signs the false values, so the signature of the response is valid. To send an invalid
- * signature, set `signature`.
- */
+/** False values for a response. The authenticator signs them, so the signature is valid. For an invalid one, set `signature`. */
 export interface AuthenticatorLies {
   origin?: string
   /** The type in the client data: `webauthn.create` or `webauthn.get`. */
@@ -81,15 +75,9 @@ export interface AssertionRequest {
 export interface VirtualAuthenticator {
   /** The ids of the passkeys, oldest first. */
   readonly credentialIds: readonly string[]
-  /**
-   * Makes a passkey like `navigator.credentials.create()`.
-   * @throws Error if one of the excluded credentials belongs to this authenticator
-   */
+  /** Like `navigator.credentials.create()`. @throws Error if an excluded credential belongs to this authenticator */
   create(options: CreationRequest, lies?: AuthenticatorLies): VirtualRegistration
-  /**
-   * Signs like `navigator.credentials.get()`, with the newest passkey that the options allow.
-   * @throws Error if the options allow no passkey of this authenticator
-   */
+  /** Like `navigator.credentials.get()`, with the newest allowed passkey. @throws Error if the options allow none of its passkeys */
   get(options: AssertionRequest, lies?: AuthenticatorLies): VirtualAssertion
 }
 
@@ -101,10 +89,7 @@ interface Credential {
   counter: number
 }
 
-/**
- * Returns an authenticator in memory, for tests without a browser. The authenticator makes passkeys and signs as the standard says, or with
- * the false values of the test. The user is always present and verified.
- */
+/** An authenticator in memory, for tests without a browser: as the standard says, or with false values. The user is always verified. */
 export function virtualAuthenticator({
   origin,
   algorithm = 'ES256',
@@ -179,7 +164,7 @@ function newKeyPair(algorithm: AuthenticatorAlgorithm) {
   return algorithm === 'EdDSA' ? generateKeyPairSync('ed25519') : generateKeyPairSync('rsa', { modulusLength: 2048 })
 }
 
-/** Signs the authenticator data and the hash of the client data (Web Authentication Level 3, section 6.3.3). */
+/** Web Authentication Level 3, section 6.3.3. */
 function signatureOf(algorithm: AuthenticatorAlgorithm, key: KeyObject, data: Buffer, clientDataJSON: string): string {
   const hash = createHash('sha256').update(Buffer.from(clientDataJSON, 'base64url')).digest()
   return base64url(sign(algorithm === 'EdDSA' ? null : 'sha256', Buffer.concat([data, hash]), key))
@@ -199,11 +184,10 @@ export interface AuthenticatorFlags {
 interface AttestedCredential {
   readonly aaguid: string
   readonly credentialId: Buffer
-  /** A COSE_Key. */
   readonly publicKey: Buffer
 }
 
-/** Returns authenticator data (Web Authentication Level 3, section 6.1). */
+/** Web Authentication Level 3, section 6.1. */
 export function authenticatorData(rpId: string, flags: AuthenticatorFlags, counter: number, credential?: AttestedCredential): Buffer {
   const head = Buffer.alloc(5)
   head.writeUInt8(
@@ -222,7 +206,7 @@ export function authenticatorData(rpId: string, flags: AuthenticatorFlags, count
   return Buffer.concat([...parts, Buffer.from(aaguid.replaceAll('-', ''), 'hex'), length, credentialId, publicKey])
 }
 
-/** Returns an attestation object of format `none` (section 8.7). */
+/** Format `none` (section 8.7). */
 function attestationObject(data: Buffer): Buffer {
   return encodeCbor(
     new Map<string, Encodable>([
@@ -233,7 +217,7 @@ function attestationObject(data: Buffer): Buffer {
   )
 }
 
-/** Returns a COSE_Key (RFC 9052 section 7, with the parameters of RFC 9053 and RFC 8230). */
+/** RFC 9052 section 7, with the parameters of RFC 9053 and RFC 8230. */
 export function coseKey(algorithm: 'ES256' | 'EdDSA' | 'RS256', key: KeyObject): Buffer {
   const { x = '', y = '', n = '', e = '' } = key.export({ format: 'jwk' })
   const bytes = (text: string) => Buffer.from(text, 'base64url')
@@ -263,7 +247,7 @@ export function coseKey(algorithm: 'ES256' | 'EdDSA' | 'RS256', key: KeyObject):
 
 export type Encodable = number | string | Buffer | ReadonlyMap<number | string, Encodable>
 
-/** Encodes the part of RFC 8949 that the tests need. */
+/** Only the part of RFC 8949 that the tests need. */
 export function encodeCbor(value: Encodable): Buffer {
   if (typeof value === 'number') return value < 0 ? headOf(1, -1 - value) : headOf(0, value)
   if (typeof value === 'string') return Buffer.concat([headOf(3, Buffer.byteLength(value)), Buffer.from(value)])

@@ -10,36 +10,23 @@ import { type ImportedUser, type UserImport, userImportOf } from '../../store/kn
 import { newUser } from '../../store/user-records'
 
 export interface ImportOptions {
-  /** If true, the import reports its results and inserts nothing. */
   readonly isDryRun: boolean
-  /** If true, rows may have an `id`. */
   readonly keepsIds: boolean
 }
 
-/** The result of a row. `admin`: the account was imported and is now an administrator. */
+/** `admin`: the account was imported and is now an administrator. */
 export type ImportOutcome = 'imported' | 'admin' | 'skipped' | RowRefusal
 
-/** An import that receives the rows in batches. */
 export interface UserImporter {
-  /** The field names that a row can contain. */
   readonly fields: readonly string[]
-  /** False if the hasher has no function `reads`. Any text then counts as a hash, even a plain password. */
+  /** False: the hasher has no function `reads`. Any text then counts as a hash, even a plain password. */
   readonly checksHashes: boolean
-  /**
-   * Imports a batch, and returns the result of each row, in order. If an account already has the address, the import skips the row and does
-   * not change the account. The caller may add the next batch before this batch ends. The import then reads the next batch, and writes it
-   * after this batch. If this batch fails, the import does not write the next batch.
-   */
+  /** Skips a taken address. A batch that is added before this one ends is read, but not written if this one fails. */
   add(rows: readonly ImportRow[]): Promise<ImportOutcome[]>
-  /** Emits the event with the number of imported accounts. */
   end(): void
 }
 
-/**
- * Starts an import.
- * @throws ConfigurationError if the store cannot write the tables
- * @throws ConfigurationError if `keepsIds` is true and the store is an adapter of the host
- */
+/** @throws ConfigurationError if the store cannot write the tables, or has an adapter of the host and `keepsIds` is true */
 export async function importUsers(ctx: AuthContext, hostStore: AuthStore, { isDryRun, keepsIds }: ImportOptions): Promise<UserImporter> {
   await ctx.readiness?.ready()
   const whole = userImportOf(hostStore)
@@ -88,7 +75,6 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
   }
 }
 
-/** The account of a row, in the form that `UserImport` accepts. */
 type Account = { readonly email: string }
 
 function readyOf<Ready extends Account>(
@@ -108,13 +94,13 @@ function readyOf<Ready extends Account>(
   }
 }
 
-/** Adds a value to the set, and returns true if the value is new. So if a file contains an address twice, the first row counts. */
+/** If a file contains an address twice, the first row counts. */
 function isNew<Value>(seen: Set<Value>, value: Value): boolean {
   const size = seen.size
   return seen.add(value).size > size
 }
 
-/** Returns 48 bits of a digest. 48 bits distinguish a million addresses, and need a tenth of the memory of the addresses. */
+/** 48 bits distinguish a million addresses, and need a tenth of the memory of the addresses. */
 function digestOf(email: string): number {
   return createHash('sha256').update(email).digest().readUIntBE(0, 6)
 }
@@ -126,7 +112,7 @@ async function expected<Ready extends Account>(accounts: UserImport<Ready>, want
   return new Map(wanted.map((one) => [one, taken.has(one.email) ? 'skipped' : 'imported']))
 }
 
-/** Inserts a batch. If the database rejects the batch, the function halves the batch until it finds the rejected row. */
+/** If the database rejects the batch, halves it until it finds the rejected row. */
 async function inserted<Ready extends Account>(accounts: UserImport<Ready>, wanted: readonly Ready[]): Promise<Outcomes<Ready>> {
   if (wanted.length === 0) return new Map()
   try {
@@ -142,11 +128,7 @@ async function inserted<Ready extends Account>(accounts: UserImport<Ready>, want
   }
 }
 
-/**
- * Stops the import if the database rejects every row of a batch. The cause is usually a required column without a value. All later rows
- * would fail for the same reason.
- * @throws ConfigurationError if the database rejects every row
- */
+/** Usually a required column has no value, and later rows would fail too. @throws ConfigurationError if every row is rejected */
 function stopWhereNothingGoesIn(outcomes: readonly ImportOutcome[]): void {
   const [first] = outcomes
   const isStuck = outcomes.length >= 20 && outcomes.every((outcome) => typeof outcome === 'object' && outcome.rule === 'database')
@@ -160,11 +142,7 @@ async function refusedBy<Ready extends Account>(error: unknown, accounts: UserIm
   return { rule: 'duplicate', message: 'Another unique rule of the users table (not of the address) refuses the row.' }
 }
 
-/**
- * Returns why the store rejected a row. For an error of a host's adapter or `insertDefaults`, the message contains only the name of the
- * error.
- * @throws the error itself if it is a ConfigurationError
- */
+/** For an error of a host's adapter or `insertDefaults`, tells only the name of the error. @throws a ConfigurationError itself */
 function refusalBy(error: unknown): RowRefusal {
   if (error instanceof ConfigurationError) throw error
   if (!(error instanceof ValidationError)) {
@@ -175,7 +153,6 @@ function refusalBy(error: unknown): RowRefusal {
   return { rule: path, message: 'The column cannot hold this value.' }
 }
 
-/** Inserts accounts one by one, because an adapter of the host inserts one row at a time. */
 function oneByOne({ store }: AuthContext): UserImport<NewUser> {
   const taken = async (emails: readonly string[], { users }: AuthStore = store) => {
     const found = new Set<string>()
@@ -195,14 +172,14 @@ function oneByOne({ store }: AuthContext): UserImport<NewUser> {
   }
 }
 
-/** A row of a file. Each name has a text, a number, a boolean or null. Null and a missing name mean that the row has no value. */
+/** Null and a missing name mean that the row has no value. */
 type ImportRow = Readonly<Record<string, unknown>>
 
-/** Why the import rejects a row. `rule` and `message` contain no value of the row. */
+/** `rule` and `message` contain no value of the row. */
 interface RowRefusal {
   readonly rule: string
   readonly message: string
-  /** The store's error. The text of the error may contain values of the row. */
+  /** The text of this error may contain values of the row. */
   readonly cause?: unknown
 }
 
@@ -212,10 +189,9 @@ interface ImportRules {
   readonly now: Date
 }
 
-/** The field names that a row can contain, without the names of the host's own fields. */
+/** Without the names of the host's own fields. */
 const importedFields = ['email', 'password_hash', 'name', 'is_active', 'email_verified', 'created_at', 'id', 'is_admin'] as const
 
-/** Returns the account of a row, or why the import rejects the row. */
 function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser | RowRefusal {
   const email = normalizeEmail(row['email'])
   if (email === null) return refusal('email', 'The address is missing, or is not an email address of at most 320 characters.')
@@ -264,7 +240,7 @@ function refusal(rule: string, message: string): RowRefusal {
 
 const noFlag = 'Write true or false.'
 
-/** Returns true if the text means that the account has no password. Django and this library write `!…`. Other systems write `*`. */
+/** Django and this library write `!…` for no password. Other systems write `*`. */
 function isMarker(hash: unknown): boolean {
   return typeof hash === 'string' && /^[!*]/.test(hash)
 }
@@ -274,7 +250,7 @@ function refusalOf(hash: unknown, hasher: PasswordHasher): RowRefusal | null {
   return hasher.reads && !hasher.reads(hash) ? refusal('password_hash', adviceOnHash(hash)) : null
 }
 
-/** Converts a value to text. An object becomes an empty text, because an object from a JSON file may have no valid `toString`. */
+/** An object from a JSON file may have no valid `toString`, so it becomes an empty text. */
 function textOf(value: unknown): string {
   return typeof value === 'object' ? '' : String(value)
 }
@@ -284,7 +260,7 @@ const flagWords: ReadonlyMap<string, boolean> = new Map([
   ...['false', 'f', 'no', '0'].map((word): [string, boolean] => [word, false]),
 ])
 
-/** Returns the boolean of a value. Returns `fallback` for a missing value, and null for a value that is not a boolean. */
+/** `fallback`: missing. Null: no boolean. */
 function flagOf(value: unknown, fallback: boolean): boolean | null {
   if (value === null || value === undefined) return fallback
   return flagWords.get(textOf(value).toLowerCase()) ?? null
@@ -295,10 +271,7 @@ const ZONE = /(Z|[+-]\d\d(:?\d\d)?)$/
 
 const dayMs = 86_400_000
 
-/**
- * Returns the time of a value. A time without a zone is UTC. If the time is at most one day ahead, the function returns the current time,
- * because clocks and time zones differ. Returns null for a later time, and for a value that is not a time.
- */
+/** Without a zone: UTC. A time at most one day ahead becomes `now`, because clocks and zones differ. Null: later, or no time. */
 function instantOf(value: unknown, now: Date): Date | null {
   if (value === null || value === undefined) return now
   const text = textOf(value).trim()
@@ -334,7 +307,7 @@ function fieldsOf(row: ImportRow, hostFields: ImportRules['hostFields']): { valu
   return { values }
 }
 
-/** The forms of stored hashes, and what a host does so that people with such a hash can log in. */
+/** What a host does so that people with such a hash can log in. */
 const forms: readonly (readonly [form: RegExp, name: string, advice: string])[] = [
   [/^\$2[aby]\$/, 'bcrypt', 'install the package bcrypt, or add bcryptReader()'],
   [/^\$2x\$/, 'bcrypt of the form $2x$', 'doorward cannot read it, because a faulty program made the hash'],
@@ -352,7 +325,7 @@ const forms: readonly (readonly [form: RegExp, name: string, advice: string])[] 
   ],
 ]
 
-/** Returns the advice for a hash. The advice never contains a part of the hash. */
+/** Never contains a part of the hash. */
 function adviceOnHash(hash: string): string {
   const [, name, advice] = forms.find(([form]) => form.test(hash)) ?? []
   if (name === undefined || advice === undefined)

@@ -10,31 +10,23 @@ import { listUsers, parseFilters, type UserListQuery } from '../list-users'
 import { purgeNow } from '../purge/purge-now'
 import { type ImportOptions, importUsers, type UserImporter } from './import-users'
 
-/** An account in the form of `GET /admin/users/:id`. */
+/** As `GET /admin/users/:id` returns it. */
 export type UserBody = { readonly id: string; readonly email: string } & object
 
-/**
- * The actions of the command that the service has no method for. The results are plain values, because the command may come from another
- * copy of the package.
- */
+/** What the service has no method for. The results are plain values: the command may come from another copy of the package. */
 export interface Operations {
   /** Null if the store is an adapter of the host. */
   readonly migrations: Migrations | null
-  /** Deletes expired rows. Returns the number of deleted rows for each table. */
   purge(): Promise<Record<string, number>>
-  /** Finds an account by id or address; null if there is no such account. */
   findUser(who: string): Promise<UserBody | null>
   listUsers(query: UserListQuery): Promise<{ items: UserBody[]; next_cursor: string | null }>
-  /** Creates an account. `set_password_url` is null if the account has a password, or if the app has no page for the link. */
+  /** `set_password_url` is null if the account has a password, or if the app has no page for the link. */
   createUser(input: UserCreation): Promise<{ user: UserBody; set_password_url: string | null; is_mailed: boolean }>
   importUsers(options: ImportOptions): Promise<UserImporter>
   exportUsers(options: ExportOptions): UserExport
 }
 
-/**
- * Creates the operations of a router.
- * @param hostStore the store as the host passed it. It does not wait for the check of the tables, because the command creates the tables
- */
+/** @param hostStore does not wait for the check of the tables, because the command creates the tables */
 export function createOperations(ctx: AuthContext, hostStore: AuthStore): Operations {
   const bodyOf = (user: Parameters<typeof adminUserBody>[1]) => adminUserBody(ctx.store.users, user) as UserBody // the body has both fields
   return {
@@ -59,25 +51,20 @@ export function createOperations(ctx: AuthContext, hostStore: AuthStore): Operat
 }
 
 export interface ExportOptions {
-  /** The filters, as in `UserListQuery`. */
   readonly filters: Readonly<Record<string, string>>
-  /** Whether the export contains password hashes and the host's private fields. */
+  /** Also the host's private fields. */
   readonly withHashes: boolean
 }
 
-/** All accounts, the oldest first, in the form that the import reads. */
+/** The oldest first, in the form that the import reads. */
 export interface UserExport {
-  /** The names of the columns, in their order. */
   readonly fields: readonly string[]
   rows(): AsyncIterable<readonly Readonly<Record<string, unknown>>[]>
 }
 
 const pageSize = 500
 
-/**
- * Returns the export of all accounts that match the filters.
- * @throws UnknownFilterKeyError, InvalidFilterValueError
- */
+/** @throws UnknownFilterKeyError, InvalidFilterValueError */
 export function exportUsers({ store: { users } }: AuthContext, { filters, withHashes }: ExportOptions): UserExport {
   const parsed = parseFilters(Object.entries(filters), users.fields)
   const hostFields = [...(users.hostFields ?? [])].flatMap(([name, { private: isPrivate }]) => (isPrivate && !withHashes ? [] : [name]))

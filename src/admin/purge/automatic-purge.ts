@@ -3,22 +3,15 @@ import { describeError } from '../../core/logger'
 import type { AuthStore } from '../../store/auth-store'
 import type { PurgeProgress } from '../../store/purge-expired'
 
-/** The purge in the background of a process. */
 export interface AutomaticPurge {
-  /**
-   * Ends the purge that runs, after its current batch. The promise resolves when no statement runs. A purge that was ended goes on a minute
-   * later, because a serverless platform drains after every request.
-   */
+  /** Ends after the current batch. Goes on a minute later, because a serverless platform drains after every request. */
   pause(): Promise<void>
 }
 
 /** The first purge waits, so that a process of a few seconds, such as a command, begins none. */
 const firstMs = 60_000
 
-/**
- * Purges every `everyMinutes` minutes. Its timers do not keep the process alive.
- * @param store the store as the host passed it
- */
+/** Its timers do not keep the process alive. @param store the store as the host passed it */
 export function startPurge(ctx: AuthContext, store: AuthStore, everyMinutes: number): AutomaticPurge {
   const everyMs = everyMinutes * 60_000
   const progress: PurgeProgress = new Map()

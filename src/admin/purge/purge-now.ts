@@ -6,13 +6,10 @@ import { purgeStateOf } from '../../store/knex/purge-state'
 import { deleteExpiredRows, emptyInBatches, type PurgeProgress } from '../../store/purge-expired'
 
 /**
- * Deletes the expired rows of the store, the ended counters of its database, and the old rows of the audit logs that watch this router.
- * Emits `purge.done`.
- *
+ * Also deletes ended counters, and old rows of the audit logs that watch this router. Emits `purge.done`.
  * @param store the store as the host passed it
  * @param signal ends the purge after the current batch. Unless the purge was done by then, there is no event
  * @param progress how far earlier purges came that were ended. Empty after a purge that came to its end
- * @returns how many rows of each table were deleted
  */
 export async function purgeNow(
   ctx: AuthContext,
@@ -36,10 +33,7 @@ export async function purgeNow(
   return deleted
 }
 
-/**
- * Purges if no other process purges, and none has purged for nine tenths of the interval. Without the state of the database, every process
- * purges: two purges at once do no harm.
- */
+/** Not while another process purges, or soon after its purge. Without the state, every process purges: two at once do no harm. */
 export async function purgeInTurn(
   ctx: AuthContext,
   store: AuthStore,

@@ -6,17 +6,14 @@ import { type Choices, codeOf, type ProviderCode } from './choices'
 import type { App, Knexfile } from './read-knexfile'
 import type { FilledColumn, FoundUsersTable } from './users-table'
 
-/** The data that determines the auth module. */
 export interface Plan {
   readonly app: Pick<App, 'language' | 'modules' | 'authFile' | 'knexfile'>
   readonly choices: Choices
-  /** The app's own users table. Null if the app uses the users table of doorward. */
   readonly users: FoundUsersTable | null
 }
 
 type Lines = readonly string[]
 
-/** Returns the text of the module that makes the router. The app's developers edit the module later. */
 export function authFile(plan: Plan): string {
   const { app, choices, users } = plan
   const isCommonJs = usesRequire(plan)
@@ -47,22 +44,18 @@ export function authFile(plan: Plan): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Returns true if the module uses `require`. TypeScript uses `import` in both module systems. */
+/** TypeScript uses `import` in both module systems. */
 export function usesRequire({ app }: Pick<Plan, 'app'>): boolean {
   return app.language === 'JavaScript' && app.modules === 'CommonJS'
 }
 
-/**
- * Returns true if the module imports the knexfile. A TypeScript module does not import the knexfile, because the import could change the
- * folder layout of the build. A TypeScript module reads the connection from the environment.
- */
+/** An import of the knexfile could change the folder layout of a TypeScript build, so TypeScript reads the environment. */
 function importsKnexfile({ app }: Plan): boolean {
   const { knexfile, language, modules } = app
   if (!knexfile || knexfile.shape === null) return false
   return language === 'JavaScript' && (modules === 'ESM' || !knexfile.isModule)
 }
 
-/** Returns true if the module reads the database URL from the environment. */
 export function needsDatabaseUrl(plan: Plan): boolean {
   return !importsKnexfile(plan) && plan.choices.client !== 'better-sqlite3'
 }
@@ -118,7 +111,6 @@ function database(plan: Plan): Lines {
   return [...another, `const db = knex({ client: 'better-sqlite3', connection: { filename: ${filename} }, useNullAsDefault: true })`]
 }
 
-/** Returns the options of the app's users table for `createKnexStore` and `createAuthTables`. */
 function tablesOf({ table, ids, columns, filled }: FoundUsersTable, language: App['language']): Lines {
   const entries = Object.entries(columns)
   return [
@@ -140,7 +132,7 @@ function literal(column: string | false): string {
   return column === false ? 'false' : quotedText(column)
 }
 
-/** Returns the function that fills the app's columns: with an empty text, or with the address where no two rows may be equal. */
+/** With an empty text, or with the address where no two rows may be equal. */
 function fillingTexts(columns: readonly FilledColumn[]): string {
   const entries = columns.map(
     ({ name, isUnique }) => `${/^[a-z_$][\w$]*$/i.test(name) ? name : quotedText(name)}: ${isUnique ? 'email' : "''"}`,
@@ -178,7 +170,6 @@ function settings({ delivery, providers, hasPages }: Choices): Lines {
   ]
 }
 
-/** Returns the names of the variables that the auth module reads, without values. */
 export function envExample(plan: Plan): string {
   const lines = [
     '# Copy this file to .env, fill it in there, and keep .env out of git.',
@@ -201,10 +192,7 @@ export function envExample(plan: Plan): string {
   return `${lines.join('\n')}\n`
 }
 
-/**
- * Returns the path and the text of a migration for the app's own folder. The migration creates doorward's tables.
- * @param now the time in the name of the file
- */
+/** For the app's own folder. @param now the time in the name of the file */
 export function migrationFile({ users }: Pick<Plan, 'users'>, knexfile: Knexfile, now: Date): { path: string; text: string } {
   const ending = /[cm]?[jt]s$/.exec(knexfile.path)?.[0] ?? 'js'
   const stamp = now.toISOString().replace(/\D/g, '').slice(0, 14)
@@ -244,7 +232,6 @@ export function migrationFile({ users }: Pick<Plan, 'users'>, knexfile: Knexfile
   return { path, text: `${lines.join('\n')}\n` }
 }
 
-/** Returns the users table and its key, for the foreign keys of doorward's tables. */
 function keyOf({ table, ids, columns: { id } }: FoundUsersTable): string {
   return [
     `table: ${quotedText(table)}`,
@@ -254,15 +241,11 @@ function keyOf({ table, ids, columns: { id } }: FoundUsersTable): string {
 }
 
 export interface NewFile {
-  /** The path, relative to the folder of the app. */
   readonly path: string
   readonly text: string
 }
 
-/**
- * Writes all files or no file. The function overwrites no file.
- * @throws CommandRefusal if a file cannot be written
- */
+/** All or none, and overwrites none. @throws CommandRefusal if a file cannot be written */
 export function writeFiles(folder: string, files: readonly NewFile[]): void {
   const made: string[] = []
   for (const { path, text } of files) {

@@ -1,7 +1,7 @@
 import { type Terminal, UsageError } from '../terminal'
 import { type App, type Client, clients, providerClientOf } from './read-knexfile'
 
-/** Providers that need only a client id and a client secret. Each value is the class of the provider's client. */
+/** They need only a client id and a client secret. Each value is the class of the provider's client. */
 const classes = {
   google: 'GoogleClient',
   github: 'GitHubClient',
@@ -16,7 +16,6 @@ const classes = {
 
 type ProviderName = keyof typeof classes
 
-/** The names in the auth module for a provider. */
 export interface ProviderCode {
   readonly name: ProviderName
   readonly className: string
@@ -24,7 +23,7 @@ export interface ProviderCode {
   readonly clientSecret: string
 }
 
-/** Returns the names that the auth module uses for a provider. `providersFromEnv()` reads the same environment variables. */
+/** `providersFromEnv()` reads the same environment variables. */
 export function codeOf(name: ProviderName): ProviderCode {
   const prefix = `OAUTH_${name.toUpperCase()}_CLIENT`
   return { name, className: classes[name], clientId: `${prefix}_ID`, clientSecret: `${prefix}_SECRET` }
@@ -42,7 +41,7 @@ export interface InitFlags {
 
 const deliveries = ['session', 'cookie', 'bearer', 'both'] as const
 
-/** The choices that `init` cannot read from the app's files. */
+/** `init` cannot read these from the app's files. */
 export interface Choices {
   readonly delivery: (typeof deliveries)[number]
   readonly client: Client
@@ -54,16 +53,12 @@ interface Question<Value> {
   readonly flag: keyof InitFlags & string
   readonly text: string
   readonly allowed: string
-  /** The default, for the Enter key and for --yes. */
+  /** For the Enter key and for --yes. */
   readonly usual: string
-  /** Returns null for an invalid answer. */
   readonly read: (answer: string) => Value | null
 }
 
-/**
- * Reads each answer from its flag, or from the app, or asks a person, in this order.
- * @throws UsageError for an invalid answer, and if an answer is missing and there is no terminal to ask
- */
+/** From the flag, the app, or a person. @throws UsageError for an invalid answer, or a missing one without a terminal */
 export async function choose(app: App, flags: InitFlags, terminal: Terminal | null): Promise<Choices> {
   const seen = app.knexfile?.client ?? soleDriver(app)
   const takesPages = flags.delivery !== 'bearer'
@@ -90,7 +85,6 @@ export async function choose(app: App, flags: InitFlags, terminal: Terminal | nu
   return { delivery, client, providers, hasPages }
 }
 
-/** Returns the only installed driver; null if no driver or several drivers are installed. */
 function soleDriver(app: App): Client | null {
   const [client, ...others] = clients.filter((name) => app.installed(name))
   return others.length === 0 ? (client ?? null) : null

@@ -12,11 +12,7 @@ interface InitCommandFlags extends InitFlags, EnvFileFlags {
   readonly print?: boolean | undefined
 }
 
-/**
- * Writes the auth module, `.env.example`, and a migration if there is a knexfile. The command writes all files or no file, and overwrites
- * no file.
- * @throws CommandRefusal `FILE_EXISTS` with the name of the file
- */
+/** A migration only beside a knexfile. All files or none, and overwrites none. @throws CommandRefusal `FILE_EXISTS` with the name */
 export async function init(flags: InitCommandFlags, surroundings: Surroundings): Promise<CommandAnswer> {
   readEnvFile(surroundings, flags)
   const app = await lookAtApp(surroundings)
@@ -66,10 +62,7 @@ interface Asking {
   readonly choices: Choices
 }
 
-/**
- * Finds the users table. If no column of the table is known to hold the password hash, a person names it.
- * @throws CommandRefusal `HASH_COLUMN` with the columns of the table, if nobody can be asked
- */
+/** A person names an unknown hash column. @throws CommandRefusal `HASH_COLUMN` with the columns, if nobody can be asked */
 async function lookForUsers(
   app: App,
   knexfile: Knexfile,
@@ -88,10 +81,7 @@ async function lookForUsers(
   return findUsersTable(app, knexfile, { hasProviders, hashColumn: (await terminal.ask(question)).trim() })
 }
 
-/**
- * Returns the reason why the command must write nothing, or null. The command does not overwrite an existing file. It also writes nothing
- * if the app has an auth module in another place, because the command would then load that module, and not the new one.
- */
+/** Overwrites no file. Also writes nothing beside an auth module in another place, because the command would then load that one. */
 function obstacleIn({ folder, authFile, knexfile }: App): string | null {
   const named = namedInPackage(folder)
   const module = existsSync(join(folder, authFile)) ? authFile : authModuleIn(folder)
@@ -132,29 +122,20 @@ function indented(text: string): string {
     .join('\n')
 }
 
-/** The steps after `init`, as lines to copy. */
 interface NextSteps {
   readonly install: readonly string[]
-  /** The lines to add to the app's code. */
   readonly lines: readonly string[]
-  /** The commands that create `.env` and the tables, and start the app. */
   readonly start: readonly string[]
 }
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/**
- * Returns the next steps.
- * @param env the environment of the command, with the variables of the folder's `.env`
- */
+/** @param env the environment of the command, with the variables of the folder's `.env` */
 function nextSteps(app: App, plan: Plan, env: Env): NextSteps {
   return { install: install(app, plan), lines: lines(app), start: start(app, plan, env) }
 }
 
-/**
- * Returns the commands that install missing packages. The app needs nodemailer only in production. The commands install nodemailer now, so
- * that production has the package.
- */
+/** The app needs nodemailer only in production. Installing it now makes sure that production has it. */
 function install(app: App, { choices }: Plan): string[] {
   const missing = (names: readonly string[]) => names.filter((name) => !app.installed(name))
   const packages = missing(['doorward', 'express', 'knex', choices.client, 'nodemailer'])
@@ -190,10 +171,7 @@ function migrateByKnex(knexfile: string): string {
   return knexfile.endsWith('ts') ? `NODE_OPTIONS='--import tsx' ${command}` : command
 }
 
-/**
- * Returns the command that writes the variables for this machine into `.env`. That command creates the secret when it runs, so the output
- * of `init` contains no secret.
- */
+/** The written command creates the secret when it runs, so the output of `init` contains no secret. */
 function variables(app: App, plan: Plan, env: Env): string[] {
   const known = { NODE_ENV: 'development', AUTH_PUBLIC_URL: 'http://localhost:3000', AUTH_JWT_SECRET: '%s' }
   const missing = Object.entries(known).filter(([name]) => !env[name])

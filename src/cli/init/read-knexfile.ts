@@ -5,21 +5,17 @@ import { told } from '../failure'
 import { loadModule, manifestOf, ownManifest } from '../load-module'
 import { CommandRefusal, type Surroundings, UsageError } from '../terminal'
 
-/** The app's knexfile, as `knex` uses the file in this environment. */
+/** As `knex` uses the file in this environment. */
 export interface Knexfile {
-  /** The path, relative to the folder of the app. `migrations` is also relative. */
+  /** Relative to the folder of the app, as `migrations`. */
   readonly path: string
-  /**
-   * The place of the configuration. `flat`: the export itself. `by environment`: a member with the name of the environment. Null: another
-   * place.
-   */
+  /** `flat`: the export itself. `by environment`: a member with the environment's name. Null: another place. */
   readonly shape: 'flat' | 'by environment' | null
   readonly isModule: boolean
   readonly config: Knex.Config
   readonly client: Client
-  /** The SQLite file, relative if the file is inside the folder. Null for another database, or for a database in memory. */
+  /** Relative inside the folder. Null: another database, or one in memory. */
   readonly sqliteFile: string | null
-  /** The directory in which knex writes new migrations. */
   readonly migrations: string
 }
 
@@ -28,7 +24,7 @@ type Place = Pick<Surroundings, 'folder' | 'env'>
 const places = ['', 'src/'].flatMap((place) => ['js', 'ts', 'cjs', 'mjs', 'cts', 'mts'].map((ending) => `${place}knexfile.${ending}`))
 
 /**
- * Reads the knexfile in the folder or in `src`. Returns null if there is no knexfile.
+ * In the folder or in `src`. Null: none.
  * @throws CommandRefusal if the knexfile throws, or names an unsupported database
  * @throws UsageError if the knexfile is TypeScript, tsx is missing, and Node cannot load the file
  */
@@ -57,10 +53,7 @@ function sqliteFileOf({ connection }: Knex.Config, folder: string): string | nul
   return isAbsolute(filename) && !inFolder.startsWith('..') ? inFolder : filename
 }
 
-/**
- * Returns the value that knex reads from the module. If `isPlain` is true, the value is the default export, and `import` and `require`
- * return the same value.
- */
+/** As knex reads it. `isPlain`: the default export, and `import` and `require` return the same value. */
 async function exportOf(path: string, folder: string): Promise<{ exported: unknown; isPlain: boolean }> {
   try {
     const module = await loadModule(join(folder, path), folder)
@@ -84,35 +77,28 @@ function isConfig(value: unknown): value is Knex.Config {
   return Object(value).client !== undefined
 }
 
-/** The supported database drivers. Each name is the name of knex's client and the name of the npm package. */
+/** Each is the name of knex's client and of the npm package. */
 export const clients = ['better-sqlite3', 'pg', 'mysql2'] as const
 
 export type Client = (typeof clients)[number]
 
-/** Returns the driver; null if doorward does not support the named client. */
 export function providerClientOf(named: unknown): Client | null {
   const name = named === 'postgres' || named === 'postgresql' ? 'pg' : named // aliases of knex
   return clients.find((client) => client === name) ?? null
 }
 
-/** The facts about the app that `init` reads before it asks questions. Paths are relative to the folder, with slashes. */
+/** `init` reads these before it asks questions. Paths are relative to the folder, with slashes. */
 export interface App {
   readonly folder: string
   readonly language: 'TypeScript' | 'JavaScript'
   readonly modules: 'ESM' | 'CommonJS'
-  /** The file that starts the app; null if `init` finds no such file. */
   readonly entry: string | null
-  /** The path of the auth module. */
   readonly authFile: string
   readonly knexfile: Knexfile | null
-  /** Returns the version of a package that the app can load; null if the app cannot load the package. */
   installed(name: string): string | null
 }
 
-/**
- * Reads the app's folder.
- * @throws CommandRefusal if the knexfile cannot be used; UsageError if the knexfile cannot be loaded, or package.json is not valid JSON
- */
+/** @throws CommandRefusal if the knexfile cannot be used; UsageError if it cannot be loaded, or package.json is not valid JSON */
 export async function lookAtApp({ folder, env }: Pick<Surroundings, 'folder' | 'env'>): Promise<App> {
   const manifest = ownManifest(folder)
   const language = existsSync(join(folder, 'tsconfig.json')) ? 'TypeScript' : 'JavaScript'
@@ -131,7 +117,7 @@ export async function lookAtApp({ folder, env }: Pick<Surroundings, 'folder' | '
   }
 }
 
-/** Returns the file that `npm start` or `npm run dev` runs. If there is none, returns `main` of package.json, or a usual name. */
+/** What `npm start` or `npm run dev` runs, or else `main` of package.json, or a usual name. */
 function entryOf(folder: string, { scripts, main }: Record<string, unknown>): string | null {
   const { start = '', dev = '' } = Object(scripts) as Record<string, unknown>
   const named = `${start} ${dev} ${main ?? ''}`.split(/\s+/).filter((word) => /\.[cm]?[jt]s$/.test(word))

@@ -15,37 +15,32 @@ import type { App, Knexfile } from './read-knexfile'
 
 type Field = keyof OwnUserFields
 
-/** The app's own users table, described with the names of doorward. */
 export interface FoundUsersTable {
   readonly table: string
   readonly ids: 'uuid' | 'integer' | 'text'
   /** Only columns that differ from doorward's own table. */
   readonly columns: Readonly<Partial<Record<Field, string | false>>>
-  /** The app's own text columns that every new row must fill. */
   readonly filled: readonly FilledColumn[]
-  /** The columns of the table, if none of them is known to hold the password hash. `init` must not guess one, and must not add one. */
+  /** All columns, if none is known to hold the password hash. `init` must not guess one, and must not add one. */
   readonly unknownHash: readonly string[] | null
-  /** What must change in the table before people can sign up. */
   readonly findings: readonly TableFinding[]
 }
 
 export interface FilledColumn {
   readonly name: string
-  /** True if no two rows may have the same value. */
   readonly isUnique: boolean
 }
 
-/** Why the command did not read the database. */
 export interface NotLooked {
   readonly why: string
 }
 
-/** The time limit for reading the database, in milliseconds. The database can be remote, or not respond. */
+/** In milliseconds. The database can be remote, or not respond. */
 const longestLookMs = 4_000
 
 const tables = ['users', 'user', 'accounts', 'members', 'people', 'customers', 'auth_user', 'wp_users']
 
-/** Other names of our columns. The more likely name is first. The search ignores letter case and underscores. */
+/** The more likely name is first. The search ignores letter case and underscores. */
 const synonyms: Readonly<Record<Field, readonly string[]>> = {
   id: ['user_id', 'uuid'],
   email: ['email_address', 'user_email', 'mail'],
@@ -67,24 +62,16 @@ const synonyms: Readonly<Record<Field, readonly string[]>> = {
   totpLastStep: [],
 }
 
-/**
- * The fields for which `init` requires a column. With providers, `init` also requires `name`. doorward also works without
- * `emailVerifiedAt`. In that case, however, a password reset by the owner does not remove the factors, passkeys and identities that an
- * attacker added before.
- */
+/** Also `name` with providers. Without `emailVerifiedAt`, a password reset keeps the factors and identities that an attacker added. */
 const required: readonly Field[] = ['id', 'email', 'hashedPassword', 'isActive', 'createdAt', 'updatedAt', 'emailVerifiedAt']
 
-/** What `init` knows before it reads the table. */
 export interface Wanted {
   readonly hasProviders: boolean
-  /** The column that holds the password hash, as a person named it. `new`: none does, and the app adds one. Null: nobody was asked. */
+  /** As a person named it. `new`: none does, and the app adds one. Null: nobody was asked. */
   readonly hashColumn: string | null
 }
 
-/**
- * Reads the database of the knexfile and changes nothing. Returns null if the database has no users table.
- * @throws UsageError if the table has no column `wanted.hashColumn`
- */
+/** Changes nothing. Null: the database has no users table. @throws UsageError if the table has no column `wanted.hashColumn` */
 export async function findUsersTable(app: App, knexfile: Knexfile, wanted: Wanted): Promise<FoundUsersTable | NotLooked | null> {
   const makeKnex = (await loadPackage('knex', app.folder))?.['default'] as typeof import('knex').knex | undefined // an export of knex
   if (!makeKnex) return { why: 'knex is not installed' }
@@ -102,7 +89,7 @@ export async function findUsersTable(app: App, knexfile: Knexfile, wanted: Wante
   }
 }
 
-/** Returns true if the SQLite file does not exist. A connection would create the file. */
+/** A connection would create the SQLite file. */
 function isMissingFile(folder: string, { client, sqliteFile }: Knexfile): boolean {
   return client === 'better-sqlite3' && !(sqliteFile !== null && existsSync(resolve(folder, sqliteFile)))
 }
@@ -117,7 +104,7 @@ async function look(knex: Knex, wanted: Wanted): Promise<FoundUsersTable | null>
 }
 
 async function mapped(knex: Knex, table: string, facts: TableFacts, { hasProviders, hashColumn }: Wanted): Promise<FoundUsersTable> {
-  // A table with parts of the name, such as first_name, has a name. doorward then leaves it to the app.
+  // A table with parts of the name, such as first_name, has a name, which doorward leaves to the app.
   const hasNameParts = facts.columns.some(({ name }) => /name$/i.test(name))
   const needed = hasProviders && !hasNameParts ? [...required, 'name'] : required
   const found = new Map((Object.keys(synonyms) as Field[]).map((field) => [field, columnOf(facts, field)])) // the record has these keys
@@ -137,7 +124,7 @@ async function mapped(knex: Knex, table: string, facts: TableFacts, { hasProvide
   return { ...own, columns, findings: await errorsOf(knex, { ...own, columns }) }
 }
 
-/** Maps the fields to columns. If an optional column has our name but another type, the column counts as missing. */
+/** An optional column with our name but another type counts as missing. */
 function columnsOf(
   found: ReadonlyMap<Field, ColumnFacts | undefined>,
   needed: readonly string[],
@@ -167,7 +154,6 @@ function isUniqueIn({ indexes }: TableFacts, column: string): boolean {
   return indexes.some(({ isUnique, keys }) => isUnique && keys.length === 1 && keys[0]?.column === column)
 }
 
-/** `isActive` -> `is_active` */
 function ownName(field: Field): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
@@ -181,7 +167,7 @@ function idsOf(id: ColumnFacts | undefined): FoundUsersTable['ids'] {
   return id?.family === 'text' && id.length !== 36 ? 'text' : 'uuid'
 }
 
-/** Returns true for a required text column without a default. The auth module fills it with an empty text, which the app can recognize. */
+/** The auth module fills it with an empty text, which the app can recognize. */
 function isOwnToFill({ isNotNull, isFilled, family }: ColumnFacts): boolean {
   return isNotNull && !isFilled && family === 'text'
 }

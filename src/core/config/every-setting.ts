@@ -20,15 +20,9 @@ export interface Settings {
   readonly realm: string
   /** Lifetime of an access token in seconds: 1 to 86400. Default 900 (15 minutes). `AUTH_ACCESS_TOKEN_TTL_SECONDS`. */
   readonly accessTokenTtlSeconds: number
-  /**
-   * Lifetime of a refresh token in seconds: 1 to 31536000. Each refresh returns a new token with a full lifetime. Default 604800 (7 days).
-   * `AUTH_REFRESH_TOKEN_TTL_SECONDS`.
-   */
+  /** Refresh token lifetime in seconds, new at each refresh: 1 to 31536000. Default 604800 (7 days). `AUTH_REFRESH_TOKEN_TTL_SECONDS`. */
   readonly refreshTokenTtlSeconds: number
-  /**
-   * Maximum duration of a login in seconds: 1 to 315360000. A refresh does not extend the maximum. Default 2592000 (30 days).
-   * `AUTH_REFRESH_FAMILY_TTL_SECONDS`.
-   */
+  /** Maximum login duration in seconds, despite refreshes: 1 to 315360000. Default 2592000 (30 days). `AUTH_REFRESH_FAMILY_TTL_SECONDS`. */
   readonly refreshFamilyTtlSeconds: number
   /**
    * Grace period of a used refresh token in seconds: 0 to 60, and less than `accessTokenTtlSeconds`. If a client sends a used token within
@@ -46,23 +40,15 @@ export interface Settings {
    * Default `bearer`. `AUTH_TOKEN_DELIVERY`.
    */
   readonly tokenDelivery: 'bearer' | 'cookie' | 'both' | 'session'
-  /**
-   * Whether browsers send the cookies over https only. Use false only for development over plain http. Default true. `AUTH_COOKIE_SECURE`.
-   */
+  /** Browsers send the cookies over https only. Use false only for development over plain http. Default true. `AUTH_COOKIE_SECURE`. */
   readonly cookieSecure: boolean
   /** The `SameSite` attribute of cookies. `none` needs `cookieSecure`. Default `lax`. `AUTH_COOKIE_SAMESITE`. */
   readonly cookieSamesite: 'lax' | 'strict' | 'none'
-  /**
-   * The `Domain` attribute of cookies: a host name without scheme, port or leading dot. Default null: a browser sends the cookies only to
-   * the host that set the cookies. `AUTH_COOKIE_DOMAIN`.
-   */
+  /** `Domain` of cookies: a host name without scheme, port or leading dot. Default null: the host that set them. `AUTH_COOKIE_DOMAIN`. */
   readonly cookieDomain: string | null
   /** Name of the cookie that contains the access token. Default `access_token`. `AUTH_ACCESS_COOKIE_NAME`. */
   readonly accessCookieName: string
-  /**
-   * Name of the cookie that contains the refresh token. The name must not start with `__Host-`. Default `refresh_token`.
-   * `AUTH_REFRESH_COOKIE_NAME`.
-   */
+  /** Name of the refresh token's cookie. Must not start with `__Host-`. Default `refresh_token`. `AUTH_REFRESH_COOKIE_NAME`. */
   readonly refreshCookieName: string
   /**
    * Up to 100 other origins, such as `https://app.example.com`. Pages of these origins may use the cookie routes. Apps in a web view and
@@ -89,20 +75,11 @@ export interface Settings {
    * address in another way. Default false. `AUTH_ASSUME_EMAILS_PROVEN`.
    */
   readonly assumeEmailsProven: boolean
-  /**
-   * Name of the cookie that protects a social login until its callback. The name must not start with `__Host-`. Default `oauth_state`.
-   * `AUTH_OAUTH_STATE_COOKIE_NAME`.
-   */
+  /** Name of the cookie of a social login. Must not start with `__Host-`. Default `oauth_state`. `AUTH_OAUTH_STATE_COOKIE_NAME`. */
   readonly oauthStateCookieName: string
-  /**
-   * How many seconds a person may stay at the provider during a social login: 30 to 3600. Default 600 (10 minutes).
-   * `AUTH_OAUTH_STATE_TTL_SECONDS`.
-   */
+  /** How many seconds a person may spend at the provider: 30 to 3600. Default 600 (10 minutes). `AUTH_OAUTH_STATE_TTL_SECONDS`. */
   readonly oauthStateTtlSeconds: number
-  /**
-   * Rejects a request that would remove the last way to log in: a linked provider or a passkey. Default false.
-   * `AUTH_OAUTH_KEEP_LAST_LOGIN_METHOD`.
-   */
+  /** Rejects removing the last way to log in: a linked provider or a passkey. Default false. `AUTH_OAUTH_KEEP_LAST_LOGIN_METHOD`. */
   readonly oauthKeepLastLoginMethod: boolean
   /**
    * The page to which the callback redirects after a social login. Use an absolute URL, or a path that starts with one `/`. The setting
@@ -143,19 +120,14 @@ export interface Settings {
   readonly passwordLogin: boolean
   /** Whether people may create accounts. Default true. `AUTH_SIGNUP_ENABLED`. */
   readonly signupEnabled: boolean
-  /**
-   * Whether a new account can log in immediately, without the mailed link. The address counts as unverified. Default false.
-   * `AUTH_AUTO_ACTIVATE`.
-   */
+  /** Lets a new account log in without the mailed link. The address counts as unverified. Default false. `AUTH_AUTO_ACTIVATE`. */
   readonly autoActivate: boolean
   /**
    * Adds activation links and reset links to response bodies, for development. In production, also set `linksInProduction`. Default false.
    * `AUTH_RETURN_TOKEN_IN_RESPONSE`.
    */
   readonly returnTokenInResponse: boolean
-  /**
-   * Allows links in response bodies in production. Any client can then take over any account. Default false. `AUTH_LINKS_IN_PRODUCTION`.
-   */
+  /** Allows links in responses in production. Any client can then take over any account. Default false. `AUTH_LINKS_IN_PRODUCTION`. */
   readonly linksInProduction: boolean
   /** Lifetime of an activation link in seconds: 1 to 2592000. Default 604800 (7 days). `AUTH_ACTIVATION_TTL_SECONDS`. */
   readonly activationTtlSeconds: number
@@ -171,10 +143,7 @@ export interface Settings {
   readonly activationUrlTemplate: string | null
   /** The URL of your page for password-reset links. The URL contains `{token}` once. Default null. `AUTH_PASSWORD_RESET_URL_TEMPLATE`. */
   readonly passwordResetUrlTemplate: string | null
-  /**
-   * The URL of your page for email-verification links. The URL contains `{token}` once. Default null.
-   * `AUTH_EMAIL_VERIFICATION_URL_TEMPLATE`.
-   */
+  /** The URL of your page for email-verification links, with `{token}` once. Default null. `AUTH_EMAIL_VERIFICATION_URL_TEMPLATE`. */
   readonly emailVerificationUrlTemplate: string | null
   /** The URL of your page for email-change links. The URL contains `{token}` once. Default null. `AUTH_EMAIL_CHANGE_URL_TEMPLATE`. */
   readonly emailChangeUrlTemplate: string | null
@@ -207,24 +176,15 @@ export interface Settings {
    * `backendLinks` and a `tokenDelivery` with cookies or sessions. `AUTH_EMAIL_LOGIN_URL_TEMPLATE`.
    */
   readonly emailLoginUrlTemplate: string | null
-  /**
-   * Whether an address without an account gets no mail after a request for a login by email. Default false: a mail says that the address
-   * has no account. `AUTH_EMAIL_LOGIN_SILENT`.
-   */
+  /** Sends no mail if an address without an account asks to log in. Default false: a mail says so. `AUTH_EMAIL_LOGIN_SILENT`. */
   readonly emailLoginSilent: boolean
-  /**
-   * Whether a login by email creates an account if the address has no account. True needs `signupEnabled`. Default false.
-   * `AUTH_EMAIL_LOGIN_SIGNUP`.
-   */
+  /** Creates an account at a login by email if there is none. True needs `signupEnabled`. Default false. `AUTH_EMAIL_LOGIN_SIGNUP`. */
   readonly emailLoginSignup: boolean
   /** Minimum length of a password in characters: 8 to 64. Default 12. `AUTH_PASSWORD_MIN_LENGTH`. */
   readonly passwordMinLength: number
   /** Maximum length of a password in bytes of UTF-8: 64 to 4096. Default 1024. `AUTH_PASSWORD_MAX_BYTES`. */
   readonly passwordMaxBytes: number
-  /**
-   * Whether a password must contain a lower-case letter, an upper-case letter, a digit and a special character. Default false.
-   * `AUTH_PASSWORD_REQUIRE_COMPLEXITY`.
-   */
+  /** Requires a lower-case and an upper-case letter, a digit and a special character. Default false. `AUTH_PASSWORD_REQUIRE_COMPLEXITY`. */
   readonly passwordRequireComplexity: boolean
   /**
    * Whether a sign-up with an address of an existing account gets status 409. Default false: the response is the same as for a new address.
@@ -244,9 +204,7 @@ export interface Settings {
   readonly activationBinding: 'lenient' | 'strict'
   /** Turns the second factor (TOTP) on. Default false. `AUTH_MFA_ENABLED`. */
   readonly mfaEnabled: boolean
-  /**
-   * The name that authenticator apps show: up to 64 characters, no colon. `mfaEnabled` requires the name. Default null. `AUTH_MFA_ISSUER`.
-   */
+  /** The name that authenticator apps show: up to 64 characters, no colon. `mfaEnabled` requires it. Default null. `AUTH_MFA_ISSUER`. */
   readonly mfaIssuer: string | null
   /** How many recovery codes a person gets: 2 to 50. Default 10. `AUTH_MFA_RECOVERY_CODES_COUNT`. */
   readonly mfaRecoveryCodesCount: number
@@ -266,10 +224,7 @@ export interface Settings {
    * works. Default null: the host of `publicUrl`. `AUTH_WEBAUTHN_RP_ID`.
    */
   readonly webauthnRpId: string | null
-  /**
-   * The name that a browser shows when a person adds a passkey: up to 64 characters, no colon. Default null: `mfaIssuer`.
-   * `AUTH_WEBAUTHN_RP_NAME`.
-   */
+  /** The name when a person adds a passkey: up to 64 characters, no colon. Default null: `mfaIssuer`. `AUTH_WEBAUTHN_RP_NAME`. */
   readonly webauthnRpName: string | null
   /**
    * Up to 100 other origins that use passkeys. Examples are native apps (`android:apk-key-hash:…`) and https origins at or below
@@ -306,10 +261,7 @@ export interface Settings {
   readonly accessTokenAudience: string | readonly string[] | null
   /** The claim `client_id` of access tokens. Default null: the first audience. `AUTH_ACCESS_TOKEN_CLIENT_ID`. */
   readonly accessTokenClientId: string | null
-  /**
-   * Whether the guards accept access tokens from before `accessTokenIssuer` was set, until the tokens expire. Default false.
-   * `AUTH_ACCEPT_LEGACY_ACCESS_TOKENS`.
-   */
+  /** Accepts access tokens from before `accessTokenIssuer` was set, until expiry. Default false. `AUTH_ACCEPT_LEGACY_ACCESS_TOKENS`. */
   readonly acceptLegacyAccessTokens: boolean
   /** Serves the built-in pages for mailed links. Default false. `AUTH_BACKEND_LINKS`. */
   readonly backendLinks: boolean
@@ -318,20 +270,14 @@ export interface Settings {
    * The setting cannot be combined with `tokenDelivery: 'bearer'`. Default false. `AUTH_PAGES_ENABLED`.
    */
   readonly pagesEnabled: boolean
-  /**
-   * The sign-in page: an absolute URL, or a path. The built-in pages link to the sign-in page. `guards.requireLogin()` redirects to the
-   * sign-in page. Default null. `AUTH_LOGIN_URL`.
-   */
+  /** The sign-in page for built-in pages and `guards.requireLogin()`: an absolute URL, or a path. Default null. `AUTH_LOGIN_URL`. */
   readonly loginUrl: string | null
   /**
    * The language of pages, mails and errors. The setting applies if the request names no known language with `?lang` or `Accept-Language`.
    * Use `en-US`, `pt-BR` or a tag of option `languages`. Default `en-US`. `AUTH_DEFAULT_LOCALE`.
    */
   readonly defaultLocale: 'en-US' | 'pt-BR' | (string & {})
-  /**
-   * Lifetime of a server-side session in seconds: 1 to 31536000. Each use of the session starts the lifetime again. Default 86400 (1 day).
-   * `AUTH_SESSION_TTL_SECONDS`.
-   */
+  /** Server-side session lifetime in seconds: 1 to 31536000. Each use restarts it. Default 86400 (1 day). `AUTH_SESSION_TTL_SECONDS`. */
   readonly sessionTtlSeconds: number
   /**
    * Maximum duration of a server-side session in seconds: 1 to 315360000, and at least `sessionTtlSeconds`. Use of the session does not
@@ -398,10 +344,7 @@ type Given<Shape> = { readonly [Name in keyof Shape]?: Shape[Name] | undefined }
 
 declare const origin: unique symbol
 
-/**
- * The text of an environment variable. Only `settingsFromEnv()` creates values of this type. At boot, the library converts and checks the
- * values.
- */
+/** The text of an environment variable. Only `settingsFromEnv()` creates it. The library converts and checks it at boot. */
 export type EnvText = string & { readonly [origin]: 'environment' }
 
 /** The result of `settingsFromEnv()`: the set variables as text. `createAuthRouter` and `createGuards` accept the result. */
@@ -410,16 +353,11 @@ export type EnvSettings = { readonly [Name in keyof SettingsInput]: EnvText | un
 /** Settings in code, settings from the environment, or both in one object. */
 export type RouterSettings = { readonly [Name in keyof SettingsInput]: SettingsInput[Name] | EnvText }
 
-/** Returns true if people have passwords: `localAccountsEnabled` and `passwordLogin` are true. */
 export function hasPasswords({ localAccountsEnabled, passwordLogin }: Pick<Settings, 'localAccountsEnabled' | 'passwordLogin'>): boolean {
   return localAccountsEnabled && passwordLogin
 }
 
-/**
- * Rejects a call of `auth.service` that needs a password. Only the service needs this check, because the HTTP routes for passwords do not
- * exist with `passwordLogin: false`.
- * @throws Error if `passwordLogin` is false
- */
+/** The HTTP routes for passwords do not exist with `passwordLogin: false`, but the service does. @throws Error if it is false */
 export function requirePasswords({ passwordLogin }: Pick<Settings, 'passwordLogin'>): void {
   if (!passwordLogin)
     throw withOwnMessage(
@@ -427,10 +365,7 @@ export function requirePasswords({ passwordLogin }: Pick<Settings, 'passwordLogi
     )
 }
 
-/**
- * Completes the settings for `pagesEnabled`: mailed links, the sign-in page and the redirects to the built-in pages. Keeps every URL that
- * the host set.
- */
+/** Sets mailed links, the sign-in page and redirects for `pagesEnabled`. Keeps every URL that the host set. */
 export function withPages(settings: Settings, prefix: string): Settings {
   if (!settings.pagesEnabled) return settings
   return Object.freeze({

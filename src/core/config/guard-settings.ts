@@ -6,7 +6,7 @@ import { convertText, explained, frozen, inputNames, nearestName, parseJson, ref
 import { settingsConflicts } from './settings-conflicts'
 import { settingsSchema } from './settings-schema'
 
-/** The settings that a guard reads: all settings except the secrets. Boot converts the secrets to keys. */
+/** Without the secrets, which boot converts to keys. */
 export type GuardSettings = Omit<Settings, KeySetting>
 
 type KeySetting = 'jwtSecret' | 'jwtKeys'
@@ -21,38 +21,30 @@ type KeySetting = 'jwtSecret' | 'jwtKeys'
 export interface GuardSettingsInput extends Partial<RouterSettings> {
   /** The URL of the router's key set, such as `https://…/auth/.well-known/jwks.json`. http is allowed only on the loopback. */
   readonly jwksUri?: string | undefined
-  /**
-   * The algorithms that a published key may have. Allowed only with `jwksUri`, or with `accessTokenIssuer` if no other source of keys is
-   * set. Default ES256, RS256 and PS256.
-   */
+  /** The algorithms of published keys, with `jwksUri` or with `accessTokenIssuer` alone. Default ES256, RS256 and PS256. */
   readonly algorithms?: readonly JwtAlgorithm[] | string | undefined
 }
 
-/** The source of the keys. */
 export type KeySource =
   | { readonly jwtSecret: Settings['jwtSecret'] }
   | { readonly jwtKeys: NonNullable<Settings['jwtKeys']> }
   | { readonly jwksUri: string; readonly algorithms: readonly JwtAlgorithm[] }
   /** The issuer's metadata contains the URL of the keys. */
   | { readonly issuer: string; readonly algorithms: readonly JwtAlgorithm[] }
-  /** With `tokenDelivery: 'session'` there are no tokens to verify. */
   | { readonly none: true }
 
 const sources = ['jwtSecret', 'jwtKeys', 'jwksUri'] as const
 export const guardSettingNames: readonly string[] = [...inputNames, 'jwksUri', 'algorithms']
 const everyAlgorithm: readonly JwtAlgorithm[] = ['ES256', 'RS256', 'PS256']
 
-/**
- * Validates the settings of guards that have no router. The rules of shared settings are the router's rules, but `jwtSecret` is optional.
- * @throws ConfigurationError with the name and the rule of each wrong setting. The error never contains a value.
- */
+/** The router's rules, but `jwtSecret` is optional. @throws ConfigurationError with the name and the rule, never a value */
 export function resolveGuardSettings(input: GuardSettingsInput): { settings: GuardSettings; source: KeySource } {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ConfigurationError('settings must be an object.')
   refuseForeign(Object.keys(input))
   const given = sources.filter((name) => input[name] !== undefined && input[name] !== null && input[name] !== '')
   const needsNone = input.accessTokenIssuer || input.tokenDelivery === 'session'
   if (given.length !== 1 && !(given.length === 0 && needsNone)) throw new ConfigurationError(oneSource(given))
-  // The value of `production` has no effect here, because no setting that guards use has a default that depends on `production`.
+  // `production` has no effect, because no setting that guards use has a default that depends on it.
   const { value, error } = settingsSchema
     .fork('jwtSecret', (rule) => rule.optional())
     .validate(convertText(sourcesBut(given, input)), { abortEarly: false, context: { production: true } })
@@ -63,7 +55,7 @@ export function resolveGuardSettings(input: GuardSettingsInput): { settings: Gua
   return { settings: Object.freeze(settings), source: sourceOf(input, { jwtSecret, jwtKeys }, settings) }
 }
 
-/** Removes key sources without a value, so that the schema does not validate them. */
+/** Sources without a value must not reach the schema. */
 function sourcesBut(given: readonly string[], input: GuardSettingsInput): Partial<RouterSettings> {
   return Object.fromEntries(Object.entries(input).filter(([name]) => given.includes(name) || !sources.some((source) => source === name)))
 }

@@ -1,7 +1,6 @@
 import type { Settings } from './every-setting'
 import { isAtOrBelow } from './web-address'
 
-/** Returns one sentence for each conflict between settings. The list is empty if there is no conflict. */
 export function settingsConflicts(settings: Settings): string[] {
   return [
     ...samesiteNone(settings),
@@ -25,7 +24,7 @@ function samesiteNone({ cookieSamesite, cookieSecure }: Settings): string[] {
   return ["cookieSamesite 'none' needs cookieSecure true: browsers drop such a cookie otherwise."]
 }
 
-/** Checks the prefixes of cookie names (RFC 6265bis section 4.1.3). The check ignores letter case, because browsers ignore letter case. */
+/** RFC 6265bis section 4.1.3. Ignores letter case, as browsers do. */
 function cookieNames(settings: Settings): string[] {
   const conflicts: string[] = []
   const names = ['accessCookieName', 'refreshCookieName', 'oauthStateCookieName', 'sessionCookieName'] as const
@@ -45,7 +44,7 @@ function cookieNames(settings: Settings): string[] {
   return conflicts
 }
 
-/** Rejects redirects with `tokenDelivery: 'bearer'`. A redirect has no body, so the client would not get the tokens. */
+/** A redirect has no body, so with `tokenDelivery: 'bearer'` the client would not get the tokens. */
 function redirects({ tokenDelivery, oauthSuccessRedirect, oauthErrorRedirect }: Settings): string[] {
   if (tokenDelivery !== 'bearer') return []
   const given = Object.entries({ oauthSuccessRedirect, oauthErrorRedirect }).filter(([, target]) => target !== null)
@@ -65,7 +64,7 @@ function secondFactor({ mfaEnabled, mfaIssuer }: Settings): string[] {
   return mfaEnabled && mfaIssuer === null ? ['mfaEnabled needs mfaIssuer (AUTH_MFA_ISSUER), the name that authenticator apps show.'] : []
 }
 
-/** Checks the RP id of passkeys. The RP id must be the host of the page or a parent domain (Web Authentication Level 3, section 5.1.3). */
+/** The RP id must be the host of the page or a parent domain (Web Authentication Level 3, section 5.1.3). */
 function passkeys({ passkeysEnabled, publicUrl, webauthnRpId, webauthnRpName, mfaIssuer, webauthnOrigins }: Settings): string[] {
   if (!passkeysEnabled) return []
   const nameless = webauthnRpName === null && mfaIssuer === null
@@ -97,10 +96,7 @@ function isAddress(hostname: string): boolean {
   return hostname.startsWith('[') || /(?:^|\.)\d+$/.test(hostname)
 }
 
-/**
- * Limits the grace period to less than the lifetime of an access token. With a longer grace period, the library could miss the use of a
- * stolen refresh token.
- */
+/** With a grace period as long as an access token, the library could miss the use of a stolen refresh token. */
 function grace({ refreshReuseGraceSeconds, accessTokenTtlSeconds }: Settings): string[] {
   if (refreshReuseGraceSeconds === 0 || refreshReuseGraceSeconds < accessTokenTtlSeconds) return []
   return [
@@ -115,7 +111,7 @@ function sessionEnds({ sessionTtlSeconds, sessionMaxSeconds }: Settings): string
   ]
 }
 
-/** Requires an issuer and an audience together (RFC 9068 section 2.2). */
+/** RFC 9068 section 2.2 requires both. */
 function tokenProfile({ accessTokenIssuer, accessTokenAudience }: Settings): string[] {
   if ((accessTokenIssuer === null) === (accessTokenAudience === null)) return []
   return [
@@ -125,7 +121,7 @@ function tokenProfile({ accessTokenIssuer, accessTokenAudience }: Settings): str
   ]
 }
 
-/** Rejects an issuer with `tokenDelivery: 'session'`, because a session has no access tokens. */
+/** A session has no access tokens. */
 function sessionDelivery({ tokenDelivery, accessTokenIssuer }: Settings): string[] {
   if (tokenDelivery !== 'session' || accessTokenIssuer === null) return []
   return [
@@ -138,7 +134,7 @@ function emailLoginSignup({ emailLoginSignup, emailLogin, signupEnabled }: Setti
   return ['emailLoginSignup (AUTH_EMAIL_LOGIN_SIGNUP) needs emailLogin (AUTH_EMAIL_LOGIN) and signupEnabled (AUTH_SIGNUP_ENABLED).']
 }
 
-/** Requires cookies, because the library recognizes a device by a cookie. */
+/** The library recognizes a device by a cookie. */
 function newDeviceNotice({ newDeviceNotice, tokenDelivery }: Settings): string[] {
   if (!newDeviceNotice || tokenDelivery !== 'bearer') return []
   return [
@@ -146,7 +142,7 @@ function newDeviceNotice({ newDeviceNotice, tokenDelivery }: Settings): string[]
   ]
 }
 
-/** Requires cookies, because the built-in pages store no token. */
+/** Pages need cookies, because they store no token. */
 function pages({ pagesEnabled, tokenDelivery }: Settings): string[] {
   if (!pagesEnabled || tokenDelivery !== 'bearer') return []
   return [

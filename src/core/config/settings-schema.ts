@@ -12,7 +12,7 @@ import {
   isTrustableOrigin,
 } from './web-address'
 
-/** `Settings` with mutable lists, because Joi's types have no readonly list. */
+/** Joi's types have no readonly list. */
 type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'webauthnOrigins' | 'appRedirects' | 'jwtKeys' | 'accessTokenAudience'> & {
   accessTokenAudience: string | string[] | null
   jwtSecret: string | string[]
@@ -22,11 +22,7 @@ type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'webauthnOrigins'
   jwtKeys: JwtKey[] | null
 }
 
-/**
- * The default and the rule of every setting. The description completes the sentence "… must be". An error contains only the name and the
- * description, because Joi's own messages contain the value. If a default depends on the environment, the rule reads the validation
- * context.
- */
+/** The description completes "… must be". Errors have only it and the name, because Joi's own messages contain the value. */
 const rules: Joi.StrictSchemaMap<Checked> = {
   jwtSecret: Joi.alternatives()
     .conditional(Joi.array(), {
@@ -183,10 +179,9 @@ const rules: Joi.StrictSchemaMap<Checked> = {
 
 export const settingsSchema = Joi.object<Checked, true>(rules)
 
-/** All names of settings. */
 export const settingNames = Object.keys(rules) as readonly (keyof Checked)[] // a strict map has exactly these keys
 
-/** Returns the rule for a key of `jwtKeys`. The rule checks only the shape. `KeyObject` later checks the PEM text. */
+/** Checks only the shape. `KeyObject` later checks the PEM text. */
 function jwtKey() {
   const pem = Joi.string().strict().max(16_384)
   return Joi.object<JwtKey>({
@@ -208,7 +203,6 @@ function flag(fallback: boolean) {
   return Joi.boolean().strict().default(fallback).description('true or false')
 }
 
-/** Allows one of the given values. The first value is the default. */
 function oneOf(first: string, ...others: string[]) {
   const quoted = [first, ...others].map((value) => `'${value}'`)
   return Joi.string()
@@ -240,7 +234,7 @@ function httpsOnly(): string {
   return 'https, or http on the loopback'
 }
 
-/** Allows only the characters that RFC 6265 section 4.1.1 allows in the name of a cookie. */
+/** RFC 6265 section 4.1.1. */
 function cookieName(fallback: string) {
   return text("1 to 64 letters, digits or any of !#$%&'*+-.^_`|~", (name) => /^[\w!#$%&'*+.^`|~-]{1,64}$/.test(name)).default(fallback)
 }
@@ -249,15 +243,12 @@ function isStrongSecret(secret: string): boolean {
   return Buffer.byteLength(secret, 'utf8') >= 32 && !isPlaceholderSecret(secret)
 }
 
-/**
- * Returns true for a JSON list whose quotes a shell removed: `[a,b]`. Without this check, the text would be one new secret, and every
- * person would be logged out.
- */
+/** A shell removed the quotes of a JSON list: `[a,b]`. As one new secret, it would log every person out. */
 function isBrokenList(secret: string): boolean {
   return /^\s*\[.*\]\s*$/s.test(secret)
 }
 
-/** Returns true for a URL without query and fragment (RFC 8414 section 2). */
+/** No query and no fragment (RFC 8414 section 2). */
 function isIssuer(issuer: string): boolean {
   return issuer.length <= 200 && !/[?#]/.test(issuer) && isRedirectTarget(issuer) && isAbsoluteAddress(issuer)
 }
@@ -270,19 +261,12 @@ function isHostName(domain: string): boolean {
   return domain.length <= 253 && /^(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i.test(domain)
 }
 
-/**
- * Returns true for a domain of passkeys, in the form that browsers use. A name with digits as its last label is an IP address (WHATWG URL,
- * host parsing).
- */
+/** The form that browsers use. A name with digits as its last label is an IP address (WHATWG URL, host parsing). */
 function isDomain(domain: string): boolean {
   return isHostName(domain) && domain === domain.toLowerCase() && !/(?:^|\.)\d+$/.test(domain)
 }
 
-/**
- * Returns true if a person seems to have written the secret. The function detects a repeated pattern, and a sequence of the alphabet or of
- * digits. The function also detects few different characters, and the words of sample files. The function accepts random secrets of 32
- * bytes in hex, base64 or another usual encoding. It wrongly rejects less than one in a million of these random secrets.
- */
+/** Wrongly rejects less than one in a million random secrets of 32 bytes in hex, base64 or another usual encoding. */
 export function isPlaceholderSecret(secret: string): boolean {
   return hasFewCharacters(secret) || isRepetition(secret) || isSequence(secret) || isSampleText(secret)
 }
@@ -291,7 +275,7 @@ function hasFewCharacters(secret: string): boolean {
   return new Set(secret).size < 6
 }
 
-/** Returns true if the text repeats a pattern shorter than 32 characters, such as 'changemechangemechangemechangeme'. */
+/** A pattern shorter than 32 characters, such as 'changemechangemechangemechangeme'. */
 function isRepetition(secret: string): boolean {
   for (let period = 1; period < 32 && period * 2 <= secret.length; period++) {
     if (secret.startsWith(secret.slice(period))) return true
@@ -299,10 +283,7 @@ function isRepetition(secret: string): boolean {
   return false
 }
 
-/**
- * Returns true if at least three of four characters are equal to the character before, or differ from it by 1 in ASCII, as in
- * 'abcdefghijklmnopqrstuvwxyz012345'.
- */
+/** At least three of four characters equal the one before, or differ by 1 in ASCII: 'abcdefghijklmnopqrstuvwxyz012345'. */
 function isSequence(secret: string): boolean {
   let steps = 0
   for (let index = 1; index < secret.length; index++) {
@@ -341,7 +322,7 @@ const sampleWords = new RegExp(
   'g',
 )
 
-/** Returns true if the text consists mostly of the words of sample files, such as 'your-secret-key-please-change-it-in-production'. */
+/** Mostly words of sample files, such as 'your-secret-key-please-change-it-in-production'. */
 function isSampleText(secret: string): boolean {
   const left = secret
     .toLowerCase()

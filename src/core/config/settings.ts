@@ -5,26 +5,18 @@ import type { JwtKey, RouterSettings, Settings, SettingsInput } from './every-se
 import { settingsConflicts } from './settings-conflicts'
 import { settingNames, settingsSchema } from './settings-schema'
 
-/** Every name of a setting that a host may use. */
 export const inputNames: readonly (keyof SettingsInput)[] = [...settingNames, 'oauthRedirectBaseUrl']
 
-/** The name of `publicUrl` in errors. The text contains the older name, because a host may know only the older name. */
+/** Contains the older name, because a host may know only that one. */
 export const publicUrlNames = 'publicUrl (AUTH_PUBLIC_URL; older name oauthRedirectBaseUrl, OAUTH_REDIRECT_BASE_URL)'
 
-/**
- * Returns the name of a setting's variable: `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`. The variable of
- * `oauthRedirectBaseUrl` has no prefix `AUTH_`.
- */
+/** `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`. The variable of `oauthRedirectBaseUrl` has no prefix `AUTH_`. */
 export function environmentVariable(setting: keyof SettingsInput): string {
   const upper = setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
   return setting === 'oauthRedirectBaseUrl' ? upper : `AUTH_${upper}`
 }
 
-/**
- * Checks all settings, adds the defaults and freezes the result. Some defaults depend on `production`.
- *
- * @throws ConfigurationError with the name and the rule of each wrong setting. The error never contains a value.
- */
+/** @throws ConfigurationError with the name and the rule of each wrong setting, never a value */
 export function resolveSettings(input: RouterSettings, environment: { production: boolean }): Settings {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ConfigurationError('settings must be an object.')
   refuseUnknown(Object.keys(input))
@@ -35,7 +27,6 @@ export function resolveSettings(input: RouterSettings, environment: { production
   return frozen(value)
 }
 
-/** Returns a frozen copy. A later change of the host's own lists does not change the copy. */
 export function frozen(settings: Settings): Settings {
   return Object.freeze({
     ...settings,
@@ -63,10 +54,7 @@ function refuseUnknown(names: readonly string[]): void {
   }
 }
 
-/**
- * Converts text to values, removes unset settings, and renames the older name of `publicUrl`.
- * @throws ConfigurationError if both names of `publicUrl` have values, and the values differ
- */
+/** Renames the older name of `publicUrl`. @throws ConfigurationError if both names have values, and the values differ */
 export function convertText(input: Partial<RouterSettings>): Record<string, unknown> {
   const { oauthRedirectBaseUrl, ...settings } = input
   const publicUrl = oneValue(settings.publicUrl, oauthRedirectBaseUrl)
@@ -90,7 +78,7 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ['0', false],
 ])
 
-/** Converts a text only if the text is clearly a number, a boolean or a list. The schema rejects any other text. */
+/** Converts only clear numbers, booleans and lists. The schema rejects any other text. */
 function fromText(type: string | undefined, value: unknown): unknown {
   if (typeof value !== 'string') return value
   if (type === 'number') return /^(0|[1-9]\d{0,14})$/.test(value) ? Number(value) : value
@@ -100,7 +88,6 @@ function fromText(type: string | undefined, value: unknown): unknown {
   return value
 }
 
-/** Returns the list if the text is a JSON list. Otherwise returns the text. */
 function listOr(text: string): unknown {
   const parsed = parseJson(text)
   return Array.isArray(parsed) ? parsed : text
@@ -114,13 +101,12 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Returns one line for each wrong setting. A line contains only names and descriptions, because Joi's messages contain the values. */
+/** A line contains only names and descriptions, because Joi's messages contain the values. */
 export function refusals(error: Joi.ValidationError): string[] {
   const names = new Set(error.details.map(({ path }) => settingNames.find((name) => name === path[0])))
   return [...names].flatMap((name) => (name ? [`${refusal(name)}${whatIsWrong(error, name)} ${helpWith(name)}`] : []))
 }
 
-/** Returns the lines with a link to the troubleshooting entry. */
 export function explained(conflicts: readonly string[]): string {
   return conflicts.map((conflict) => `${conflict} ${seeTroubleshooting('a-wrong-setting')}`).join('\n')
 }
@@ -134,7 +120,7 @@ function whatIsWrong(error: Joi.ValidationError, name: keyof Settings): string {
   return entries(error, name) || (name === 'jwtSecret' ? secretFault(error) : '')
 }
 
-/** Returns what is wrong with the secret, because a missing secret needs another fix than a short secret. */
+/** A missing secret needs another fix than a short secret. */
 function secretFault({ details }: Joi.ValidationError): string {
   const value: unknown = details.find(({ path: [first] }) => first === 'jwtSecret')?.context?.value
   if (value === undefined || value === null) return ' It is missing: no value was passed, or the variable is unset or empty.'
@@ -142,7 +128,6 @@ function secretFault({ details }: Joi.ValidationError): string {
   return Buffer.byteLength(value, 'utf8') < 32 ? ' It is too short.' : ' It looks like a placeholder, or like a broken list.'
 }
 
-/** Names the positions of the wrong entries of a list. */
 function entries({ details }: Joi.ValidationError, name: keyof Settings): string {
   const places = new Set(details.flatMap(({ path: [first, place] }) => (first === name && typeof place === 'number' ? [place + 1] : [])))
   return places.size === 0 ? '' : ` Wrong: entry ${[...places].join(', entry ')}.`
@@ -154,10 +139,7 @@ function refusal(name: keyof Settings): string {
   return `Setting ${named} must be ${flags?.description}.`
 }
 
-/**
- * Rejects a setting among the options, and an option among the settings.
- * @throws ConfigurationError for a misplaced name
- */
+/** A setting among the options, or an option among the settings. @throws ConfigurationError for a misplaced name */
 export function refuseMisplaced(
   where: string,
   options: object,
@@ -174,7 +156,7 @@ export function refuseMisplaced(
 
 const see = seeTroubleshooting('misplaced-option')
 
-/** Returns the known name that needs the fewest edits to become the given name. The comparison ignores letter case and separators. */
+/** By the fewest edits. Ignores letter case and separators. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const wanted = plain(name)
   let best: { name: string; distance: number } | undefined
@@ -193,10 +175,7 @@ function plain(name: string): string {
     .replace(/[^a-z0-9]/g, '')
 }
 
-/**
- * Returns the Levenshtein distance of two names, computed row by row. A missing character counts half as much as a wrong character, because
- * hosts often shorten a name, such as `accessTokenTtl`.
- */
+/** Levenshtein. A missing character counts half, because hosts often shorten a name, such as `accessTokenTtl`. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index / 2)
   for (let i = 1; i <= from.length; i++) {

@@ -1,8 +1,4 @@
-/**
- * The texts of the mails, in English. Each topic has a subject, texts about what happened (`lead`, `more`), a text for the case that
- * another person did it (`not_you`), and sometimes a button. If passwords are off, a text whose key ends in `_without_password` replaces
- * the text without this ending.
- */
+/** `not_you`: another person did it. If passwords are off, `<key>_without_password` replaces `<key>`. */
 export const englishMails = {
   'mail.hello': 'Hello,',
   'mail.hello_name': 'Hello {name},',
@@ -170,7 +166,6 @@ export const englishMails = {
     'If it was not you, secure this mailbox and sign out of all other devices right away. None of these codes was accepted.',
 } as const satisfies Readonly<Record<string, string>>
 
-/** The messages of errors and of other responses without a page, in English. */
 export const englishAnswers = {
   'error.internal_error': 'Something went wrong.',
   'error.unauthorized': 'Authentication is required.',

@@ -1,7 +1,4 @@
-/**
- * Every text of the pages, in English. If another language lacks a text, the page uses the English text. A placeholder such as `{name}` is
- * replaced by a value. If passwords are off, a text whose key ends in `_without_password` replaces the text without this ending.
- */
+/** Also the fallback of other languages. If passwords are off, `<key>_without_password` replaces `<key>`. */
 export const englishPages = {
   'language.name': 'English',
   'layout.skip': 'Skip to the content',

@@ -3,18 +3,14 @@ import { englishPages } from './english-pages'
 import { portugueseAnswers, portugueseMails } from './portuguese-mails'
 import { portuguesePages } from './portuguese-pages'
 
-/** All texts: the built-in texts and the host's texts. */
 export interface PhraseBook {
-  /** The tags of the languages. The built-in languages come first. */
+  /** The built-in languages come first. */
   readonly languages: readonly string[]
-  /** Returns the text in this language. If the language lacks the text, returns the English text. */
+  /** If the language lacks the text, returns the English text. */
   say(language: string, key: TextKey, values?: TextValues): string
-  /** Returns the text of an error in this language. If a text of the host lacks the language, returns the English text. */
+  /** If a text of the host lacks the language, returns the English text. */
   read(language: string, text: LocalizedText): string
-  /**
-   * Returns the language that fits a tag best; null if no language fits. `pt`, `pt-br` and `pt-BR` give `pt-BR`. If the host has texts for
-   * `fr` and not for `fr-CA`, `fr-CA` gives `fr`.
-   */
+  /** `pt`, `pt-br` and `pt-BR` give `pt-BR`. `fr-CA` gives `fr` if the host has only `fr`. Null: no language fits. */
   find(tag: string): string | null
 }
 
@@ -50,7 +46,6 @@ function merged(added: Languages) {
   return Object.fromEntries([...names].map((name) => [name, { ...texts[name as keyof typeof texts], ...added[name] }]))
 }
 
-/** Returns the writing direction of a language. */
 export function directionOf(language: string): 'ltr' | 'rtl' {
   return /^(?:ar|fa|he|ur)\b/i.test(language) ? 'rtl' : 'ltr'
 }
@@ -66,34 +61,31 @@ interface Origin {
   readonly values: TextValues
 }
 
-// The symbol is global, as for `AppError`, so that another copy of the package recognizes it.
+// Global, as for `AppError`, so that another copy of the package recognizes it.
 const origin = Symbol.for('doorward.text-key.v1')
 
-/** Returns a built-in text with its key. With the key, the host's text can replace the built-in text. */
+/** By its key, the host's text can replace the built-in text. */
 export function localized(key: TextKey, values: TextValues = {}): LocalizedText {
   const text = { 'en-US': fillIn(texts['en-US'][key], values), 'pt-BR': fillIn(texts['pt-BR'][key], values) }
   return Object.freeze(Object.defineProperty(text, origin, { value: { key, values } satisfies Origin }))
 }
 
-/** Returns the key and the values of a built-in text. Returns null for a text of the host. */
+/** Null: a text of the host. */
 function originOf(text: LocalizedText): Origin | null {
   return (text as { [origin]?: Origin })[origin] ?? null // as `localized` set it
 }
 
-/** Values for the `{name}` placeholders of a text. */
 export type TextValues = Readonly<Record<string, string | number>>
 
-/** Fills the values into a text. A placeholder without a value stays. */
 function fillIn(text: string, values: TextValues): string {
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(values, name) ? String(values[name]) : whole))
 }
 
-/** Returns the names of the placeholders of a text. */
 export function placeholdersOf(text: string): string[] {
   return [...text.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 }
 
-/** Returns what is wrong with the host's texts, as a sentence. Returns null for valid texts. */
+/** Returns a sentence. Null: the texts are valid. */
 export function languageFault(languages: unknown): string | null {
   if (!isRecord(languages))
     return "Option languages must be an object of texts by language tag, for example { fr: { 'login.title': 'Connexion' } }."
@@ -108,7 +100,7 @@ export function languageFault(languages: unknown): string | null {
   return null
 }
 
-/** Returns true for a language tag that `Intl` accepts, such as `fr` or `pt-BR`. Mails and pages format dates in that language. */
+/** Mails and pages format dates in that language, so `Intl` must accept the tag. */
 export function isLanguageTag(tag: string): boolean {
   if (!/^[a-z]{2,3}(?:-[a-z\d]{2,8})*$/i.test(tag)) return false
   try {
@@ -118,10 +110,7 @@ export function isLanguageTag(tag: string): boolean {
   }
 }
 
-/**
- * Returns what is wrong with `defaultLocale`, as a sentence. Returns null for a valid value.
- * @param languages texts that `languageFault` accepts
- */
+/** Returns a sentence. Null: valid. @param languages texts that `languageFault` accepts */
 export function defaultLocaleFault(defaultLocale: string, languages: Languages = {}): string | null {
   const known = [...new Set([...Object.keys(texts), ...Object.keys(languages)])]
   if (known.includes(defaultLocale)) return null
@@ -140,7 +129,6 @@ function textFault(tag: string, key: string, text: unknown): string | null {
   return `${name} holds {${unknown}}, which is never filled in; ${allowed}.`
 }
 
-/** Returns the keys of the texts that a language lacks. These texts are shown in English. */
 export function missingTexts(tag: string, words: object): string[] {
   const own = tag in texts ? Object.keys(texts['en-US']) : Object.keys(words)
   return Object.keys(texts['en-US']).filter((key) => !own.includes(key))
@@ -155,28 +143,21 @@ const english = { ...englishPages, ...englishMails, ...englishAnswers }
 /** The name of a text, such as `login.title`, `mail.activation.subject` or `error.email_taken`. */
 export type TextKey = keyof typeof english
 
-/**
- * Every text of pages, mails and errors, by language and key. The texts contain no HTML. A placeholder such as `{name}` is replaced by a
- * value.
- */
+/** Texts of pages, mails and errors, by language and key, without HTML. A value replaces a placeholder such as `{name}`. */
 export const texts: Readonly<Record<'en-US' | 'pt-BR', Readonly<Record<TextKey, string>>>> = Object.freeze({
   'en-US': Object.freeze(english),
   'pt-BR': Object.freeze({ ...portuguesePages, ...portugueseMails, ...portugueseAnswers }),
 })
 
-/** Returns true if there is a text with this name. */
 export function isTextKey(name: string): name is TextKey {
   return Object.hasOwn(texts['en-US'], name)
 }
 
-/** Returns the key of the text to use if passwords are off. If there is no separate text for that case, returns `key` itself. */
+/** If there is no separate text for the case without passwords, returns `key` itself. */
 export function withoutPassword(key: TextKey): TextKey {
   const other = `${key}_without_password`
   return isTextKey(other) ? other : key
 }
 
-/**
- * The host's texts by language tag, for another language or to replace texts of a built-in language. Missing texts are shown in English or,
- * for a built-in language, as the built-in text.
- */
+/** The host's texts by language tag, new or replacing built-in ones. Missing texts: English or, for a built-in language, its own. */
 export type Languages = Readonly<Record<string, Readonly<Partial<Record<TextKey, string>>>>>

@@ -1,6 +1,5 @@
 import type { englishAnswers, englishMails } from './english-mails'
 
-/** `englishMails` in Brazilian Portuguese. */
 export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>> = {
   'mail.hello': 'Olá!',
   'mail.hello_name': 'Olá, {name}!',
@@ -172,7 +171,6 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
     'Se não foi você, proteja sua caixa de e-mail e desconecte todos os outros dispositivos imediatamente. Nenhum desses códigos foi aceito.',
 }
 
-/** `englishAnswers` in Brazilian Portuguese. */
 export const portugueseAnswers: Readonly<Record<keyof typeof englishAnswers, string>> = {
   'error.internal_error': 'Algo deu errado.',
   'error.unauthorized': 'É preciso se autenticar.',

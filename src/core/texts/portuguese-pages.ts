@@ -1,6 +1,5 @@
 import type { englishPages } from './english-pages'
 
-/** `englishPages` in Brazilian Portuguese. */
 export const portuguesePages: Readonly<Record<keyof typeof englishPages, string>> = {
   'language.name': 'Português',
   'layout.skip': 'Ir para o conteúdo',

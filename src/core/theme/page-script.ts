@@ -1,8 +1,4 @@
-/**
- * The only script of the pages. Every part of the pages except passkeys works without the script. The script shows passwords, writes times
- * in the browser's time zone, prints pages, copies recovery codes and requests passkeys from the browser. Elements that need the script are hidden until the
- * script runs.
- */
+/** The only script of the pages. Everything except passkeys works without it. Elements that need it are hidden until it runs. */
 export const pageScript = `'use strict'
 {
   const lang = document.documentElement.lang

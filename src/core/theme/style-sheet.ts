@@ -1,4 +1,3 @@
-/** The accent colour and the colour of text on the accent colour, in both themes. */
 export interface Accents {
   readonly light: HexColour
   readonly onLight: HexColour
@@ -6,7 +5,6 @@ export interface Accents {
   readonly onDark: HexColour
 }
 
-/** Returns the built-in style sheet, followed by the host's rules. */
 export function styleSheet({ light, onLight, dark, onDark }: Accents, own: string): string {
   return `:root{color-scheme:light dark;--paper:#ffffff;--ground:#f3f5f8;--ink:#18202b;--soft:#566172;--line:#dde2e9;--edge:#7d8797;--accent:${light};--on:${onLight};--bad:#a3222a;--badground:#fdf1f1;--good:#1b6b3a;--goodground:#eef8f1}
 @media (prefers-color-scheme:dark){:root{--paper:#171c23;--ground:#0e1217;--ink:#e9edf3;--soft:#a9b3c1;--line:#2c3440;--edge:#7a8799;--accent:${dark};--on:${onDark};--bad:#ffb0ae;--badground:#35191b;--good:#93dcae;--goodground:#14291c}}
@@ -127,36 +125,31 @@ h1+.notice{margin-top:1rem}
 @media print{body{background:#fff}.top,.foot,nav.pages,form,button,.button,.problem,.notice{display:none!important}.card{border:0;padding:0}}
 `
 
-/** A colour in the form `#rrggbb`. */
 type HexColour = `#${string}`
 
 type Channels = readonly [red: number, green: number, blue: number]
 
-/** The minimum contrast between text and its background (WCAG 2.2, 1.4.3). */
+/** Of text and its background (WCAG 2.2, 1.4.3). */
 export const enoughContrast = 4.5
 
-/** Returns the colour with six digits in lower case; null if the text is not a CSS hex colour. */
+/** Six digits in lower case. Null: not a CSS hex colour. */
 export function readColour(text: unknown): HexColour | null {
   if (typeof text !== 'string' || !/^#(?:[\da-f]{3}|[\da-f]{6})$/i.test(text)) return null
   const digits = text.slice(1).toLowerCase()
   return `#${digits.length === 3 ? [...digits].map((digit) => digit + digit).join('') : digits}`
 }
 
-/** Returns the contrast ratio, from 1 to 21 (WCAG 2.2). */
 export function contrastOf(one: HexColour, other: HexColour): number {
   const [darker = 0, lighter = 0] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b)
   return (lighter + 0.05) / (darker + 0.05)
 }
 
-/** Returns black or white for text on this colour. At least one of the two always has a contrast of 4.5:1. */
+/** Black or white: at least one of the two always has a contrast of 4.5:1. */
 export function textOn(colour: HexColour): HexColour {
   return contrastOf(colour, '#ffffff') >= enoughContrast ? '#ffffff' : '#000000'
 }
 
-/**
- * Returns the nearest colour with a contrast of 4.5:1 against the background. The function mixes the colour with `towards` (white or
- * black).
- */
+/** Mixes with `towards` (white or black) until the contrast is 4.5:1. */
 export function readableOn(colour: HexColour, background: HexColour, towards: HexColour): HexColour {
   for (let step = 0; step <= 100; step += 1) {
     const mixed = mix(colour, towards, step / 100)

@@ -32,9 +32,7 @@ export interface PageSources {
   readonly connectSrc?: readonly string[]
 }
 
-/** The look that every page uses. */
 export interface Theme {
-  /** Empty if the product has no name. */
   readonly name: string
   readonly logoUrl: string | null
   readonly homeUrl: string | null
@@ -44,15 +42,11 @@ export interface Theme {
   readonly script: Asset
 }
 
-/** The background colours of the light theme and the dark theme. */
 export const papers = { light: '#ffffff', dark: '#171c23' } as const
 
 const defaultAccent = '#1f5fbf'
 
-/**
- * Returns the theme of the pages.
- * @param options options that `themeFault` has already checked
- */
+/** @param options options that `themeFault` has already checked */
 export function createTheme(prefix: string, defaultName: string, options?: ThemeOptions): Theme {
   const { name = defaultName, logoUrl, homeUrl, supportUrl, css = '', csp = {} } = options ?? {}
   return Object.freeze({
@@ -73,7 +67,6 @@ function accentsOf(accent: ThemeOptions['accent'] = defaultAccent): Accents {
   return { light, onLight: textOn(light), dark, onDark: textOn(dark) }
 }
 
-/** Returns what is wrong with an accent colour. The caller writes the beginning of the sentence. Null: the colour is valid. */
 function accentFault(accent: unknown): string | null {
   if (typeof accent === 'string') return colourFault('theme.accent', accent, 'light')
   const { light, dark } = Object(accent) as { light?: unknown; dark?: unknown }
@@ -93,7 +86,6 @@ function colourFault(name: string, given: unknown, theme: 'light' | 'dark'): str
 const names = ['name', 'logoUrl', 'homeUrl', 'supportUrl', 'accent', 'css', 'csp']
 const sources: readonly (keyof PageSources)[] = ['styleSrc', 'scriptSrc', 'imgSrc', 'fontSrc', 'connectSrc']
 
-/** Returns what is wrong with the option `theme`, as a sentence. Returns null for a valid theme. */
 export function themeFault(theme: unknown, settings: { readonly publicUrl: string }): string | null {
   if (!isRecord(theme)) return 'Option theme must be an object: { name, logoUrl, homeUrl, supportUrl, accent, css, csp }.'
   const unknown = Object.keys(theme).find((name) => !names.includes(name))
@@ -167,7 +159,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A file that the pages load. The name of the file depends on the content, so browsers may cache the file for a year. */
+/** The name depends on the content, so browsers may cache the file for a year. */
 export interface Asset {
   /** The full public path. */
   readonly path: string

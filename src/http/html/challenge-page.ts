@@ -5,15 +5,11 @@ import { sendPage } from './send-page'
 
 export interface ChallengePage {
   mfaToken: string
-  /** The redirect target after the correct code. */
   target: string
   isWrong?: boolean
 }
 
-/**
- * Sends the page that asks for the code. The page works without scripts. The form of the page finishes the login and redirects to the
- * target.
- */
+/** Works without scripts: the form finishes the login and redirects to the target. */
 export function sendChallengePage(
   ctx: PageContext,
   req: Request,
@@ -27,10 +23,7 @@ export function sendChallengePage(
   })
 }
 
-/**
- * Returns the path to which the form posts. With `tokenDelivery: 'both'`, the routes below `/cookie` set the login cookies. With
- * `'bearer'`, the form redirects to an app.
- */
+/** With `tokenDelivery: 'both'`, routes below `/cookie` set the login cookies. With `'bearer'`, the form redirects to an app. */
 function challengeFormPath({ settings, prefix }: PageContext): string {
   return `${prefix}${settings.tokenDelivery === 'both' ? '/cookie' : ''}/mfa/verify`
 }
@@ -39,7 +32,7 @@ function originsOf(targets: readonly (string | null)[]): string[] {
   return [...new Set(targets.flatMap((target) => (target !== null && URL.canParse(target) ? [sourceOf(new URL(target))] : [])))]
 }
 
-/** Returns the CSP source of a URL. For an app with its own scheme, the source is the scheme (CSP 3 section 2.3.1). */
+/** For an app with its own scheme, the source is the scheme (CSP 3 section 2.3.1). */
 function sourceOf({ origin, protocol }: URL): string {
   return origin === 'null' ? protocol : origin
 }

@@ -4,7 +4,6 @@ import type { Part } from './elements'
 import { type Html, html } from './elements'
 import type { Reader } from './reader'
 
-/** The logged-in person, as the top of a page shows the person. */
 export interface NamedUser {
   readonly email: string
   readonly name: string | null
@@ -12,22 +11,17 @@ export interface NamedUser {
 
 export interface DocumentParts {
   readonly title: string
-  /** The cards of the page. */
   readonly body: Html
-  /** The list of the account pages, beside the body. */
   readonly navigation: Part
   readonly user: NamedUser | null
-  /** True if a form had errors. The title then starts with a word about the error. */
+  /** A form had errors. The title then starts with a word about the error. */
   readonly isRefused: boolean
-  /** The content of the `<head>`. */
   readonly head: Html
-  /** The languages of the page. */
   readonly languages: readonly Language[]
 }
 
 type Language = readonly [tag: string, name: string]
 
-/** Returns the whole page in the built-in design. */
 export function document(reader: Reader, theme: Theme, parts: DocumentParts): string {
   const { title, head, navigation, body, user, isRefused, languages } = parts
   const presented = isRefused ? reader.text('layout.error', { title }) : title
@@ -49,10 +43,7 @@ ${foot(reader, theme, languages)}</body>
 `.markup
 }
 
-/**
- * Returns the links to the style sheet and the script. The browser requests both files without a referrer, because the page's URL may
- * contain a token.
- */
+/** Without a referrer, because the page's URL may contain a token. */
 export function assets({ style, script, logoUrl }: Theme): Html {
   return html`<link rel="icon" href="${logoUrl ?? 'data:,'}">
 <link rel="stylesheet" href="${style.path}" referrerpolicy="no-referrer">
@@ -61,7 +52,7 @@ export function assets({ style, script, logoUrl }: Theme): Html {
 }
 
 function brand({ name, logoUrl, homeUrl }: Theme): Html {
-  // The image has no alt text, because the name is beside the image.
+  // No alt text, because the name is beside the image.
   const inside = html`${logoUrl === null ? null : html`<img src="${logoUrl}" alt="">`}<span>${name}</span>`
   return homeUrl === null
     ? html`<span class="brand">${inside}</span>`

@@ -16,10 +16,7 @@ export class Html {
 
 type TemplatePart = Html | string | number | null | readonly (Html | string)[]
 
-/**
- * Returns markup that contains values. The function escapes each value for text and for quoted attributes. A value of type `Html` stays
- * unchanged. `null` becomes an empty text. Always quote attributes.
- */
+/** Escapes values for text and quoted attributes, so always quote attributes. `Html` stays unchanged, `null` becomes empty. */
 export function html(literals: TemplateStringsArray, ...values: readonly TemplatePart[]): Html {
   let [markup = '', ...rest] = literals
   for (const [index, literal] of rest.entries()) markup += markupOf(values[index] ?? null) + literal
@@ -36,29 +33,24 @@ export type Part = Html | null
 
 interface FieldInput {
   readonly name: string
-  /** Default: the name. Set an id if two forms of a page have a field with the same name. */
+  /** Default: the name. Must differ if two forms of a page have a field of one name. */
   readonly id?: string
   readonly label: string
   /** Default `text`. A password field never shows its old value again. */
   readonly type?: 'text' | 'email' | 'password'
   /** A value of the HTML standard, such as `current-password`. */
   readonly autocomplete: string
-  /** The text below the label. */
   readonly hint?: string
-  /** The initial value of the field. */
   readonly value?: string
   readonly isOptional?: boolean
-  /** Gives the field the focus if no field has an error. */
+  /** Gets the focus if no field has an error. */
   readonly isFirst?: boolean
-  /** True for digits and letters that a person copies. */
   readonly isCode?: boolean
-  /** True if the code was correct and another field has an error. The form then keeps the code. */
+  /** The code was correct and another field has an error, so the form keeps the code. */
   readonly keepsCode?: boolean
-  /** True for a code that contains only digits. */
   readonly isDigits?: boolean
 }
 
-/** Returns a field with its label and its error. */
 export function field(reader: Reader, state: FormState, input: FieldInput): Html {
   const {
     name,
@@ -92,10 +84,7 @@ function looksOf({ type, isCode, isDigits }: FieldInput): Part {
   return type === 'email' ? html` autocapitalize="none" spellcheck="false"` : null
 }
 
-/**
- * Returns true if this field gets the focus. The first field with an error gets it. If no field has an error, the field with `isFirst` gets
- * it. Exception: if the whole form has an error, `problem` gets the focus.
- */
+/** The first field with an error gets the focus, or else the one with `isFirst`. If the whole form has an error, `problem` gets it. */
 function hasFocus({ faults, problem }: FormState, { name, isFirst = false }: FieldInput): boolean {
   const [wrong] = Object.keys(faults)
   if (wrong !== undefined) return wrong === name
@@ -108,28 +97,24 @@ export function checkbox(state: FormState, { name, label, isChecked }: { name: s
 `
 }
 
-/** Returns a hidden field; null for a null value. */
+/** Null for a null value. */
 export function hidden(name: string, value: string | null): Part {
   return value === null ? null : html`<input type="hidden" name="${name}" value="${value}">`
 }
 
 interface FormInput {
-  /** The URL to which the form posts. Undefined: the URL of the page. */
+  /** Undefined: the URL of the page. */
   readonly action?: string
   readonly fields: readonly Part[]
   readonly button: string
-  /** A picture before the text of the button. */
   readonly mark?: Part
   readonly look?: 'danger' | 'second' | 'plain'
-  /** The name and value of the button. */
   readonly name?: readonly [name: string, value: string]
-  /** Parts below the button. */
   readonly after?: readonly Part[]
-  /** Attributes of the form, for the page's script. */
+  /** For the page's script. */
   readonly attributes?: Part
 }
 
-/** Returns a form that posts, with one button. */
 export function form({ action, fields, button, mark = null, look, name, after = [], attributes = null }: FormInput): Html {
   return html`<form method="post"${action === undefined ? null : html` action="${action}"`}${attributes}>
 ${fields.filter((part) => part !== null)}<button type="submit"${look === undefined ? null : html` class="${look}"`}${name ? html` name="${name[0]}" value="${name[1]}"` : null}>${mark}${button}</button>
@@ -137,7 +122,7 @@ ${after.filter((part) => part !== null)}</form>
 `
 }
 
-/** Shows the error of the whole form. Screen readers announce the error. If no field has the focus, the error gets the focus. */
+/** Screen readers announce the error. If no field has the focus, the error gets it. */
 export function problem({ problem, faults }: FormState): Part {
   if (problem === null) return null
   const hasFocus = Object.keys(faults).length === 0
@@ -145,7 +130,6 @@ export function problem({ problem, faults }: FormState): Part {
 `
 }
 
-/** Shows that an action succeeded. */
 export function notice(text: string | null): Part {
   return text === null
     ? null
@@ -153,27 +137,27 @@ export function notice(text: string | null): Part {
 `
 }
 
-/** Returns a link that looks like a button. The link sends no referrer, because the page's URL may contain a token. */
+/** Sends no referrer, because the page's URL may contain a token. */
 export function linkButton(href: string, label: string, look: 'first' | 'second' = 'first', mark: Part = null): Html {
   return html`<a class="button${look === 'second' ? ' second' : ''}" href="${href}" referrerpolicy="no-referrer">${mark}${label}</a>
 `
 }
 
-/** Returns a time in UTC. The script replaces the text by the time in the browser's time zone. */
+/** In UTC. The script replaces the text by the time in the browser's time zone. */
 export function time(reader: Reader, at: Date): Html {
   return html`<time datetime="${at.toISOString()}">${formatIn(reader.lang).format(at)} ${reader.text('layout.utc')}</time>`
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** Returns the cached format of a language. Making a format needs more CPU time than the rest of a page. */
+/** Making a format needs more CPU time than the rest of a page. */
 function formatIn(lang: string): Intl.DateTimeFormat {
   const format = formats.get(lang) ?? new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
   formats.set(lang, format)
   return format
 }
 
-/** Groups parts of a page. The first card contains the title. */
+/** The first card contains the title. */
 export function card(...parts: readonly Part[]): Html {
   return html`<section class="card">
 ${parts.filter((part) => part !== null)}</section>
@@ -186,12 +170,10 @@ export function or(reader: Reader): Html {
 `
 }
 
-/** The values and the errors of a form. The values never contain a secret, so a person types a password again. */
+/** The values never contain a secret, so a person types a password again. */
 export interface FormState {
   readonly values: Readonly<Record<string, string>>
-  /** One message for each field. */
   readonly faults: Readonly<Record<string, string>>
-  /** A message about the whole form. */
   readonly problem: string | null
 }
 

@@ -15,10 +15,7 @@ import {
 } from './elements'
 import type { Reader } from './reader'
 
-/**
- * Returns the page of a mailed link, or the page after a login with a provider. The page has a text, and a form or a link to the login
- * page.
- */
+/** Also the page after a login with a provider. */
 export function linkPageBody(reader: Reader, input: PageInput): Html {
   const { page, items, loginUrl, problem } = input
   const button = textOf(reader, page, 'button')
@@ -31,7 +28,7 @@ export function linkPageBody(reader: Reader, input: PageInput): Html {
   )
 }
 
-/** Returns a text that only some of the pages have; null if the page has no such text. */
+/** Only some of the pages have such a text. */
 function textOf(reader: Reader, page: LinkPageName, part: 'list' | 'button'): string | null {
   const key = `link.${page}.${part}`
   return Object.hasOwn(texts['en-US'], key) ? reader.text(key as TextKey) : null // texts has the key
@@ -60,7 +57,6 @@ function linkForm(reader: Reader, input: PageInput, button: string): Html {
   })
 }
 
-/** Shows the error beside its field if the error belongs to a field. */
 function stateOf({ page, challenge, password, problem }: PageInput): FormState {
   if (problem === null) return emptyForm
   const name = page === 'password_reset' ? 'new_password' : challenge ? 'code' : password ? 'password' : null
@@ -89,7 +85,7 @@ function loginLink(reader: Reader, loginUrl: string | null, look: 'first' | 'sec
   return loginUrl === null ? null : linkButton(loginUrl, reader.text('link.log_in'), look)
 }
 
-/** Returns the field for the account's password. If the account has the password of the sign-up, a hint says so. */
+/** The hint tells people whose account has the password of the sign-up. */
 export function oldPasswordInput(reader: Reader, state: FormState, isOfSignup: boolean): Html {
   return field(reader, state, {
     name: 'password',
@@ -101,10 +97,7 @@ export function oldPasswordInput(reader: Reader, state: FormState, isOfSignup: b
   })
 }
 
-/**
- * Returns the button that removes the password. The button is the second button of the form, because the Enter key presses the first
- * button.
- */
+/** The second button of the form, because the Enter key presses the first. */
 export function forgotButton(reader: Reader): Html {
   return html`<button type="submit" name="forgot" value="1" class="second" formnovalidate>${reader.text('link.forgot')}</button>
 `

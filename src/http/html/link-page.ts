@@ -24,62 +24,51 @@ import type { PageContext } from './reader'
 import { readerOf } from './reader'
 import { sendPage } from './send-page'
 
-/** The page of a mailed link: a form at the URL of the link, and the page after the form. */
 export interface LinkPage {
-  /** A path that ends in `/:token`. */
+  /** Ends in `/:token`. */
   path: string
   summary: string
   before: readonly RequestHandler[]
-  /** Errors of the page, besides the errors of an invalid link. */
+  /** Besides the errors of an invalid link. */
   refuses?: readonly Refusal[]
   form: LinkPageName
   done: LinkPageName
-  /** Returns the data for the form. Throws the same errors as `redeem`, but does not use the link, because mail scanners open links too. */
+  /** Throws the errors of `redeem`, but does not use the link, because mail scanners open links too. */
   look(token: string, visit: LinkVisit): Promise<FormNeeds>
-  /** Redeems the link. Returns the page after the form, or null for the page `done`. */
+  /** Null: the page `done`. */
   redeem(click: LinkClick): Promise<PageAfter | null>
-  /** True if another route handles JSON on the same path. */
+  /** Another route handles JSON on the same path. */
   sharesPath?: boolean
-  /** Origins to which the form may redirect. */
   formTargets?: readonly string[]
 }
 
-/** The response after a form: a page with a list of texts, or the token for the page where the person chooses a new password. */
+/** A page with a list of texts, or the token for the page where the person chooses a new password. */
 export type PageAfter =
   | { readonly page: LinkPageName; readonly items?: readonly string[]; readonly hasLoginLink?: boolean }
   | { readonly resetToken: string }
-  /** A function that sends the response itself. */
+  /** Sends the response itself. */
   | { readonly answer: () => void }
 
-/** A request that opens a link. */
 export interface LinkVisit {
-  /** The language of the person who reads the page. */
   readonly locale: Locale
   readonly req: Request
 }
 
-/** A request that sends the form. */
 export interface LinkClick extends LinkVisit {
   readonly token: string
-  /** The values of the form. */
   readonly fields: unknown
   readonly res: Response
 }
 
-/** The data that a form asks for and shows, besides the button. */
 export interface FormNeeds {
   readonly password?: PageInput['password']
   readonly items?: readonly string[]
-  /** The reason why the form cannot succeed. */
   readonly problem?: TextKey
-  /** False: the page has no link to the login page. Default true. */
+  /** Default true. */
   readonly hasLoginLink?: boolean
 }
 
-/**
- * Returns the routes of a link page. GET shows the form and changes nothing. POST redeems the link and responds with a page. A page sets no
- * cookie, and contains no access token and no refresh token.
- */
+/** GET changes nothing, and POST redeems the link. A page sets no cookie, and contains no access token and no refresh token. */
 export function linkPage(
   ctx: PageContext,
   { path, summary, before, form, refuses = [], done, look, redeem, sharesPath, formTargets = [] }: LinkPage,
@@ -128,10 +117,7 @@ export function linkPage(
   ]
 }
 
-/**
- * Returns true if the account's password in the form is wrong. Also returns true if the form needs the password and the password is
- * missing.
- */
+/** Or the form needs the password and it is missing. */
 function isWrongPassword(error: unknown): error is UnauthorizedError {
   return error instanceof InvalidCredentialsError || (error instanceof UnauthorizedError && error.code === UnauthorizedError.code)
 }
@@ -140,16 +126,13 @@ function tokenOf(req: Request): string {
   return String(req.params['token'])
 }
 
-/**
- * Returns why the form failed. A problem that the person cannot fix comes first. A broken rule of the new password comes second. A wrong
- * old password comes third.
- */
+/** First a problem that the person cannot fix, then a broken rule of the new password, then a wrong old password. */
 function whyOf(ctx: PageContext, locale: Locale, error: ValidationError | UnauthorizedError, problem?: TextKey): string {
   if (problem === undefined && error instanceof ValidationError) return ctx.texts.read(locale, error.explains ?? anyRefusal)
   return ctx.texts.say(locale, problem ?? 'confirm.wrong_password')
 }
 
-/** Responds to every error with a page. The log contains the error code. */
+/** The log contains the error code. */
 function pageErrors(ctx: PageContext): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     // A POST request that does not send a form gets the JSON error envelope.

@@ -8,17 +8,14 @@ import { askedLocale, localeOf, queryParameter } from '../locale'
 import { isReturnTo, longestReturnTo } from '../return-to'
 import type { SiteContext } from '../same-site'
 
-/** The language of the person who reads the page, with the texts and links in that language. */
 export interface Reader {
-  /** The language tag. */
   readonly lang: string
-  /** Returns the text in that language. If passwords are off, the text does not mention passwords. */
+  /** If passwords are off, the text does not mention passwords. */
   text(key: TextKey, values?: TextValues): string
-  /** Returns the text of an error in that language. */
   read(text: LocalizedText): string
-  /** Returns the URL of a built-in page from its path below the prefix. If the request had `?lang=`, the URL also has `?lang=`. */
+  /** `path` is below the prefix. Keeps the `?lang=` of the request. */
   href(path: string, query?: Readonly<Record<string, string | null>>): string
-  /** Returns the link to the same page in another language. The link is relative, because the page's URL may contain a token. */
+  /** Relative, because the page's URL may contain a token. */
   here(lang: string): string
 }
 
@@ -35,10 +32,7 @@ export function readerOf(ctx: PageContext, req: Request): Reader {
   }
 }
 
-/**
- * Returns the query parameters that a link to another language keeps. `return_to` is kept only if it is allowed. The other parameters are
- * kept only with one fixed value. So an attacker cannot put another value into the link.
- */
+/** Keeps `return_to` only if it is allowed, and others only with one fixed value, so that an attacker cannot choose one. */
 function keptParameters(ctx: PageContext, req: Request): [string, string][] {
   const back = queryParameter(req, 'return_to', longestReturnTo)
   const kept = [
@@ -58,7 +52,6 @@ function queryOf(values: Readonly<Record<string, string | null>>): string {
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
 }
 
-/** What a page needs to be shown. */
 export interface PageContext extends SiteContext {
   readonly settings: Settings
   readonly prefix: string

@@ -14,24 +14,17 @@ export interface Page {
   readonly page: PageName
   readonly title: string
   readonly body: Html
-  /** The list beside the body. Undefined for a page without navigation. */
   readonly navigation?: Part
-  /** The person at the top of the page. */
   readonly user?: NamedUser | null
-  /** The status of the response. Default 200. */
+  /** Default 200. */
   readonly status?: number
-  /** True if a form had errors. */
   readonly isRefused?: boolean
-  /** Whether the page has links to its other languages. Default true. */
+  /** Default true. */
   readonly hasLanguages?: boolean
-  /** Other origins to which a form of this page may redirect. */
   readonly formTargets?: readonly string[]
 }
 
-/**
- * Responds with a page. If the host has templates for the layout and the body, the page uses these templates. Otherwise the page has the
- * built-in design.
- */
+/** With the host's templates for layout and body, or else in the built-in design. */
 export function showPage(ctx: PageContext, res: Response, reader: Reader, page: Page): void {
   const { title, navigation = null, user = null, status = 200, isRefused = false, hasLanguages = true } = page
   const nonce = randomBytes(16).toString('base64')
@@ -45,10 +38,7 @@ export function showPage(ctx: PageContext, res: Response, reader: Reader, page: 
   res.end(laidOut ?? document(reader, ctx.theme, { title, head, body, navigation, user, isRefused, languages }))
 }
 
-/**
- * Returns the style sheet and the script for the `<head>`. With `pagesEnabled: false`, only link pages exist. Link pages load no files, so
- * the style is inline.
- */
+/** With `pagesEnabled: false`, only link pages exist. They load no files, so the style is inline. */
 function headOf(ctx: PageContext, nonce: string): Html {
   if (ctx.settings.pagesEnabled) return assets(ctx.theme)
   return html`<style nonce="${nonce}">${new Html(ctx.theme.style.text)}</style>
@@ -68,7 +58,7 @@ function ownLayout(ctx: PageContext, parts: LayoutInput): string | null {
   return layout ? renderHostTemplate(ctx, parts.page, () => layout(parts)) : null
 }
 
-/** Runs a template of the host. If the template fails, the caller shows the built-in page. */
+/** If the template fails, the caller shows the built-in page. */
 function renderHostTemplate(ctx: PageContext, page: PageName, write: () => unknown): string | null {
   try {
     const text = write()
@@ -80,15 +70,12 @@ function renderHostTemplate(ctx: PageContext, page: PageName, write: () => unkno
   }
 }
 
-/**
- * Returns the referrer policy of a page. With `pagesEnabled`, the policy cannot be `no-referrer`, because a browser would then hide the
- * origin of a form (`Origin: null`).
- */
+/** With `pagesEnabled`, not `no-referrer`: a browser would then hide the origin of a form (`Origin: null`). */
 function referrerPolicyOf({ settings }: PageContext): string {
   return settings.pagesEnabled ? 'same-origin' : 'no-referrer'
 }
 
-/** Sets the headers with `setHeader`, so that they replace the headers of the host's middleware. */
+/** Uses `setHeader`, to replace the headers of the host's middleware. */
 function setPageHeaders(ctx: PageContext, res: Response, { formTargets = [] }: Page, nonce: string): void {
   const { settings, templates, theme } = ctx
   res.setHeader('Content-Type', 'text/html; charset=utf-8')
@@ -121,30 +108,23 @@ function loadingNothing(hasLogo: boolean, nonces: readonly string[]): string[] {
   return [['style-src', ...nonces].join(' '), ...(hasLogo ? ["img-src 'self' data:"] : [])]
 }
 
-/**
- * Returns the targets that every form may redirect to. The policy must list them, because browsers apply `form-action` also to redirects.
- */
+/** Browsers apply `form-action` also to redirects. */
 function everyTarget({ settings: { oauthSuccessRedirect, loginUrl, trustedOrigins } }: PageContext): string[] {
   const redirects = [oauthSuccessRedirect, loginUrl].filter((url): url is string => url !== null && URL.canParse(url))
   return [...trustedOrigins, ...redirects.map((url) => new URL(url).origin)]
 }
 
 interface PageExtras {
-  /** The reason why the form is shown again. */
   problem?: string | null
   challenge?: PageInput['challenge']
   items?: readonly string[]
   password?: PageInput['password']
-  /** False: the page has no link to the login page. Default true. */
+  /** Default true. */
   hasLoginLink?: boolean
-  /** Origins to which the form may redirect. */
   formTargets?: readonly string[]
 }
 
-/**
- * Responds with a page in the reader's language. If the host has its own page, sends that page. The function sets no cookie, and the page
- * contains no access token and no refresh token.
- */
+/** Prefers the host's own page. Sets no cookie, and the page contains no access token and no refresh token. */
 export function sendPage(
   ctx: PageContext,
   req: Request,

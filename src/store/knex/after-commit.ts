@@ -10,10 +10,7 @@ const logs = new WeakMap<Knex.Transaction, Entry[]>()
 
 const ended = new WeakSet<Entry[]>()
 
-/**
- * Watches the SQL statements, because knex's promises do not show a commit. A transaction's promise also resolves after `trx.rollback()`. A
- * nested transaction's promise resolves at its RELEASE, before the host's commit.
- */
+/** Watches the SQL: knex's promises also resolve after `trx.rollback()`, or at the RELEASE of a nested transaction. */
 export function afterCommitOf(trx: Knex.Transaction): (effect: () => void) => void {
   const log = logOf(outermost(trx))
   return (run) => void log.push({ kind: 'effect', run })

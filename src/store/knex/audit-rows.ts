@@ -20,7 +20,6 @@ export interface AuditRows {
   /** Uses a connection of the pool, outside of every other transaction. Existing rows stay unchanged. */
   insert(records: readonly AuditRecord[]): Promise<void>
   deleteOlder(older: Expired): Promise<number>
-  /** Returns null if the column cannot hold the text. */
   fitting(column: 'userId' | 'requestId', text: unknown): string | null
 }
 
@@ -39,6 +38,7 @@ const definition: TableDefinition<AuditRecord> = {
   },
 }
 
+/** @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3` */
 export function bindAuditRows(knex: HostKnex): AuditRows {
   const dialect = dialectOf(knex)
   const connection = poolConnection(knex, dialect)

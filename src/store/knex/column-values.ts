@@ -13,10 +13,7 @@ const LARGEST_KEY = 2n ** 63n - 1n
 // PostgreSQL refuses NUL. A lone surrogate becomes U+FFFD in UTF-8, so two different strings would become equal.
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
-/**
- * The place of a value in a compiled query (`compiledFor`). Before a run, its caller checks the value with `canHold`. For each kind of
- * column, `inColumn` always returns the same slot object.
- */
+/** The place of a value in a compiled query. Check the value with `canHold`. `inColumn` returns one slot object for each kind. */
 export class Slot<Input> {
   readonly read: (input: Input) => unknown
   readonly #inColumns = new Map<ColumnKind, Slot<Input>>()

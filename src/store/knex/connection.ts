@@ -48,10 +48,7 @@ interface InTransaction {
   readonly beforeRead?: readonly string[]
 }
 
-/**
- * Runs methods one after the other: after a conflict, InnoDB would commit a statement that is already on its way alone. Repeats nothing,
- * because only the owner of the transaction can run it again.
- */
+/** One method after the other: after a conflict, InnoDB commits the next statement alone. Only the owner can repeat the work. */
 export function transactionConnection(
   db: Queryable,
   dialect: Dialect,
@@ -84,10 +81,7 @@ export function transactionConnection(
   return connection
 }
 
-/**
- * `abandon` must be a method. V8 keeps a function that is assigned to a property until the next collection of old objects, and with it
- * everything that the function sees.
- */
+/** `abandon` must be a method: V8 keeps a function in a property, and everything it sees, until the old objects are collected. */
 class Progress {
   isCommitting = false
   isAbandoned = false
@@ -110,10 +104,7 @@ class Progress {
 /** After this time, we do not know whether the database committed the work. */
 const commitMs = 5_000
 
-/**
- * First waits for a COMMIT that has begun. Otherwise a call could reject although its work is committed. Its mails and events would be
- * lost, and the person could not repeat a sign-up.
- */
+/** Waits for a COMMIT that has begun: a rejected call must not be committed, or its mails and events would be lost. */
 async function untilDeadline<T>(result: Promise<T>, deadlineMs: number, progress: Progress): Promise<T> {
   let isLate = false
   const late = () => {
@@ -168,10 +159,7 @@ async function newUnit<T>(
   }
 }
 
-/**
- * The listener must not see the work of the unit. V8 keeps Knex's transaction objects, and everything that their listeners see, until the
- * next collection of old objects.
- */
+/** V8 keeps Knex's transaction objects and what their listeners see for long, so the listener must not see the unit's work. */
 function refusalsIn(trx: Knex.Transaction): readonly unknown[] {
   const refused: unknown[] = []
   trx.on('query-error', (error: unknown) => refused.push(error))

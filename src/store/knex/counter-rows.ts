@@ -28,6 +28,7 @@ export interface Counted {
 const TABLE = 'auth_counters'
 const [KEY, COUNT, ENDS_AT] = ['counter_key', 'count', 'ends_at']
 
+/** @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3` */
 export function bindCounterRows(knex: HostKnex): CounterRows {
   const dialect = dialectOf(knex)
   const connection = poolConnection(knex, dialect)

@@ -19,7 +19,6 @@ export interface UsersPlace {
   readonly searchPath: string | null
 }
 
-/** Null: the store is an adapter of the host. */
 export function usersPlace(store: AuthStore): UsersPlace | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
@@ -68,7 +67,6 @@ function isMemory(filename: unknown): boolean {
 
 const knexPoolMax = 10
 
-/** Null: the store is an adapter of the host. */
 export function databaseFacts(store: AuthStore): DatabaseFacts | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null

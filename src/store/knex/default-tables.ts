@@ -23,24 +23,15 @@ export interface HostTables {
   users?: UsersTableOptions
   /** Mailed links. Default table: `auth_user_tokens`. */
   userTokens?: TableOptions<UserTokenRecord>
-  /**
-   * The links of accounts to providers. Default table: `auth_identities`. `false`: you do not have the table, and your service has no
-   * social login.
-   */
+  /** Links of accounts to providers. Default table: `auth_identities`. `false`: no such table, and no social login. */
   identities?: TableOptions<IdentityRecord> | false
   /** Recovery codes of the second factor. Default table: `auth_recovery_codes`. `false`: you do not have the table. */
   recoveryCodes?: TableOptions<RecoveryCodeRecord> | false
   /** Passkeys. Default table: `auth_passkeys`. `false`: you do not have the table, and your service has no passkeys. */
   passkeys?: TableOptions<PasskeyRecord> | false
-  /**
-   * One row per session. Default table: `auth_sessions`. `false`: refresh tokens are stateless, and your service has no server-side
-   * sessions.
-   */
+  /** One row per session. Default table: `auth_sessions`. `false`: stateless refresh tokens, and no server-side sessions. */
   sessions?: TableOptions<SessionRecord> | false
-  /**
-   * Links and codes of login by email. Default table: `auth_email_logins`. `false`: you do not have the table, and your service has no
-   * login by email.
-   */
+  /** Links and codes of login by email. Default table: `auth_email_logins`. `false`: no such table, and no login by email. */
   emailLogins?: TableOptions<EmailLoginRecord> | false
 }
 
@@ -77,7 +68,6 @@ function checkHostTables(tables: HostTables): void {
   }
 }
 
-/** The tables that `createAuthTables` makes: the column, kind and maximum length of each field. */
 const usersTable: TableDefinition<OwnUserFields> = {
   table: 'auth_users',
   prefix: 'users',

@@ -19,10 +19,7 @@ interface Search {
   readonly before: Date
 }
 
-/**
- * Walks along the expired activation links. A search of the pending accounts would read all of them for each batch. With `run`, reads one
- * batch.
- */
+/** Walks along the expired activation links: a search of all pending accounts is slow. With `run`, reads one batch of links. */
 export async function deleteAbandoned(
   connection: Connection,
   tables: Tables,

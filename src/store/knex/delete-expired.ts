@@ -26,16 +26,12 @@ export async function deleteExpired<R extends { id: string }>(
 /** Has only lower-case letters, because a host's name mapper changes other names. */
 const END = 'exactend'
 
-/** Contains the end with every digit that the column stores. */
 interface Position {
   readonly at: Knex.Value
   readonly id: Knex.Value
 }
 
-/**
- * A batch begins after the last row of the batch before it. Otherwise each batch would pass again over rows that stay, and over deleted
- * rows that an open snapshot keeps in the index.
- */
+/** A batch begins after the last row of the one before, not again at rows that stay or that an open snapshot keeps. */
 export async function nextEnded<R extends { id: string }>(
   connection: Connection,
   verb: string,

@@ -66,8 +66,7 @@ export const mysql: Dialect = {
     // LIKE can use an index. In a collation that ignores case, LIKE matches too many rows, so `locate` checks the bytes.
     startswith: `:column: like :prefix escape '|' and locate(${BYTES_OF_VALUE}, ${BYTES_OF_COLUMN}) = 1`,
     endswith: `right(${BYTES_OF_COLUMN}, length(${BYTES_OF_VALUE})) = ${BYTES_OF_VALUE}`,
-    // This regular expression ignores the case of ASCII letters alone. A collation also ignores the case of others, and lower() has no
-    // effect on bytes.
+    // Ignores the case of ASCII letters alone. A collation ignores more, and lower() has no effect on bytes.
     icontains: 'convert(:column: using utf8mb4) collate utf8mb4_bin regexp :value',
     foldedValue: asciiFoldingPattern,
   },
@@ -98,8 +97,8 @@ async function withSchemaLock(db: Queryable, work: () => Promise<void>): Promise
 }
 
 /**
- * Every other collation treats some of 'AbC', 'abc' and 'AbC ' as equal, so two people could share a subject. MariaDB (10.2) and MySQL
- * (8.0.17) name this collation differently.
+ * Other collations treat some of 'AbC', 'abc' and 'AbC ' as equal, so two people could share a subject. MariaDB (10.2) and MySQL (8.0.17)
+ * name this collation differently.
  */
 async function tableOptions(db: Queryable): Promise<string> {
   const wanted = ['utf8mb4_nopad_bin', 'utf8mb4_0900_bin']

@@ -84,9 +84,7 @@ export const postgresql: Dialect = {
   },
 }
 
-/**
- * PostgreSQL converts the JSON values. With thousands of placeholders, Knex and the driver would need ten times as long as the database.
- */
+/** PostgreSQL converts the JSON values. For thousands of placeholders, Knex and the driver need ten times as long. */
 async function insertFree(db: Queryable, table: string, rows: readonly Row[], column: string): Promise<string[]> {
   const names = Object.keys(rows[0] ?? {})
   const list = names.map(() => '??').join(', ')
@@ -213,7 +211,6 @@ function indexKey(text: string): IndexKey {
   return column === null ? { column: plainName(text), isLowered: false } : { column, isLowered: true }
 }
 
-/** Returns the name of the column in `lower(email)`, `lower((email)::text)` and similar expressions. */
 function columnInLower(text: string): string | null {
   const [, inside] = /^lower\((.*)\)$/.exec(text) ?? []
   return inside === undefined ? null : plainName(inside.replace(/::[a-z ]+$/, '').replace(/^\((.*)\)$/, '$1'))

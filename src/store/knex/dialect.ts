@@ -21,17 +21,12 @@ export interface Dialect {
   /** Reads an integer key as text, because a JavaScript number loses digits above 2^53. Null: the driver returns the key correctly. */
   readonly integerKeyExpression: string | null
   booleanToColumn(value: boolean): boolean | number
-  /**
-   * One statement with one bound parameter. Every row has the same keys, the names of columns. Skips rows that a unique rule refuses.
-   * Returns `column` of the inserted rows. Null: the database has no such statement.
-   */
+  /** One bound parameter. All rows have the same column names. Returns `column` of the inserted rows. Null: no such statement. */
   readonly insertFree: null | ((db: Queryable, table: string, rows: readonly Row[], column: string) => Promise<string[]>)
   run(db: Queryable, statement: Statement): Promise<Row[]>
-  /** READ COMMITTED. */
   readonly transaction: Knex.TransactionConfig
   /** Sent before the first statement, unless the first statement is a guarded change. */
   readonly beforeRead: readonly string[]
-  /** Sent after the work, before Knex commits. */
   readonly beforeCommit: readonly string[]
   /** On PostgreSQL, two CREATE ... IF NOT EXISTS at once fail with a duplicate key. Null: the statements need no lock. */
   readonly withSchemaLock: null | ((db: Queryable, work: () => Promise<void>) => Promise<void>)

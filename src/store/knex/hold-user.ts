@@ -28,10 +28,7 @@ export function touchedColumn(users: Table<UserRecord>): string {
   return users.bareColumn(users.fields.has('lastLoginAt') ? 'lastLoginAt' : 'isActive')
 }
 
-/**
- * First finds the administrators without a lock, because a locking read of the whole table would wait for every login. Then locks them in
- * the order of their keys, and checks the conditions again.
- */
+/** A locking read of the whole table would wait for every login. Locks those found in the order of their keys, and checks again. */
 export async function holdAdmins(db: Queryable, dialect: Dialect, users: UsersTable): Promise<Row[]> {
   const { role } = users
   const wanted = (query: Knex.QueryBuilder): Knex.QueryBuilder =>
@@ -52,7 +49,7 @@ export async function holdAdmins(db: Queryable, dialect: Dialect, users: UsersTa
     .forUpdate()
 }
 
-/** True if such a row exists, even if the update changed no value. */
+/** True also if the update changed no value. */
 export async function updateFound<R extends { id: string }>(
   connection: Connection,
   verb: string,

@@ -36,10 +36,7 @@ interface BoundField {
   readonly isBoolean: boolean
 }
 
-/**
- * @param mapped the columns that hold doorward's own fields
- * @param adminColumn the column of `isAdmin`, which may also be a field
- */
+/** @param mapped columns of doorward's own fields @param adminColumn the column of `isAdmin`, which may also be a field */
 export function bindHostFields(
   map: HostFieldMap,
   table: string,
@@ -98,10 +95,7 @@ export function isSingleValue(value: unknown): boolean {
   return typeof value === 'boolean' || canHold('text', value) || canHold('native', value)
 }
 
-/**
- * A field on the column of `isAdmin` must be `readOnly`, or a person could make himself administrator.
- * @throws ConfigurationError if two fields use one column
- */
+/** A field on the column of `isAdmin` must be `readOnly`, or a person could make himself administrator. @throws ConfigurationError */
 function refuseSharedColumns(
   fields: readonly BoundField[],
   mapped: ReadonlyMap<string, string>,
@@ -126,10 +120,7 @@ const KEYS = ['column', 'readOnly', 'private', 'type']
 /** The body of a sign-up, a user record or every JavaScript object uses these names already. */
 const TAKEN: ReadonlySet<string> = new Set(['password', 'fields', 'token', ...Object.getOwnPropertyNames(Object.prototype)])
 
-/**
- * @param ours the names of doorward's own fields
- * @throws ConfigurationError with a message that names the option
- */
+/** @param ours the names of doorward's own fields @throws ConfigurationError with a message that names the option */
 export function checkHostFields(map: unknown, ours: readonly string[]): void {
   if (map === undefined) return
   if (typeof map !== 'object' || map === null || Array.isArray(map))

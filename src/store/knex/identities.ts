@@ -69,10 +69,7 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
     return rows
   }
 
-  /**
-   * Locks the user first, as every method of the store does: STRAIGHT_JOIN locks in the written order. Both rows then stay unchanged until
-   * the transaction ends.
-   */
+  /** Locks the user first, as every method does: STRAIGHT_JOIN locks in the written order. Both rows then stay unchanged. */
   async function holdThenStamp(db: Queryable, userId: string, link: object, at: Date): Promise<Row[]> {
     const both = () =>
       db(users.name)

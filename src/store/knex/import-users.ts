@@ -15,16 +15,12 @@ export interface ImportedUser {
   readonly user: NewUser
 }
 
-/** `Ready` is an account in the form for the INSERT. */
 export interface UserImport<Ready extends { readonly email: string }> {
   /** @throws ValidationError for a value that no column can hold */
   ready(imported: ImportedUser): Ready
   /** Compares the addresses as a login does. */
   taken(emails: readonly string[]): Promise<ReadonlySet<string>>
-  /**
-   * One transaction. Returns the addresses of the inserted accounts.
-   * @throws DuplicateRecordError if another unique rule refuses an account; then no account is inserted
-   */
+  /** One transaction. Returns the inserted addresses. @throws DuplicateRecordError if another unique rule refuses; then none is inserted */
   insertMissing(users: readonly Ready[]): Promise<ReadonlySet<string>>
 }
 
@@ -33,7 +29,6 @@ interface ReadyRow {
   readonly row: Values
 }
 
-/** Null: the store is an adapter of the host. */
 export function userImportOf(store: AuthStore): UserImport<ReadyRow> | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null

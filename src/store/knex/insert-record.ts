@@ -4,7 +4,6 @@ import type { Queryable, Row } from './queryable'
 import type { Table, Values } from './table'
 import type { UsersTable } from './users-table'
 
-/** Returns the record as a later read would return it. */
 export async function insertRecord<R extends { id: string }>(
   connection: Connection,
   verb: string,

@@ -33,7 +33,6 @@ export async function selectUsers(connection: Connection, users: UsersTable, { f
   return { users: presented.map(users.toRecord).filter(isAsked), next: end && found.length > limit ? asText(users, end) : null }
 }
 
-/** Omits a row that was deleted meanwhile. */
 async function wholeRows(connection: Connection, users: UsersTable, whole: readonly Selected[], found: readonly Row[]): Promise<Row[]> {
   if (found.length === 0) return []
   const ids = found.map((row) => users.value('id', users.read(row, 'id')) as Knex.Value) // an id is never null

@@ -16,21 +16,16 @@ export interface MigrationState {
 
 export interface MigrationRun {
   readonly done: readonly string[]
-  /** The run took over a lock that another run had left. */
   readonly tookLock: boolean
 }
 
 export interface Migrations {
   status(): Promise<MigrationState[]>
-  /**
-   * Records every version in knex's migrations table `table`. If nothing is missing, writes nothing. Waits for another run that holds
-   * knex's lock of `table`.
-   */
+  /** Records the versions in knex's table `table`. Writes nothing if nothing is missing. Waits for a run with knex's lock of `table`. */
   up(table: string): Promise<MigrationRun>
   sql(): Promise<string[]>
 }
 
-/** Null: the store is an adapter of the host. @param second waits a second */
 export function migrationsOf(store: AuthStore, second: () => Promise<unknown> = () => sleep(1_000)): Migrations | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
@@ -62,10 +57,7 @@ async function isRecorded(knex: Knex, tableName: string): Promise<boolean> {
 
 const mostSeconds = 60
 
-/**
- * Knex does not store when a run took its lock. After a minute in which no migration was recorded, the run counts as killed.
- * @returns true if this call removed the lock
- */
+/** Knex stores no time of a lock: after a minute without a new migration, the run counts as killed. @returns true if it freed the lock */
 async function awaitLock(knex: Knex, tableName: string, second: () => Promise<unknown>): Promise<boolean> {
   if (!(await knex.schema.hasTable(lockOf(tableName)))) return false
   let last = -1

@@ -3,7 +3,6 @@ import { bindCounterRows } from './counter-rows'
 import type { Tables } from './default-tables'
 import { checkedTablesOf } from './knex-store'
 
-/** Two rows of `auth_counters` contain it. */
 export interface PurgeState {
   /** Returns false if another process has the lease at `now`. Both are milliseconds since 1970. */
   take(now: number, until: number): Promise<boolean>
@@ -12,7 +11,6 @@ export interface PurgeState {
   recordEnd(at: Date): Promise<void>
   lastEnd(): Promise<Date | null>
   deleteCounters(expired: Expired): Promise<number>
-  /** Counts at most `mostCounted` in each table. */
   countWaiting(now: Date): Promise<Record<string, number>>
 }
 

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
 
-/** The host's knex, or one of its transactions. */
 export interface Queryable extends Pick<Knex, 'client' | 'isTransaction' | 'queryBuilder' | 'raw' | 'ref'> {
   (table: string): Knex.QueryBuilder
 }

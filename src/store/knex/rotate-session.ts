@@ -7,10 +7,7 @@ import { compiledFor, compiledSelect, compiledUpdate, slotsOf } from './statemen
 
 const answered = ['id', 'userId', 'amr', 'authenticatedAt', 'isPersistent', 'expiresAt'] as const satisfies readonly (keyof SessionRecord)[]
 
-/**
- * A revocation writes the session's row too. So a rotation waits for an earlier revocation, and then checks the changed row. Therefore the
- * store does not need to lock the user's row.
- */
+/** A revocation writes the session's row too, so a rotation waits for it and checks the changed row: no lock of the user's row. */
 export async function rotateSession(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { sessions } = tables
   const { tokenHash, successorHash } = rotation
@@ -57,10 +54,7 @@ function updateBy(least: 'least' | 'min'): Build {
   })
 }
 
-/**
- * An UPDATE in MariaDB returns no rows. First a SELECT reads the response, then the guarded UPDATE decides. It finds the row by its key: by
- * the token, two rotations at once could deadlock on a gap in the token's index.
- */
+/** UPDATE returns no rows, so a SELECT reads first. By the token, two rotations could deadlock on a gap in its index. */
 async function readThenRotate(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { sessions } = tables
   const { dialect } = connection

@@ -132,8 +132,7 @@ export const VERSIONS: readonly Version[] = [
           `revoked_at ${instant}`,
         ],
         constraints: (users) => [ofUser(users)],
-        // InnoDB locks the user whenever a row moves in the foreign key's index. With its own index, a refresh does not wait for such a
-        // lock.
+        // InnoDB locks the user when a row moves in the foreign key's index. With its own index, a refresh does not wait.
         indexes: [{ name: 'auth_sessions_user', columns: 'user_id', on: ['mysql'] }],
       },
       {
@@ -192,8 +191,7 @@ export const VERSIONS: readonly Version[] = [
       { ...forFilters, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
       // SQLite then reads only matching rows. `last_login_at` is not in it, because every login would write the index too.
       { ...forFilters, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
-      // InnoDB stores rows by random keys: without an index, the list of a large table takes a minute. One index with `email` and `name`
-      // would not fit into a buffer pool of 128 MiB.
+      // Rows lie by random keys: without an index, the list takes a minute. One for both texts exceeds a buffer pool of 128 MiB.
       { ...forFilters, name: 'auth_users_list', columns: `${listed}, last_login_at`, on: ['mysql'] },
       { ...forFilters, name: 'auth_users_list_email', columns: 'created_at, id, email', on: ['mysql'] },
       { ...forFilters, name: 'auth_users_list_name', columns: 'created_at, id, name', on: ['mysql'] },
@@ -235,7 +233,6 @@ export interface AddedIndex extends IndexSchema {
 interface IndexSchema {
   readonly name: string
   readonly columns: string
-  /** Absent: all databases. */
   readonly on?: readonly Dialect['name'][]
 }
 
@@ -250,7 +247,6 @@ export interface TableSchema {
 }
 
 export interface UsersKey {
-  /** Quoted for SQL. */
   readonly table: string
   readonly key: string
   readonly type: string
@@ -262,7 +258,6 @@ export interface SchemaPlace {
   readonly hostTables: HostTables
 }
 
-/** Reads only the catalogue. */
 export async function pendingVersions(place: SchemaPlace): Promise<Version[]> {
   const pending: Version[] = []
   for (const version of VERSIONS) if (!isNothing(await missingOf(place, version))) pending.push(version)

@@ -19,7 +19,6 @@ export function compiledFor<Input>(
   }
 }
 
-/** If a value of the input is null, there are no rows. */
 export function compiledSelect<Input extends object>(
   fields: readonly (keyof Input)[],
   build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,
@@ -78,10 +77,7 @@ export function neverPrepare(knex: Knex): void {
   preparingOf(knex).isOff = true
 }
 
-/**
- * Under a name, PostgreSQL parses and plans the statement once per connection, which takes as long as running it. In a transaction the
- * statement has no name, because an error of the name would end the host's transaction.
- */
+/** PostgreSQL plans a named statement once per connection. In a transaction it has none: an error of the name would end it. */
 export async function runPrepared(db: Queryable, { name, sql, bindings }: Statement): Promise<Row[]> {
   const plainly = async () => rowsOf(await db.raw(sql, bindings))
   if (!name || db.isTransaction || !mayPrepare(db, name)) return plainly()
@@ -135,10 +131,7 @@ function codeOf(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : null
 }
 
-/**
- * After the change the rows should no longer match `condition`, so exactly one of several callers gets a row. Without RETURNING it sends
- * two statements, so call it in `Connection.guarded`.
- */
+/** Afterwards the rows should not match `condition`, so exactly one caller gets a row. Call it in `Connection.guarded`. */
 export async function updateReturning<R extends { id: string }>(
   db: Queryable,
   dialect: Dialect,

@@ -1,10 +1,7 @@
 import { ConfigurationError } from '../../core/errors'
 import { seeTroubleshooting } from '../../core/troubleshooting'
 
-/**
- * Which of your columns holds which field of doorward. `false`: you have no column for the field. Only fields that docs/store.md lists as
- * optional can be `false`.
- */
+/** Which of your columns holds which field. `false`: you have none, only for fields that docs/store.md lists as optional. */
 export type ColumnMap<R> = { readonly [Field in keyof R]?: string | false }
 
 /** A table of your own. The default of each option is as in the default table. */
@@ -33,10 +30,7 @@ export interface MappableTable {
   readonly keyIsGiven?: boolean
 }
 
-/**
- * @param more further options of this table, which another function checks
- * @throws ConfigurationError with a message that names the option
- */
+/** @param more further options, which another function checks @throws ConfigurationError with a message that names the option */
 export function checkTableOptions(name: string, options: unknown, definition: MappableTable, more: readonly string[] = []): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) throw refusal(name, ' must be an object of table options.')
   for (const key of Object.keys(options))

@@ -22,10 +22,7 @@ export interface InsertedUser {
   readonly profile?: OAuthUser
 }
 
-/**
- * Which of your columns holds which field of a user. `false`: you have no column for the field. Only fields that docs/store.md lists as
- * optional can be `false`.
- */
+/** Which of your columns holds which field. `false`: you have none, only for fields that docs/store.md lists as optional. */
 export interface UserColumnMap extends Omit<ColumnMap<OwnUserFields>, 'isAdmin'> {
   /** A boolean column, or a text column of roles. `false`: your service has no administrators. */
   readonly isAdmin?: string | false | RoleColumnOptions

@@ -97,10 +97,7 @@ function selectUser(db: Queryable, { users }: Tables, wanted: Partial<UserRecord
 type Seen = Pick<UserRecord, 'id' | 'hashedPassword'>
 type Stamp = Pick<UserRecord, 'lastLoginAt'> & Partial<Pick<UserRecord, 'hashedPassword'>>
 
-/**
- * Only if the user is active and the hash has not changed. Waits for another transaction, then checks the changed row: PostgreSQL in the
- * UPDATE (EvalPlanQual, manual 13.2.1), InnoDB in a locking read.
- */
+/** Waits for another change, then checks again: PostgreSQL in the UPDATE (EvalPlanQual, manual 13.2.1), InnoDB in a locking read. */
 async function recordLogin(connection: Connection, tables: Tables, seen: Seen, stamp: Stamp): Promise<UserRecord | null> {
   const { users } = tables
   const { id, hashedPassword } = seen

@@ -2,7 +2,6 @@ import { appleTeam } from './client-options'
 import type { FakeEndpoint, FakeHandler, FakeProfile, FakeProvider, FakeRequest } from './fake-provider'
 import { accessTokenClaims, appleKeys, challengeOf, claimsSignedBy, type FakeGrant, type Ledger, signingKeys, tokensFor } from './tokens'
 
-/** Returns the response of a provider that works correctly. */
 export function answerHonestly(request: FakeRequest, provider: FakeProvider, ledger: Ledger): FakeHandler {
   return endpoints[request.endpoint](request, provider, ledger)
 }
@@ -30,7 +29,7 @@ function authorize({ url }: FakeRequest, provider: FakeProvider): FakeHandler {
   return callbackForm ? answer(200, formPage(callbackUrl, callbackForm)) : answer(302, '', { location: callbackUrl })
 }
 
-/** Returns a page with a form that the browser sends at once (OAuth 2.0 Form Post Response Mode, appendix A). */
+/** The browser sends the form at once (OAuth 2.0 Form Post Response Mode, appendix A). */
 function formPage(action: string, fields: Record<string, string>): string {
   const attribute = (value: string) => value.replace(/[&"<>]/g, (letter) => `&#${letter.charCodeAt(0)};`)
   const inputs = Object.entries(fields).map(([name, value]) => `<input type="hidden" name="${name}" value="${attribute(value)}">`)
@@ -63,14 +62,14 @@ function isOurClient({ headers, form }: FakeRequest, { clientId, clientSecret }:
   return id === clientId && secret === clientSecret
 }
 
-/** Returns true for a client secret in Apple's form: a JWT with the right claims that is signed with the team's key. */
+/** Apple's form: a JWT with the right claims that is signed with the team's key. */
 function isOurTeam({ form }: FakeRequest, { clientId, issuer }: FakeProvider, { now }: Ledger): boolean {
   const { iss, sub, aud, exp } = claimsSignedBy(form.get('client_secret') ?? '', appleKeys().publicKey) ?? {}
   const isInTime = Number(exp) * 1000 > now().getTime()
   return form.get('client_id') === clientId && iss === appleTeam && sub === clientId && aud === issuer && isInTime
 }
 
-/** Returns the client's id and secret. In the header `Basic`, the id and the secret are form-encoded (RFC 6749 section 2.3.1). */
+/** In the header `Basic`, the id and the secret are form-encoded (RFC 6749 section 2.3.1). */
 function credentialsOf(authorization: string | undefined, form: URLSearchParams): (string | null)[] {
   if (!authorization?.startsWith('Basic ')) return [form.get('client_id'), form.get('client_secret')]
   const [id = '', secret = ''] = Buffer.from(authorization.slice(6), 'base64').toString('utf8').split(':')
@@ -109,7 +108,7 @@ function tokeninfo({ url }: FakeRequest, provider: FakeProvider, ledger: Ledger)
   return answer(200, { azp: said.party, aud: said.party, ...said.claims, exp: String(said.claims.exp) })
 }
 
-/** Checks a token as GitHub does. A token of another application gets the same response as an unknown token. */
+/** As GitHub does: a token of another application gets the same response as an unknown token. */
 function application({ url, headers, body }: FakeRequest, provider: FakeProvider, { accessTokens }: Ledger): FakeHandler {
   const { clientId, clientSecret } = provider
   const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')

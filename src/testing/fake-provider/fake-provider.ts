@@ -86,10 +86,7 @@ export interface FakeProvider {
   profile: FakeProfile
   /** The person who logs in, as GitHub's API describes a person. */
   githubProfile: FakeProfile
-  /**
-   * Replaces the id_token of the response. The provider signs an object, and sends a string unchanged. If the function returns null, the
-   * response has no id_token.
-   */
+  /** Replaces the id_token of the response. An object gets signed, a string is sent unchanged, and null means no id_token. */
   idToken: ((claims: Record<string, unknown>) => string | Record<string, unknown> | null) | null
   /** The requests so far, in order. */
   readonly requests: FakeRequest[]

@@ -62,7 +62,6 @@ function addressesBelow(issuer: string) {
   }
 }
 
-/** Returns the person Ana, as OpenID Connect and as GitHub describe her. */
 function people(): Pick<FakeProvider, 'profile' | 'githubProfile'> {
   return {
     profile: {
@@ -84,15 +83,12 @@ function people(): Pick<FakeProvider, 'profile' | 'githubProfile'> {
 
 export interface LoopbackServer {
   readonly origin: string
-  /** The number of accepted TCP connections. */
   readonly connectionCount: number
-  /** Sets the handler of all later requests. If the handler fails, the server closes the connection. */
+  /** For all later requests. If the handler fails, the server closes the connection. */
   serve(handler: FakeHandler): void
-  /** Stops the server and closes every connection. */
   close(): Promise<void>
 }
 
-/** Starts a server on 127.0.0.1, on a free port. */
 export async function listenOnLoopback(): Promise<LoopbackServer> {
   const sockets = new Set<Socket>()
   let connectionCount = 0

@@ -1,12 +1,11 @@
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes, sign, verify } from 'node:crypto'
 import type { Authorization, CodeOptions, FakeProfile, FakeProvider } from './fake-provider'
 
-/** A person's consent. A code or an access token refers to it. */
+/** A code or an access token refers to a person's consent. */
 export interface FakeGrant extends CodeOptions {
   used: boolean
 }
 
-/** The codes and tokens of one provider, and the clock for their times. */
 export interface Ledger {
   readonly now: () => Date
   readonly codes: Map<string, FakeGrant>
@@ -25,7 +24,6 @@ export function issueAccessToken(ledger: Ledger, grant: FakeGrant): string {
   return accessToken
 }
 
-/** Returns the token endpoint's response for a code. */
 export function tokensFor(provider: FakeProvider, ledger: Ledger, grant: FakeGrant): Record<string, unknown> {
   const accessToken = issueAccessToken(ledger, grant)
   const scope = grant.scope ?? 'openid email profile'
@@ -60,7 +58,6 @@ export function idTokenClaims(provider: FakeProvider, ledger: Ledger, options: C
   }
 }
 
-/** Returns what introspection and tokeninfo say about an access token: its application, its person and its expiry. */
 export function accessTokenClaims(provider: FakeProvider, ledger: Ledger, accessToken: string | null) {
   const grant = ledger.accessTokens.get(accessToken ?? '')
   if (!grant) return null
@@ -73,7 +70,7 @@ function secondsOf({ now }: Ledger): number {
   return Math.floor(now().getTime() / 1000)
 }
 
-/** Signs by hand (RFC 7515), so that a test can sign claims that a library would reject. */
+/** By hand (RFC 7515), so that a test can sign claims that a library would reject. */
 export function signJwt(claims: unknown, header: Record<string, unknown>, key: KeyObject | string = signingKeys().privateKey): string {
   const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
   return `${signed}.${signature(signed, String(header['alg']), key).toString('base64url')}`
@@ -89,24 +86,21 @@ function signature(text: string, alg: string, key: KeyObject | string): Buffer {
   })
 }
 
-/**
- * Returns one key pair for the whole process. The first call makes the pair. The module does not make it when it loads, because that takes
- * a tenth of a second.
- */
+/** One pair for the whole process, made at the first call, because that takes a tenth of a second. */
 export function signingKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
   keys ??= generateKeyPairSync('rsa', { modulusLength: 2048 })
   return keys
 }
 let keys: { publicKey: KeyObject; privateKey: KeyObject } | null = null
 
-/** Returns the keys that `appleOptions()` uses. The private key signs the client secrets, and the fake provider knows the public key. */
+/** The private key signs the client secrets, and the fake provider knows the public key. */
 export function appleKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
   teamKeys ??= generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return teamKeys
 }
 let teamKeys: { publicKey: KeyObject; privateKey: KeyObject } | null = null
 
-/** Returns the claims of an ES256 JWT. Null: another key signed the JWT, or it is malformed. */
+/** ES256. Null: another key signed the JWT, or it is malformed. */
 export function claimsSignedBy(jwt: string, key: KeyObject): Record<string, unknown> | null {
   const [header = '', claims = '', signature = ''] = jwt.split('.')
   const signed = Buffer.from(`${header}.${claims}`)
@@ -114,7 +108,7 @@ export function claimsSignedBy(jwt: string, key: KeyObject): Record<string, unkn
   return JSON.parse(Buffer.from(claims, 'base64url').toString('utf8')) as Record<string, unknown>
 }
 
-/** Returns the PKCE challenge of a verifier, by S256 (RFC 7636 section 4.2). */
+/** S256 (RFC 7636 section 4.2). */
 export function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
 }
@@ -132,10 +126,9 @@ export function sayYes(provider: FakeProvider, url: string, profile: FakeProfile
   return record(provider, params, code, { code, ...optional('user', user) })
 }
 
-/** The people who consented before, for each provider. */
 const known = new WeakMap<FakeProvider, Set<unknown>>()
 
-/** Returns the field `user`, which Apple posts unsigned and only with a person's first consent. Null: the response has no such field. */
+/** Apple posts the field `user` unsigned and only with a person's first consent. Null: no such field. */
 function nameOnce(provider: FakeProvider, params: URLSearchParams, profile: FakeProfile | undefined): string | null {
   const scopes = (params.get('scope') ?? '').split(' ')
   if (!isForm(params) || !scopes.includes('name')) return null

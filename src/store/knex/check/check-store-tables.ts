@@ -28,9 +28,7 @@ export interface CheckedTables {
   readonly hostTables: HostTables
 }
 
-/**
- * Sends one query of the catalogue a table, and at most three others. Tells `tables` the widths of narrow columns, to cut or reject values.
- */
+/** One query of the catalogue a table, and at most three others. Tells `tables` narrow columns, to cut or reject values. */
 export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds): Promise<TableFinding[]> {
   try {
     const subjects: Subject[] = []
@@ -125,7 +123,6 @@ const troubles = {
   unreachable: 'The database cannot be reached. Start it, or correct the connection of your knex instance',
 }
 
-/** Null: the error does not concern all tables. */
 export function databaseTrouble(error: unknown): string | null {
   const { kind, code } = troubleOf(error)
   return kind in troubles ? `${troubles[kind as keyof typeof troubles]} (${code}).` : null

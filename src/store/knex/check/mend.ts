@@ -8,9 +8,7 @@ import { quotedName, quotedPath } from './read-table'
 import type { Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 
-/**
- * Each function from here to `addForeignKey` returns a statement for a person to run. Null: the database has no statement for the change.
- */
+/** From here to `addForeignKey`: a statement for a person to run. Null: the database has no statement for the change. */
 export function addColumn(subject: Subject, column: string, definition: string): string {
   return `alter table ${table(subject)} add column ${name(subject, column)} ${definition}`
 }

@@ -120,7 +120,6 @@ export function missingIndexes(subject: Subject): TableFinding[] {
   })
 }
 
-/** Without the foreign key, the rows of a deleted account stay. */
 export function missingForeignKeys(subject: Subject, users: Subject): TableFinding[] {
   const userId = subject.columns.find(({ field }) => field === 'userId')
   const key = users.columns.find(({ field }) => field === 'id')
@@ -134,7 +133,6 @@ export function missingForeignKeys(subject: Subject, users: Subject): TableFindi
   ]
 }
 
-/** The names are the names in the database. */
 export interface HostColumns {
   /** Columns that `insertDefaults` fills. Null: unknown. */
   readonly defaults: readonly string[] | null

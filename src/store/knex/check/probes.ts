@@ -61,10 +61,7 @@ function columnInLower({ dialect }: Subject, column: string): string {
   return `translate(cast(${column} as text), 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')`
 }
 
-/**
- * A sign-in with a provider removes the password of an account with an unverified address. Without any verified address, for example after
- * an import, that would happen to every account.
- */
+/** A sign-in with a provider removes the password if the address is unverified, after an import perhaps for every account. */
 async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFinding | null> {
   const verified = columnOf(users, 'emailVerifiedAt')
   if (!verified?.facts) return null

@@ -24,7 +24,6 @@ export interface CheckedColumn extends ExpectedColumn {
   readonly defaultName: string
   readonly kind: ColumnKind
   readonly maxLength: number | null
-  /** Undefined: the column does not exist. */
   readonly facts: ColumnFacts | undefined
 }
 
@@ -61,7 +60,6 @@ export function columnOf({ columns }: Subject, field: string): CheckedColumn | u
   return columns.find((column) => column.field === field)
 }
 
-/** Null: a column is not mapped or does not exist. */
 export function columnsNamed({ columns }: Subject, defaultNames: readonly string[]): CheckedColumn[] | null {
   const found = defaultNames.flatMap((name) => columns.find(({ defaultName, facts }) => defaultName === name && facts) ?? [])
   return found.length === defaultNames.length ? found : null
@@ -69,7 +67,6 @@ export function columnsNamed({ columns }: Subject, defaultNames: readonly string
 
 type Told = Pick<TableFinding, 'level' | 'message'> & { what?: string; fails?: string | undefined; sql?: string | null }
 
-/** `column` null: the finding concerns the table. */
 export function finding(
   { record, table }: Subject,
   column: string | readonly string[] | null,

@@ -3,7 +3,6 @@ export interface TableNeeds {
   readonly hashLength: number | null
   /** In characters. Null: the second factor is off. */
   readonly secretLength: number | null
-  /** The keys of the registered providers. Null: unknown. */
   readonly providers: readonly string[] | null
   /** Accounts also begin without a sign-up, for example by a provider. Then nobody enters the host's fields. */
   readonly makesAccountsOtherwise: boolean

@@ -183,7 +183,6 @@ function narrow(subject: Subject, column: CheckedColumn, needs: TableNeeds): Tab
   })
 }
 
-/** If the column is too narrow, returns a wider type. */
 function textTypeOf(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): string {
   const length = lackedLength(subject, column, needs)
   return length === null ? facts.type : wideType(column, length)
@@ -194,7 +193,6 @@ function wideType({ kind, type }: CheckedColumn, length: number): string {
   return kind === 'iso' ? 'varchar(24)' : type
 }
 
-/** Null: the column is wide enough. */
 function lackedLength(subject: Subject, column: CheckedColumn, needs: TableNeeds): number | null {
   const length = lengthOf(subject, column, needs)
   const isNarrow = length !== null && typeof column.facts?.length === 'number' && column.facts.length < length
