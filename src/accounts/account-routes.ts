@@ -28,7 +28,7 @@ import { emailRoutes } from './email-routes'
 import { activationPage, resetPage } from './link-pages'
 import { linkRequestRoutes } from './link-request-routes'
 import { changePassword, setFirstPassword } from './password-change'
-import { loginRoutes, sessionLoginRoute } from './password-login'
+import { loginRoutes, sessionLoginRoutes } from './password-login'
 import { signupRoutes } from './signup-routes'
 import { updateProfile } from './update-profile'
 
@@ -211,7 +211,7 @@ export function localRoutes(ctx: AuthContext): Route[] {
       ...activationRoutes(ctx, line),
       ...(takesPasswords ? loginRoutes(ctx, line) : []),
     ]),
-    ...(takesPasswords ? sessionLoginRoute(ctx) : []),
+    ...(takesPasswords ? sessionLoginRoutes(ctx) : []),
     ...linkRequestRoutes(ctx),
     // Its path has a token parameter, so it comes after `/password-reset/request` and `/confirm`.
     ...(takesPasswords && backendLinks ? resetPage(ctx) : []),

@@ -1,17 +1,15 @@
-import type { Request, Response } from 'express'
+import type { Request } from 'express'
 import Joi from 'joi'
 import { type AuthContext, transaction } from '../context'
 import { hasPasswords } from '../core/config/every-setting'
 import { EmailLinkForbiddenError, InvalidTokenError, TokenExpiredError, TooManyRequestsError } from '../core/errors'
-import type { Description } from '../http/description'
 import { text } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { hasPassword } from '../passwords/verify-password'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
-import { clearEndedCookies } from '../sessions/current-auth'
-import { loginAnswer, loginClient, sendLogin } from '../sessions/delivery'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
+import { loginRoute } from '../sessions/login-route'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { finishLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
@@ -32,32 +30,30 @@ import { hasDuplicateSignups, isFirstVerification, retryingWithoutFields, verify
 import { announceTakeOver, type Clearing, newPasswordSeconds, type TakenOver } from './take-over'
 
 /** The token is in the path or, better, in the body, because access logs do not record bodies. */
-export function activationRoutes(ctx: AuthContext, { base, delivery, before }: RouteSet): Route[] {
-  const describes: Description = {
-    summary: 'Activate an account with the mailed link, and log in',
-    answers: [loginAnswer(ctx, delivery)],
-    refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
-  }
+export function activationRoutes(ctx: AuthContext, set: RouteSet): Route[] {
   const evidence = { ...passwordField(ctx), signup_token: text(512).optional() }
-  const redeem = async (req: Request, res: Response, token: string, body: SignupOwnershipBody) => {
-    const options = { evidence: await signupOwnershipOf(ctx, req, body), locale: localeOf(ctx, req) }
-    const result = await activate(ctx, token, loginClient(ctx, req), options)
-    await clearEndedCookies(ctx, req, res)
-    sendLogin(ctx, res, result, delivery)
-  }
-  const line = { method: 'POST', describes, loginShaped: true, before: [...before, routeRateLimit(ctx, 'activate')] } as const
+  const activation = {
+    describes: {
+      summary: 'Activate an account with the mailed link, and log in',
+      refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+    },
+    before: [routeRateLimit(ctx, 'activate')],
+    endsSessions: true,
+  } as const
+  const redeem = async (ctx: AuthContext, req: Request, token: string, body: SignupOwnershipBody, client: LoginClient) =>
+    activate(ctx, token, client, { evidence: await signupOwnershipOf(ctx, req, body), locale: localeOf(ctx, req) })
   return [
-    withBody({
-      ...line,
-      path: `${base}/activate/:token`,
+    loginRoute(ctx, set, {
+      ...activation,
+      path: '/activate/:token',
       body: Joi.object<SignupOwnershipBody>(evidence),
-      handle: (req, res, body) => redeem(req, res, String(req.params['token']), body),
+      run: (ctx, req, body, client) => redeem(ctx, req, String(req.params['token']), body, client),
     }),
-    withBody({
-      ...line,
-      path: `${base}/activate`,
+    loginRoute(ctx, set, {
+      ...activation,
+      path: '/activate',
       body: Joi.object<SignupOwnershipBody & { token: string }>({ token: text(512), ...evidence }),
-      handle: (req, res, { token, ...body }) => redeem(req, res, token, body),
+      run: (ctx, req, { token, ...body }, client) => redeem(ctx, req, token, body, client),
     }),
   ]
 }

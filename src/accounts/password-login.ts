@@ -1,4 +1,3 @@
-import type { Request } from 'express'
 import Joi from 'joi'
 import { type AuthContext, transaction } from '../context'
 import { clientOf, queueNetwork } from '../core/client-key'
@@ -15,19 +14,16 @@ import {
 import { describeError, type Logger } from '../core/logger'
 import { seeTroubleshooting } from '../core/troubleshooting'
 import { readTypedAddress, typedAddress } from '../http/email-address'
-import { bodyWithFixedResponseTime } from '../http/fixed-response-time'
 import { passwordText, text } from '../http/input'
 import { localeOf } from '../http/locale'
-import { type Route, withBody } from '../http/routes'
-import { sameSite } from '../http/same-site'
+import type { Route } from '../http/routes'
 import type { HashOptions } from '../passwords/password-types'
 import { hashPassword, verifyPassword } from '../passwords/verify-password'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
-import { clearEndedCookies } from '../sessions/current-auth'
-import { loginAnswer, loginClient, loginClientWith, sendLogin, sendSessionLogin, sessionLoginAnswer } from '../sessions/delivery'
 import { type PresentedDevice, presentedDevice, previousToken, tokenPresented } from '../sessions/devices/device-cookie'
 import { announceFailedLogin, beginLogin, type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
+import { type LoginOperation, loginRoute, sessionLoginRoute } from '../sessions/login-route'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
 import { findByAddress } from './email-links/email-link'
@@ -58,77 +54,40 @@ const credentials = Joi.object<LoginBody>({
   remember: Joi.boolean().optional().default(true),
 })
 
-export function loginRoutes(ctx: AuthContext, { base, delivery, before }: RouteSet): Route[] {
-  return [
-    bodyWithFixedResponseTime(ctx, {
-      method: 'POST',
-      path: `${base}/login`,
-      describes: {
-        summary: 'Log in with email and password',
-        answers: [loginAnswer(ctx, delivery)],
-        refuses: [InvalidCredentialsError, LoginThrottledError],
-      },
-      loginShaped: true,
-      before: [...before, ...hostGuard(ctx, 'login', 'login')],
-      body: credentials,
-      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, loginClient(ctx, req)), delivery),
-    }),
-    withBody({
-      method: 'POST',
-      path: `${base}/password-reset/confirm`,
-      describes: {
-        summary: 'Set a new password with the mailed link, and log in',
-        answers: [loginAnswer(ctx, delivery)],
-        refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
-      },
-      loginShaped: true,
-      before: [...before, routeRateLimit(ctx, 'password_reset_confirm')],
-      body: Joi.object<ResetBody>({
-        token: text(512),
-        new_password: passwordText().allow(''),
-        password: passwordText().allow('').optional(),
-        refresh_token: text(4096).optional(),
-      }),
-      handle: async (req, res, { token, new_password: newPassword, ...body }) => {
-        const locale = localeOf(ctx, req)
-        const input = { token, newPassword, locale, evidence: await signupOwnershipOf(ctx, req, body) }
-        const result = await resetPassword(ctx, input, loginClient(ctx, req))
-        await clearEndedCookies(ctx, req, res)
-        sendLogin(ctx, res, result, delivery)
-      },
-    }),
-  ]
+const passwordLogin = (ctx: AuthContext): LoginOperation<LoginBody> => ({
+  path: '/login',
+  describes: { summary: 'Log in with email and password', refuses: [InvalidCredentialsError, LoginThrottledError] },
+  before: hostGuard(ctx, 'login', 'login'),
+  body: credentials,
+  hidesAccount: true,
+  run: (ctx, req, { email, password, remember, ...body }, client) =>
+    logIn(ctx, { email, password, client: clientOf(req), isPersistent: remember }, client, presentedDevice(ctx, req, body)),
+})
+
+const passwordReset = (ctx: AuthContext): LoginOperation<ResetBody> => ({
+  path: '/password-reset/confirm',
+  describes: {
+    summary: 'Set a new password with the mailed link, and log in',
+    refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+  },
+  before: [routeRateLimit(ctx, 'password_reset_confirm')],
+  body: Joi.object<ResetBody>({
+    token: text(512),
+    new_password: passwordText().allow(''),
+    password: passwordText().allow('').optional(),
+    refresh_token: text(4096).optional(),
+  }),
+  endsSessions: true,
+  run: async (ctx, req, { token, new_password: newPassword, ...body }, client) =>
+    resetPassword(ctx, { token, newPassword, locale: localeOf(ctx, req), evidence: await signupOwnershipOf(ctx, req, body) }, client),
+})
+
+export function loginRoutes(ctx: AuthContext, set: RouteSet): Route[] {
+  return [loginRoute(ctx, set, passwordLogin(ctx)), loginRoute(ctx, set, passwordReset(ctx))]
 }
 
-/** Shares the login and its rate limits with the other login routes. */
-export function sessionLoginRoute(ctx: AuthContext): Route[] {
-  if (!ctx.store.sessions) return []
-  return [
-    bodyWithFixedResponseTime(ctx, {
-      method: 'POST',
-      path: '/session/login',
-      describes: {
-        summary: 'Log in with email and password, and get a session cookie',
-        answers: [sessionLoginAnswer(ctx)],
-        refuses: [InvalidCredentialsError, LoginThrottledError],
-      },
-      loginShaped: true,
-      before: [sameSite(ctx), ...hostGuard(ctx, 'login', 'login')],
-      body: credentials,
-      handle: async (ctx, req, res, body) =>
-        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, loginClientWith(ctx, req, 'session'))),
-    }),
-  ]
-}
-
-function logInBy(
-  ctx: AuthContext,
-  req: Request,
-  { email, password, remember, ...body }: LoginBody,
-  client: LoginClient,
-): Promise<AnyLoginResult> {
-  const input = { email, password, client: clientOf(req), isPersistent: remember }
-  return logIn(ctx, input, client, presentedDevice(ctx, req, body))
+export function sessionLoginRoutes(ctx: AuthContext): Route[] {
+  return sessionLoginRoute(ctx, passwordLogin(ctx), 'Log in with email and password, and get a session cookie')
 }
 
 export interface LoginInput {

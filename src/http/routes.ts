@@ -21,29 +21,29 @@ import { setSecurityHeaders } from './send'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** A route of the route table. Tests and the API document read the same routes that are mounted. */
+/** Tests and the API document read the same routes that are mounted. */
 export interface Route {
   readonly method: Method
-  /** The path below the prefix. It contains only literal segments and `:name`, which Express 4 and 5 read in the same way. */
+  /** Below the prefix. Contains only literal segments and `:name`, which Express 4 and 5 read in the same way. */
   readonly path: string
   readonly describes: Description
-  /** True: the route ends in a login, so its response is a session or a challenge. */
-  readonly loginShaped?: boolean
-  /** True: the route sends its responses about an account at multiples of `timingGridMilliseconds` (`http/fixed-response-time.ts`). */
+  /** The route ends in a login, so its response is a session or a challenge. */
+  readonly delivers?: 'login'
+  /** Sends its responses about an account at multiples of `timingGridMilliseconds` (`http/fixed-response-time.ts`). */
   readonly hidesAccount?: boolean
-  /** True: this GET changes something, so the route rejects HEAD with 405. Otherwise Express would call this route also for HEAD. */
+  /** This GET changes something: HEAD gets 405. Otherwise Express would call this route also for HEAD. */
   readonly refusesHead?: boolean
-  /** Returns true if this route handles the request; otherwise the next route with the same method and path is tried. */
+  /** False: the next route with the same method and path is tried. */
   readonly when?: (req: Request) => boolean
-  /** Handlers that run before the body is read, in this order: rate limits, cross-site checks, guards. */
+  /** Run before the body is read, in this order: rate limits, cross-site checks, guards. */
   readonly before?: readonly RequestHandler[]
   readonly body?: Joi.ObjectSchema
   readonly handle: (req: Request, res: Response) => Promise<void> | void
-  /** Sends the response for an error of this route, instead of the JSON error envelope. */
+  /** Instead of the JSON error envelope. */
   readonly onError?: ErrorRequestHandler | undefined
 }
 
-/** Makes a route whose body is validated before `handle` gets it. */
+/** `handle` gets a validated body. */
 export function withBody<T>(
   route: Omit<Route, 'handle'> & { body: Joi.ObjectSchema<T>; handle: (req: Request, res: Response, body: T) => Promise<void> | void },
 ): Route {
@@ -54,7 +54,7 @@ export function withBody<T>(
   }
 }
 
-/** Mounts the routes. A known path with another method gets 405. An unknown path is left to the host. */
+/** A known path with another method gets 405. An unknown path is left to the host. */
 export function mountRoutes(router: Router, routes: readonly Route[]): void {
   for (const path of new Set(routes.map((route) => route.path))) {
     const lines = routes.filter((route) => route.path === path)
@@ -90,10 +90,7 @@ const secured: RequestHandler = (_req, res, next) => {
   next()
 }
 
-/**
- * Like `secured`, but calls the next handler in the next turn of the event loop. Used for methods that have a body, because in a
- * measurement this made a refresh faster, but not a GET.
- */
+/** In a measurement, the next turn of the event loop made a refresh faster, but not a GET. So only methods with a body use it. */
 const securedLater: RequestHandler = (_req, res, next) => {
   setSecurityHeaders(res)
   inNextTurn(next)
@@ -108,20 +105,14 @@ function refuseMethod(lines: readonly Route[]): RequestHandler {
   }
 }
 
-/**
- * Makes a handler whose errors always reach the error handler as an Error. Express 4 alone ignores a rejected promise. Express 4 and 5
- * alone do not treat a thrown `undefined` or 'route' as an error.
- */
+/** Express 4 alone ignores a rejected promise. Express 4 and 5 alone do not treat a thrown `undefined` or 'route' as an error. */
 export function settled(handle: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
   return (req, res, next) => {
     withinRequest(new Promise<void>((resolve) => resolve(handle(req, res)))).catch((thrown: unknown) => next(asError(thrown)))
   }
 }
 
-/**
- * Makes a handler that calls the next handler if the check passes. `refuse` handles an error of the check. If the check returns no promise,
- * `proceed` calls the next handler; by default at once. The check has `mostMs` milliseconds.
- */
+/** `refuse` handles an error of the check. If there is no promise, `proceed` calls the next handler; by default at once. */
 export function step(
   check: (req: Request, res: Response) => Promise<void> | void,
   refuse: ErrorRequestHandler = passOn,
@@ -147,39 +138,29 @@ export function step(
 
 const passOn: ErrorRequestHandler = (error, _req, _res, next) => next(error)
 
-// The time limit of a handler, in milliseconds. The slowest usual request needs less: it makes three provider calls of at most ten seconds
-// each.
+// In milliseconds. The slowest usual request needs less: three provider calls of at most ten seconds each.
 const deadlineMs = 40_000
 
-/** Rejects with 503 if the work takes longer, at most `deadlineMs`, so that the request does not hang forever if an adapter never settles. */
+/** At most `deadlineMs`, so that the request does not hang forever if an adapter never settles. */
 function withinRequest(work: Promise<void>, mostMs: number = deadlineMs): Promise<void> {
   return withTimeout(work, Math.min(mostMs, deadlineMs), () => new ServiceUnavailableError())
 }
 
-/**
- * Converts every error that is not ours to a 500, such as an error of the host's store or hooks. Such an error can have a `status`, but
- * that status is not meant for our client.
- */
+/** An error of the host's store or hooks can have a `status`, but that status is not meant for our client. */
 function asError(thrown: unknown): AppError {
   return thrown instanceof AppError ? thrown : new InternalError({ cause: thrown })
 }
 
-/**
- * Returns true if the library can still send a response by this object. It cannot if the host has already sent one, or if the request is not
- * Express's: the request of an upgrade has no response, and a `ServerResponse` that somebody made for it has no socket.
- */
+/** False if the host has sent one, or for an upgrade: it has no response, and a `ServerResponse` made for it has no socket. */
 export function isAnswerable(res: Partial<Response> | null | undefined): res is Response {
   if (typeof res?.status !== 'function' || typeof res.setHeader !== 'function' || res.headersSent) return false
   return res.socket !== null || res.destroyed === true // the socket of a client that hung up is gone too
 }
 
-// The module keeps the real `setImmediate` when it loads. Fake timers that a test installs later then do not stop requests.
+// Kept at load, so that fake timers that a test installs later do not stop requests.
 const { setImmediate } = timers
 
-/**
- * Calls the next handler in the next turn of the event loop. If several requests arrive together, Node then runs the same step of each
- * request one after the other. That needs less CPU time per request, because the code of the step stays in the processor's cache.
- */
+/** Node then runs one step of several requests one after the other. Its code stays in the processor's cache, which saves CPU time. */
 export function inNextTurn(next: NextFunction): void {
   setImmediate(next)
 }
@@ -190,10 +171,7 @@ interface Watched {
   readonly notices: SetupWarnings
 }
 
-/**
- * Makes a handler that logs signs of a wrong configuration. The handler passes every request on. The handler checks the mount path only for
- * the first request.
- */
+/** Logs signs of a wrong configuration, and passes every request on. Checks the mount path only for the first request. */
 export function watchSetup({ settings, prefix, notices }: Watched): RequestHandler {
   let isFirst = true
   const tell = (notice: SetupWarning | null) => notice && notices.tell(notice)

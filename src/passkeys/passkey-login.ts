@@ -1,18 +1,15 @@
-import type { Request } from 'express'
 import Joi from 'joi'
 import { hostGuard } from '../accounts/host-guard'
 import { type AuthContext, transaction } from '../context'
 import { clientOf } from '../core/client-key'
 import { AppError, LoginThrottledError, PasskeyRejectedError, TooManyRequestsError } from '../core/errors'
-import { bodyWithFixedResponseTime } from '../http/fixed-response-time'
 import { type Route, withBody } from '../http/routes'
-import { sameSite } from '../http/same-site'
 import { sendJson, setResult } from '../http/send'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { passkeyFields } from '../second-factor/irreversible-code'
-import { loginAnswer, loginClient, loginClientWith, sendLogin, sendSessionLogin, sessionLoginAnswer } from '../sessions/delivery'
 import { announceFailedLogin, beginLoginOfClient, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
+import { type LoginOperation, loginRoute, sessionLoginRoute } from '../sessions/login-route'
 import { usableAt } from '../sessions/reauthentication/methods'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { finishLogin, startLogin } from '../sessions/start-login'
@@ -27,38 +24,25 @@ interface LoginBody {
 }
 
 const credentials = Joi.object<LoginBody>({ ...passkeyFields, remember: Joi.boolean().optional().default(true) })
-const describesLogin = { summary: 'Log in with a passkey', refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError] }
 
-export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }: RouteSet): Route[] {
-  return [
-    // The options are equal for every `tokenDelivery`, so one route is enough.
-    ...(base === '' ? [optionsRoute(ctx)] : []),
-    bodyWithFixedResponseTime(ctx, {
-      method: 'POST',
-      path: `${base}/passkeys/login`,
-      describes: { ...describesLogin, answers: [loginAnswer(ctx, delivery)] },
-      loginShaped: true,
-      before: [...before, ...limits(ctx)],
-      body: credentials,
-      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, loginClient(ctx, req)), delivery),
-    }),
-  ]
+const passkeyLogin = (ctx: AuthContext): LoginOperation<LoginBody> => ({
+  path: '/passkeys/login',
+  describes: { summary: 'Log in with a passkey', refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError] },
+  // `hostGuard` already includes the rate limit of the route.
+  before: ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeRateLimit(ctx, 'passkey_login')],
+  body: credentials,
+  hidesAccount: true,
+  run: (ctx, req, { credential, challenge_token: challenge, remember }, client) =>
+    logInWithPasskey(ctx, { credential, challenge, client: clientOf(req), isPersistent: remember }, client),
+})
+
+export function passkeyLoginRoutes(ctx: AuthContext, set: RouteSet): Route[] {
+  // The options are equal for every `tokenDelivery`, so one route is enough.
+  return [...(set.base === '' ? [optionsRoute(ctx)] : []), loginRoute(ctx, set, passkeyLogin(ctx))]
 }
 
 export function sessionPasskeyLoginRoute(ctx: AuthContext): Route[] {
-  if (!ctx.store.sessions) return []
-  return [
-    bodyWithFixedResponseTime(ctx, {
-      method: 'POST',
-      path: '/session/passkeys/login',
-      describes: { ...describesLogin, answers: [sessionLoginAnswer(ctx)] },
-      loginShaped: true,
-      before: [sameSite(ctx), ...limits(ctx)],
-      body: credentials,
-      handle: async (ctx, req, res, body) =>
-        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, loginClientWith(ctx, req, 'session'))),
-    }),
-  ]
+  return sessionLoginRoute(ctx, passkeyLogin(ctx))
 }
 
 function optionsRoute(ctx: AuthContext): Route {
@@ -83,20 +67,6 @@ function optionsRoute(ctx: AuthContext): Route {
       sendJson(res, 200, optionsBody(begun))
     },
   })
-}
-
-/** `hostGuard` already includes the rate limit of the route. */
-function limits(ctx: AuthContext) {
-  return ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeRateLimit(ctx, 'passkey_login')]
-}
-
-function logInBy(
-  ctx: AuthContext,
-  req: Request,
-  { credential, challenge_token: challenge, remember }: LoginBody,
-  client: LoginClient,
-): Promise<AnyLoginResult> {
-  return logInWithPasskey(ctx, { credential, challenge, client: clientOf(req), isPersistent: remember }, client)
 }
 
 const secondsInPage = 12 * 3600

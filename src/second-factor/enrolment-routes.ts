@@ -133,7 +133,7 @@ function confirmRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, b
       answers: [loginAnswer(ctx, delivery)],
       refuses: [...unauthorized, ...codeRefusals, MfaAlreadyEnrolledError, ReauthenticationRequiredError],
     },
-    loginShaped: true,
+    delivers: 'login',
     before: [...before, routeRateLimit(ctx, 'mfa_confirm'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
     body: Joi.object<{ code: string; refresh_token?: string }>({ code: factorCode, refresh_token: keptRefreshToken }),
     handle: async (req, res, body) => {

@@ -10,27 +10,20 @@ import {
   UnsupportedMediaTypeError,
 } from '../core/errors'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
-import { bodyWithFixedResponseTime, withFixedResponseTime } from '../http/fixed-response-time'
+import { withFixedResponseTime } from '../http/fixed-response-time'
 import { sendPage } from '../http/html/send-page'
 import { isForm, readForm, text, validate } from '../http/input'
 import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
-import { refuseCrossSite, refusingCrossSite, sameSite } from '../http/same-site'
+import { refuseCrossSite, refusingCrossSite } from '../http/same-site'
 import { sendRedirect, withParameter } from '../http/send'
 import { destinationOfChallenge } from '../sessions/challenge'
-import {
-  loginAnswer,
-  loginClient,
-  loginClientWith,
-  sendLogin,
-  sendSessionLogin,
-  sessionLoginAnswer,
-  setLoginCookies,
-} from '../sessions/delivery'
+import { loginClient, setLoginCookies } from '../sessions/delivery'
 import { type AppDestination, isApp, successTarget } from '../sessions/destination'
 import { presentedDevice, previousToken } from '../sessions/devices/device-cookie'
 import { sendChallenge } from '../sessions/devices/send-challenge'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
+import { type LoginOperation, loginRoute, sessionLoginRoute } from '../sessions/login-route'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { factorCode } from './accept-code'
 import { codeOrPasskey, type IrreversibleFields, type PasskeyFields } from './irreversible-code'
@@ -41,9 +34,15 @@ interface VerificationBody extends IrreversibleFields, PasskeyFields {
   previous_token?: string
 }
 
-function verification(ctx: AuthContext): Joi.ObjectSchema<VerificationBody> {
-  return codeOrPasskey<VerificationBody>(ctx, { mfa_token: text(4096), ...previousToken })
-}
+const challengeVerification = (ctx: AuthContext): LoginOperation<VerificationBody> => ({
+  path: '/mfa/verify',
+  describes: describesVerify(ctx),
+  before: [],
+  body: codeOrPasskey<VerificationBody>(ctx, { mfa_token: text(4096), ...previousToken }),
+  hidesAccount: true,
+  run: (ctx, req, { mfa_token: mfaToken, code, credential, challenge_token: challenge, ...body }, client) =>
+    verifyMfa(ctx, { mfaToken, code, credential, challenge, locale: localeOf(ctx, req) }, client, presentedDevice(ctx, req, body)),
+})
 
 function describesVerify({ settings }: AuthContext) {
   const refuses = [MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError]
@@ -56,46 +55,12 @@ function describesVerify({ settings }: AuthContext) {
 }
 
 /** One route is for JSON, and one for our page's form. */
-export function verifyRoutes(ctx: AuthContext, line: RouteSet): Route[] {
-  const { base, delivery, before } = line
-  return [
-    ...challengeForm(ctx, line),
-    bodyWithFixedResponseTime(ctx, {
-      method: 'POST',
-      path: `${base}/mfa/verify`,
-      describes: { ...describesVerify(ctx), answers: [loginAnswer(ctx, delivery)] },
-      loginShaped: true,
-      before,
-      body: verification(ctx),
-      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await verifyBy(ctx, req, body, loginClient(ctx, req)), delivery),
-    }),
-  ]
+export function verifyRoutes(ctx: AuthContext, set: RouteSet): Route[] {
+  return [...challengeForm(ctx, set), loginRoute(ctx, set, challengeVerification(ctx))]
 }
 
 export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
-  if (!ctx.store.sessions) return []
-  return [
-    bodyWithFixedResponseTime(ctx, {
-      method: 'POST',
-      path: '/session/mfa/verify',
-      describes: { ...describesVerify(ctx), answers: [sessionLoginAnswer(ctx)] },
-      loginShaped: true,
-      before: [sameSite(ctx)],
-      body: verification(ctx),
-      handle: async (ctx, req, res, body) =>
-        sendSessionLogin(ctx, res, await verifyBy(ctx, req, body, loginClientWith(ctx, req, 'session'))),
-    }),
-  ]
-}
-
-function verifyBy(
-  ctx: AuthContext,
-  req: Request,
-  { mfa_token: mfaToken, code, credential, challenge_token: challenge, ...body }: VerificationBody,
-  client: LoginClient,
-): Promise<AnyLoginResult> {
-  const locale = localeOf(ctx, req)
-  return verifyMfa(ctx, { mfaToken, code, credential, challenge, locale }, client, presentedDevice(ctx, req, body))
+  return sessionLoginRoute(ctx, challengeVerification(ctx))
 }
 
 const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })

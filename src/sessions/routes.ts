@@ -56,7 +56,7 @@ function bodyRoutes(ctx: AuthContext, { base, before }: RouteSet, rules: LogoutR
       method: 'POST',
       path: `${base}/refresh`,
       describes: describesRefresh(ctx, 'bearer'),
-      loginShaped: true,
+      delivers: 'login',
       before,
       body: Joi.object<{ refresh_token: string }>({ refresh_token: token }),
       handle: async (_req, res, body) => sendRefreshed(ctx, res, await refresh(ctx, body.refresh_token), 'bearer'),
@@ -80,7 +80,7 @@ function cookieRefresh(ctx: AuthContext, { base, before }: RouteSet): Route {
     method: 'POST',
     path: `${base}/refresh`,
     describes: { ...describesRefresh(ctx, 'cookie'), credential: 'refresh_cookie' },
-    loginShaped: true,
+    delivers: 'login',
     before,
     body: Joi.object({}),
     handle: async (req, res) => {

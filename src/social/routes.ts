@@ -115,7 +115,7 @@ function callbackRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare)
     method: 'GET',
     path: '/oauth/:provider/callback',
     describes: describesCallback(ctx.settings),
-    loginShaped: true,
+    delivers: 'login',
     refusesHead: true,
     before: [routeRateLimit(ctx, 'oauth_callback')],
     handle: (req, res) => {

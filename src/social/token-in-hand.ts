@@ -54,7 +54,7 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
         answers: [loginAnswer(ctx, tokenDelivery)],
         refuses: [...accountRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
       },
-      loginShaped: true,
+      delivers: 'login',
       before: [...(setsCookies ? [sameSite(ctx)] : []), routeRateLimit(ctx, 'oauth_token')],
       body: Joi.object<TokenBody>({
         access_token: accessTokenText.optional(),

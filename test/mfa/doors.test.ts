@@ -114,7 +114,7 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
     const settings = { tokenDelivery, appRedirects: isOfApps ? appRedirects : [], ...byMail }
     const host = await start({ settings, options: { throttle: { mail: false } }, providers })
     const [routes = []] = mountedRoutes
-    const shaped = routes.filter(({ loginShaped }) => loginShaped)
+    const shaped = routes.filter(({ delivers }) => delivers === 'login')
     const firstSteps = Object.keys(doors).filter((name) => isOfApps || name !== exchange)
     expect(new Set(shaped.map(nameOf))).toEqual(new Set([...firstSteps, ...laterSteps]))
 

@@ -92,7 +92,7 @@ async function startDelivering(tokenDelivery: TokenDelivery | 'session', setting
   deliveryOf.set(host, tokenDelivery)
   const [mounted = []] = mountedRoutes
   // A server-side session has its own cookie in every delivery: nothing below /session hands out a pair.
-  return { host, mounted, shaped: mounted.filter(({ path, loginShaped }) => loginShaped && !path.startsWith('/session/')) }
+  return { host, mounted, shaped: mounted.filter(({ path, delivers }) => delivers === 'login' && !path.startsWith('/session/')) }
 }
 
 describe.each(['bearer', 'cookie', 'both'] as const)('delivery %s', (tokenDelivery) => {

@@ -105,7 +105,7 @@ function confirmRoute(ctx: AuthContext, { base, delivery, before }: RouteSet): R
       refuses: [EmailLoginInvalidError, ...passwordRefusals(ctx), TokenExpiredError, TooManyRequestsError],
       hostRefuses: ctx.settings.emailLoginSignup && (ctx.signup.onSignup ?? ctx.signup.admit) !== undefined,
     },
-    loginShaped: true,
+    delivers: 'login',
     before: [...before, routeRateLimit(ctx, 'email_login_confirm')],
     body: Joi.object<ConfirmBody>({
       token: text(512).optional(),

@@ -33,7 +33,7 @@ export function exchangeRoutes(ctx: AuthContext): Route[] {
         answers: [loginAnswer(ctx, 'bearer')],
         refuses: [OAuthCodeInvalidError],
       },
-      loginShaped: true,
+      delivers: 'login',
       before: [routeRateLimit(ctx, 'oauth_exchange')],
       body: Joi.object<ExchangeBody>({ code: text(512), code_verifier: text(512) }),
       handle: async (req, res, { code, code_verifier: codeVerifier }) => {

@@ -1,0 +1,64 @@
+import type { Request, RequestHandler } from 'express'
+import type Joi from 'joi'
+import type { AuthContext } from '../context'
+import type { Description } from '../http/description'
+import { bodyWithFixedResponseTime } from '../http/fixed-response-time'
+import { type Route, withBody } from '../http/routes'
+import { sameSite } from '../http/same-site'
+import { clearEndedCookies } from './current-auth'
+import { loginAnswer, loginClient, loginClientWith, sendLogin, sendSessionLogin, sessionLoginAnswer } from './delivery'
+import type { AnyLoginResult, LoginClient } from './login'
+import type { RouteSet } from './routes-by-delivery'
+
+/** A way to log in by JSON, told once. Its routes of every delivery have the same body, limits, errors and rule. */
+export interface LoginOperation<Body> {
+  /** Below the prefix; the routes below `/cookie` and `/session` are made from it. */
+  readonly path: `/${string}`
+  readonly describes: Omit<Description, 'answers'>
+  /** Run after the cross-site check. */
+  readonly before: readonly RequestHandler[]
+  readonly body: Joi.ObjectSchema<Body>
+  /** The response time must reveal nothing about an account. */
+  readonly hidesAccount?: true
+  /** The login ends other sessions, so the browser loses their cookies. */
+  readonly endsSessions?: true
+  readonly run: (ctx: AuthContext, req: Request, body: Body, client: LoginClient) => Promise<AnyLoginResult>
+}
+
+export function loginRoute<Body>(ctx: AuthContext, { base, delivery, before }: RouteSet, operation: LoginOperation<Body>): Route {
+  const { path, describes, run } = operation
+  return routeOf(ctx, operation, {
+    path: `${base}${path}`,
+    describes: { ...describes, answers: [loginAnswer(ctx, delivery)] },
+    before: [...before, ...operation.before],
+    handle: async (ctx, req, res, body) => {
+      const result = await run(ctx, req, body, loginClient(ctx, req))
+      if (operation.endsSessions) await clearEndedCookies(ctx, req, res)
+      sendLogin(ctx, res, result, delivery)
+    },
+  })
+}
+
+/** The same login with a server-side session, in every delivery. None if the store keeps no sessions. */
+export function sessionLoginRoute<Body>(ctx: AuthContext, operation: LoginOperation<Body>, summary?: string): Route[] {
+  if (!ctx.store.sessions) return []
+  const { path, describes, before, run } = operation
+  return [
+    routeOf(ctx, operation, {
+      path: `/session${path}`,
+      describes: { ...describes, ...(summary !== undefined && { summary }), answers: [sessionLoginAnswer(ctx)] },
+      before: [sameSite(ctx), ...before],
+      handle: async (ctx, req, res, body) => sendSessionLogin(ctx, res, await run(ctx, req, body, loginClientWith(ctx, req, 'session'))),
+    }),
+  ]
+}
+
+type Delivered<Body> = Pick<Route, 'path' | 'describes' | 'before'> & {
+  readonly handle: (ctx: AuthContext, req: Request, res: Parameters<Route['handle']>[1], body: Body) => Promise<void>
+}
+
+function routeOf<Body>(ctx: AuthContext, { body, hidesAccount }: LoginOperation<Body>, { handle, ...delivered }: Delivered<Body>): Route {
+  const route = { ...delivered, method: 'POST', delivers: 'login', body } as const
+  if (hidesAccount) return bodyWithFixedResponseTime(ctx, { ...route, handle })
+  return withBody({ ...route, handle: (req, res, given) => handle(ctx, req, res, given) })
+}
