@@ -20,7 +20,7 @@ import { passwordText, text, validate } from '../http/input'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
-import { beginAttempt, limitsOfSubjects, routeRateLimit } from '../rate-limits/rate-limiter'
+import { countAttempt, limitsOfSubjects, routeRateLimit } from '../rate-limits/rate-limiter'
 import {
   codeBeforeFreshness,
   confirmIrreversible,
@@ -200,7 +200,7 @@ async function requestVerification(ctx: AuthContext, req: Request, res: Response
 
 async function requestChange(ctx: AuthContext, req: Request, res: Response, body: EmailChangeBody): Promise<void> {
   const name = 'email_change_request'
-  await beginAttempt(ctx, limitsOfSubjects(ctx.rateLimits.links, { name, email: requireEmail(body.new_email), client: clientOf(req) }))
+  await countAttempt(ctx, limitsOfSubjects(ctx.rateLimits.links, { name, email: requireEmail(body.new_email), client: clientOf(req) }))
   const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
   const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
   const change = { userId, amr, newEmail: body.new_email, session, isFinal }

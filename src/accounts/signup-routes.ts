@@ -15,7 +15,7 @@ import { passwordText, readJsonBody, text, validate } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
-import { beginAttempt, limitsOfClient } from '../rate-limits/rate-limiter'
+import { countAttempt, limitsOfClient } from '../rate-limits/rate-limiter'
 import { loginBody, loginClient, setLoginCookies } from '../sessions/delivery'
 import type { AnyLoginResult } from '../sessions/login'
 import type { RouteSet } from '../sessions/routes-by-delivery'
@@ -80,7 +80,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
       body: baseOf(ctx),
       handle: async (ctx, req, res) => {
         const input = await readSignup(ctx, await readJsonBody(req, res))
-        await beginAttempt(ctx, limitsOfClient('signup:client', clientOf(req), ctx.rateLimits.signup), { Exhausted: SignupThrottledError })
+        await countAttempt(ctx, limitsOfClient('signup:client', clientOf(req), ctx.rateLimits.signup), { Exhausted: SignupThrottledError })
         const locale = localeOf(ctx, req)
         const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, loginClient(ctx, req))
         if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)

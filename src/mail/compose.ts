@@ -1,6 +1,6 @@
 import type { AuthMail, MailText, MailTopic, TemplateMail } from '../core/mailer'
 import { directionOf, isTextKey, type PhraseBook, type TextKey, type TextValues } from '../core/texts/phrase-book'
-import { type Html, html } from '../http/html/elements'
+import { type Html, html } from '../http/html/document'
 import type { Locale } from '../http/locale'
 
 export interface MailParts extends TemplateMail {

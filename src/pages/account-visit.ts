@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Html, hidden, html, type Part } from '../http/html/elements'
+import { type Html, hidden, html, type Part } from '../http/html/document'
 import type { Reader } from '../http/html/reader'
 import { isSafeMethod } from '../http/same-site'
 import { leaveNotice } from '../sessions/cookies'

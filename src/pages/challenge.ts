@@ -1,5 +1,5 @@
 import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
-import { card, type FormState, field, form, type Html, html, or, type Part, problem } from '../http/html/elements'
+import { card, type FormState, field, form, type Html, html, or, type Part, problem } from '../http/html/document'
 import type { Reader } from '../http/html/reader'
 import type { Route } from '../http/routes'
 import { passkeyStepOptions } from '../passkeys/step-route'

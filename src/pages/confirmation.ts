@@ -12,7 +12,7 @@ import {
   or,
   type Part,
   problem,
-} from '../http/html/elements'
+} from '../http/html/document'
 import type { Reader } from '../http/html/reader'
 import type { Page } from '../http/html/send-page'
 import { queryParameter } from '../http/locale'

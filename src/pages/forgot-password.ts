@@ -1,5 +1,5 @@
 import { hasPasswords } from '../core/config/every-setting'
-import { card, type FormState, field, form, type Html, hidden, html, problem } from '../http/html/elements'
+import { card, type FormState, field, form, type Html, hidden, html, problem } from '../http/html/document'
 import type { Reader } from '../http/html/reader'
 import type { Route } from '../http/routes'
 import { awaitMail } from './check-mail'

@@ -10,7 +10,7 @@ import {
   ValidationError,
 } from '../core/errors'
 import type { TextKey } from '../core/texts/phrase-book'
-import { emptyForm, type FormState, type Html, html, notice } from '../http/html/elements'
+import { emptyForm, type FormState, type Html, html, notice } from '../http/html/document'
 import type { Reader } from '../http/html/reader'
 import { readForm } from '../http/input'
 import { takeNotice } from '../sessions/cookies'

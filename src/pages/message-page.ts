@@ -1,4 +1,4 @@
-import { card, type Html, html, linkButton } from '../http/html/elements'
+import { card, type Html, html, linkButton } from '../http/html/document'
 
 export function messagePage({ title, lead, go }: { title: string; lead: string; go?: { href: string; label: string } }): Html {
   return card(

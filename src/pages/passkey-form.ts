@@ -1,4 +1,4 @@
-import { form, type Html, hidden, html, type Part } from '../http/html/elements'
+import { form, type Html, hidden, html, type Part } from '../http/html/document'
 import type { Reader } from '../http/html/reader'
 import type { Fields } from './page-site'
 

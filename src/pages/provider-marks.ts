@@ -1,5 +1,5 @@
-import type { Part } from '../http/html/elements'
-import { Html, html } from '../http/html/elements'
+import type { Part } from '../http/html/document'
+import { Html, html } from '../http/html/document'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
 
 export interface ListedProvider {

@@ -1,4 +1,4 @@
-import { card, type FormState, form, type Html, hidden, html, linkButton, problem } from '../http/html/elements'
+import { card, type FormState, form, type Html, hidden, html, linkButton, problem } from '../http/html/document'
 import type { Reader } from '../http/html/reader'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'

@@ -1,6 +1,6 @@
 import { setSignupReturn } from '../accounts/email-verification/signup-binding'
 import { hasPasswords } from '../core/config/every-setting'
-import { card, type FormState, field, form, type Html, hidden, html, or, problem } from '../http/html/elements'
+import { card, type FormState, field, form, type Html, hidden, html, or, problem } from '../http/html/document'
 import type { Reader } from '../http/html/reader'
 import type { Page } from '../http/html/send-page'
 import { locationOf } from '../http/return-to'

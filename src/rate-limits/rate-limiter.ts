@@ -100,7 +100,7 @@ interface BeginOptions {
  * @throws the error of `Exhausted`, with details.retry_after_seconds; with `waits`, ServiceUnavailableError after two seconds, or if too many
  *   requests wait
  */
-export async function beginAttempt(
+export async function countAttempt(
   ctx: LimitContext,
   limits: readonly AppliedLimit[],
   { Exhausted = TooManyRequestsError, waits = false, isTold = true }: BeginOptions = {},
@@ -119,14 +119,14 @@ export async function beginAttempt(
   return { succeed: each('succeed'), fail: each('fail'), release: each('release') }
 }
 
-/** Counts like `beginAttempt`, without the event. Returns null if a limit is reached. */
-export async function tryAttempt(
+/** Counts like `countAttempt`, without the event. Returns null if a limit is reached. */
+export async function tryToCount(
   ctx: LimitContext,
   limits: readonly AppliedLimit[],
   options: BeginOptions = {},
 ): Promise<CountedAttempt | null> {
   try {
-    return await beginAttempt(ctx, limits, { ...options, isTold: false })
+    return await countAttempt(ctx, limits, { ...options, isTold: false })
   } catch (error) {
     if (error instanceof TooManyRequestsError) return null
     throw error
@@ -240,7 +240,7 @@ interface ChangeContext extends LimitContext {
  * @throws TooManyRequestsError with details.retry_after_seconds
  */
 export function beginChange(ctx: ChangeContext, { id }: { id: string }): Promise<CountedAttempt> {
-  return beginAttempt(ctx, [{ name: 'change:account', subject: id, rateLimit: ctx.mailQueue ? ctx.rateLimits.changes : false }])
+  return countAttempt(ctx, [{ name: 'change:account', subject: id, rateLimit: ctx.mailQueue ? ctx.rateLimits.changes : false }])
 }
 
 function tellRefusal(ctx: LimitContext, { name, subject }: AppliedLimit, { code, details }: TooManyRequestsError): void {
@@ -300,5 +300,5 @@ export async function isWithinRouteRateLimit(ctx: RouteContext, route: string, r
  * @throws TooManyRequestsError if the client exceeded the limit
  */
 export async function countRequest(ctx: RouteContext, route: string, req: Request): Promise<void> {
-  await beginAttempt(ctx, limitsOfClient(`route:${route}`, clientOf(req), ctx.rateLimits.routes))
+  await countAttempt(ctx, limitsOfClient(`route:${route}`, clientOf(req), ctx.rateLimits.routes))
 }

@@ -2,7 +2,7 @@ import { mailNotice } from '../accounts/email-links/send-mail'
 import type { AuthContext } from '../context'
 import { MfaCodeInvalidError, MfaThrottledError } from '../core/errors'
 import type { Locale } from '../http/locale'
-import { beginAttempt, type CountedAttempt, counterKey, tellThrottled, tryAttempt } from '../rate-limits/rate-limiter'
+import { type CountedAttempt, countAttempt, counterKey, tellThrottled, tryToCount } from '../rate-limits/rate-limiter'
 import type { KnownDevice } from '../sessions/devices/device-cookie'
 import { isRecoveryCode } from './accept-code'
 
@@ -45,7 +45,7 @@ async function announceWrongCode(
 /** A factor that is not active yet has a separate rate limit. */
 export async function guardedConfirmation<T>(ctx: AuthContext, userId: string, attempt: () => Promise<T>): Promise<T> {
   const limit = { name: 'mfa_confirm:account', subject: userId, rateLimit: ctx.rateLimits.mfa }
-  const counted = await beginAttempt(ctx, [limit], { Exhausted: MfaThrottledError })
+  const counted = await countAttempt(ctx, [limit], { Exhausted: MfaThrottledError })
   try {
     const result = await attempt()
     await counted.succeed()
@@ -111,7 +111,7 @@ async function takeTotp(ctx: AuthContext, { userId }: TypedCode): Promise<TakenC
 }
 
 function countCodeOf(ctx: AuthContext, name: string, subject: string): Promise<CountedAttempt> {
-  return beginAttempt(ctx, [{ name, subject, rateLimit: ctx.rateLimits.mfa }], { Exhausted: MfaThrottledError })
+  return countAttempt(ctx, [{ name, subject, rateLimit: ctx.rateLimits.mfa }], { Exhausted: MfaThrottledError })
 }
 
 function stoppedError(ctx: AuthContext, userId: string, retryAfterSeconds: number): MfaThrottledError {
@@ -134,7 +134,7 @@ async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCod
   if (!device || rateLimit === false) return null
   const isRecovery = isRecoveryCode(code)
   const limit = { name: isRecovery ? 'mfa:device_recovery' : 'mfa:device', subject: `${device.id} ${userId}`, rateLimit }
-  const counted = await tryAttempt(ctx, [limit])
+  const counted = await tryToCount(ctx, [limit])
   return (
     counted && {
       succeed: async () => {

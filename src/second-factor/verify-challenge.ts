@@ -3,7 +3,7 @@ import type { AuthMethod } from '../core/amr'
 import { MfaThrottledError, MfaTokenInvalidError, PasskeyRejectedError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import { acceptPasskey, type VerifiedPasskey, verifyPasskey } from '../passkeys/verify-passkey'
-import { beginAttempt } from '../rate-limits/rate-limiter'
+import { countAttempt } from '../rate-limits/rate-limiter'
 import { type Challenge, consumeChallenge, isStillMeant, readChallenge } from '../sessions/challenge'
 import { findKnownDevice, type PresentedDevice, tokenPresented } from '../sessions/devices/device-cookie'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
@@ -71,7 +71,7 @@ async function finish(ctx: AuthContext, { destination }: Challenge, begun: Begun
 /** Not for the account: an attacker with the password must not lock the owner out, and cannot guess a signature. */
 async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () => Promise<T>): Promise<T> {
   const limit = { name: 'mfa_passkey:challenge', subject: idHash, rateLimit: ctx.rateLimits.mfa }
-  const counted = await beginAttempt(ctx, [limit], { Exhausted: MfaThrottledError })
+  const counted = await countAttempt(ctx, [limit], { Exhausted: MfaThrottledError })
   try {
     return await attempt()
   } catch (error) {

@@ -222,3 +222,8 @@ export function after(instant: Date, seconds: number): Date {
 export function earlier(a: Date, b: Date): Date {
   return a < b ? a : b
 }
+
+/** Adds `isPersistent: false` only for a session whose cookies end with the browser. */
+export function lasting({ isPersistent }: { isPersistent?: boolean }): { isPersistent?: false } {
+  return isPersistent === false ? { isPersistent } : {}
+}

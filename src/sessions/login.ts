@@ -136,8 +136,3 @@ export type SessionLoginResult = OpenedServerSession | LoginChallenge
 
 /** The result of a login method of the service. */
 export type LoginResultOf<Host extends HostTypes> = Host extends { delivery: 'session' } ? SessionLoginResult : LoginResult
-
-/** Adds `isPersistent: false` only for a session whose cookies end with the browser. */
-export function lasting({ isPersistent }: { isPersistent?: boolean }): { isPersistent?: false } {
-  return isPersistent === false ? { isPersistent } : {}
-}

@@ -1,17 +1,65 @@
 import { createHmac, type KeyObject } from 'node:crypto'
+import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { type AuthMethod, amrFromText } from '../core/amr'
-import { AccountInactiveError, InvalidTokenError } from '../core/errors'
+import { AccountInactiveError, InvalidTokenError, UnauthorizedError } from '../core/errors'
 import { logCounted } from '../core/logger'
 import { hashOpaqueToken } from '../core/opaque-token'
 import { lineOf, reusedRefreshToken } from '../core/setup-warnings'
+import type { Description } from '../http/description'
+import { text } from '../http/input'
+import { type Route, withBody } from '../http/routes'
 import type { SessionRecord, SessionStore, UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/user-records'
 import { signAccessToken } from './access-token'
 import { askForClaims, claimsToGoOn, type HostClaims } from './ask-for-claims'
-import { after, isAlive, makeSessionToken, readSessionToken, type SessionTokenId } from './find-session'
-import { lasting, type TokenPair } from './login'
+import { clearEndedCookies } from './current-auth'
+import { loginAnswer, readRefreshCookie, sendRefreshed } from './delivery'
+import { after, isAlive, lasting, makeSessionToken, readSessionToken, type SessionTokenId } from './find-session'
+import type { TokenPair } from './login'
+import type { RouteSet } from './routes-by-delivery'
 import { isStillTrusted, readStatelessToken, signStatelessToken } from './stateless-refresh-token'
+
+function describesRefresh(ctx: AuthContext, delivery: 'bearer' | 'cookie'): Description {
+  return {
+    summary: 'Get a new access token and a new refresh token',
+    answers: [loginAnswer(ctx, delivery)],
+    refuses: [UnauthorizedError, InvalidTokenError, AccountInactiveError],
+  }
+}
+
+export function bodyRefresh(ctx: AuthContext, { base, before }: Pick<RouteSet, 'base' | 'before'>): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/refresh`,
+    describes: describesRefresh(ctx, 'bearer'),
+    delivers: 'login',
+    before,
+    body: Joi.object<{ refresh_token: string }>({ refresh_token: text(4096) }),
+    handle: async (_req, res, body) => sendRefreshed(ctx, res, await refresh(ctx, body.refresh_token), 'bearer'),
+  })
+}
+
+export function cookieRefresh(ctx: AuthContext, { base, before }: RouteSet): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/refresh`,
+    describes: { ...describesRefresh(ctx, 'cookie'), credential: 'refresh_cookie' },
+    delivers: 'login',
+    before,
+    body: Joi.object({}),
+    handle: async (req, res) => {
+      const presented = readRefreshCookie(ctx, req)
+      if (presented === null) throw new UnauthorizedError()
+      try {
+        sendRefreshed(ctx, res, await refresh(ctx, presented), 'cookie')
+      } catch (error) {
+        if (error instanceof InvalidTokenError) await clearEndedCookies(ctx, req, res) // a second use has revoked the session
+        throw error
+      }
+    },
+  })
+}
 
 interface ContinuedSession {
   readonly user: Pick<UserRecord, 'id' | 'email'>

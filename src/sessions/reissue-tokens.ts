@@ -5,9 +5,8 @@ import { hashOpaqueToken } from '../core/opaque-token'
 import type { SessionChanges, SessionRecord, UserRecord } from '../store/auth-store'
 import { signAccessToken } from './access-token'
 import type { HostClaims } from './ask-for-claims'
-import { makeSessionToken, sessionsOf } from './find-session'
-import type { OpenedServerSession } from './login'
-import { lasting, type OpenedSession } from './login'
+import { lasting, makeSessionToken, sessionsOf } from './find-session'
+import type { OpenedServerSession, OpenedSession } from './login'
 import { isStillTrusted, readStatelessToken, type StatelessSession, signStatelessToken } from './stateless-refresh-token'
 
 /** A session that continues with a new access token, and with a new refresh token if the request showed the valid one. */

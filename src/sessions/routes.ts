@@ -1,15 +1,14 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { AccountInactiveError, InvalidTokenError, NotFoundError, UnauthorizedError } from '../core/errors'
+import { NotFoundError } from '../core/errors'
 import { type Description, done, flag, instant, shape, string, stringOrNull } from '../http/description'
 import { text } from '../http/input'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { sendEmpty, sendJson } from '../http/send'
 import { clearSessionCookie } from './cookies'
-import { clearEndedCookies, getSession, getUser } from './current-auth'
-import { loginAnswer, readRefreshCookie, sendRefreshed } from './delivery'
+import { getSession, getUser } from './current-auth'
 import type { PublicSession } from './find-session'
 import { listSessions, revokeSession } from './list-routes'
 import {
@@ -23,7 +22,7 @@ import {
   logoutOfSession,
   sendLoggedOut,
 } from './log-out-request'
-import { refresh } from './refresh'
+import { bodyRefresh, cookieRefresh } from './refresh'
 import { type RouteGuards, type RouteSet, routesByDelivery } from './routes-by-delivery'
 
 const token = text(4096)
@@ -32,14 +31,6 @@ const describesLogout: Description = {
   summary: 'Log out: revoke this session, or all sessions of the account',
   answers: logoutAnswers,
   limit: logoutLimit,
-}
-
-function describesRefresh(ctx: AuthContext, delivery: 'bearer' | 'cookie'): Description {
-  return {
-    summary: 'Get a new access token and a new refresh token',
-    answers: [loginAnswer(ctx, delivery)],
-    refuses: [UnauthorizedError, InvalidTokenError, AccountInactiveError],
-  }
 }
 
 export function sessionRoutes(ctx: AuthContext, rules: LogoutRules): Route[] {
@@ -52,15 +43,7 @@ export function sessionRoutes(ctx: AuthContext, rules: LogoutRules): Route[] {
 
 function bodyRoutes(ctx: AuthContext, { base, before }: RouteSet, rules: LogoutRules): Route[] {
   return [
-    withBody({
-      method: 'POST',
-      path: `${base}/refresh`,
-      describes: describesRefresh(ctx, 'bearer'),
-      delivers: 'login',
-      before,
-      body: Joi.object<{ refresh_token: string }>({ refresh_token: token }),
-      handle: async (_req, res, body) => sendRefreshed(ctx, res, await refresh(ctx, body.refresh_token), 'bearer'),
-    }),
+    bodyRefresh(ctx, { base, before }),
     withBody({
       method: 'POST',
       path: `${base}/logout`,
@@ -73,27 +56,6 @@ function bodyRoutes(ctx: AuthContext, { base, before }: RouteSet, rules: LogoutR
       },
     }),
   ]
-}
-
-function cookieRefresh(ctx: AuthContext, { base, before }: RouteSet): Route {
-  return withBody({
-    method: 'POST',
-    path: `${base}/refresh`,
-    describes: { ...describesRefresh(ctx, 'cookie'), credential: 'refresh_cookie' },
-    delivers: 'login',
-    before,
-    body: Joi.object({}),
-    handle: async (req, res) => {
-      const presented = readRefreshCookie(ctx, req)
-      if (presented === null) throw new UnauthorizedError()
-      try {
-        sendRefreshed(ctx, res, await refresh(ctx, presented), 'cookie')
-      } catch (error) {
-        if (error instanceof InvalidTokenError) await clearEndedCookies(ctx, req, res) // a second use has revoked the session
-        throw error
-      }
-    },
-  })
 }
 
 /** A cookie is the only credential, so every route that changes data rejects requests from other sites. */

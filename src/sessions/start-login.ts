@@ -10,19 +10,9 @@ import { signAccessToken } from './access-token'
 import { askForClaims, type HostClaims, noClaims } from './ask-for-claims'
 import { accountDigest, isAccountDigest, signChallenge } from './challenge'
 import { deviceOfLogin } from './devices/device-of-login'
-import { findBySessionCookie, isAlive, sessionsOf } from './find-session'
+import { findBySessionCookie, isAlive, lasting, sessionsOf } from './find-session'
 import { startSession } from './insert-session'
-import {
-  type AnyLoginResult,
-  type AppCode,
-  type Login,
-  type LoginChallenge,
-  type LoginClient,
-  lasting,
-  type OpenedServerSession,
-  type OpenedSession,
-  type TokenPair,
-} from './login'
+import type { AnyLoginResult, AppCode, Login, LoginChallenge, LoginClient, OpenedServerSession, OpenedSession, TokenPair } from './login'
 import { issueStatelessToken } from './stateless-refresh-token'
 
 /** The transaction has written everything. The host's claims, and so the access token, come after the commit. */

@@ -6,7 +6,7 @@
 import type { Request, Response } from 'express'
 import knex from 'knex'
 import { createAuthTables, createKnexStore } from '../../src'
-import { emptyForm } from '../../src/http/html/elements'
+import { emptyForm } from '../../src/http/html/document'
 import { readerOf } from '../../src/http/html/reader'
 import { type Page, showPage } from '../../src/http/html/send-page'
 import { devicesPage } from '../../src/pages/account/devices-page'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { mailTopics, type TemplateMail } from '../../src/core/mailer'
 import { createPhraseBook } from '../../src/core/texts/phrase-book'
 import { composeMail, type MailParts } from '../../src/mail/compose'
-import { writeMail } from '../../src/mail/write-mail'
+import { writeMail } from '../../src/mail/mail-queue'
 import { logTap } from '../support/log-tap'
 
 const issuedAt = new Date('2026-03-01T12:00:00.000Z')

@@ -3,9 +3,9 @@ import { ServiceUnavailableError, TooManyRequestsError } from '../../core/errors
 import { hashOpaqueToken } from '../../core/opaque-token'
 import type { Locale } from '../../http/locale'
 import type { CodeTopic, LinkTopic, NoticeTopic } from '../../mail/compose'
-import { type MailContent, writeMail } from '../../mail/write-mail'
+import { type MailContent, writeMail } from '../../mail/mail-queue'
 import type { RateLimit } from '../../rate-limits/rate-limit'
-import { attempt, beginAttempt, counterKey, giveBack, tellThrottled } from '../../rate-limits/rate-limiter'
+import { attempt, countAttempt, counterKey, giveBack, tellThrottled } from '../../rate-limits/rate-limiter'
 import type { UserRecord } from '../../store/auth-store'
 import type { LinkPurpose, LinkToken } from './email-link'
 
@@ -136,7 +136,7 @@ async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restore
   if (boundedElsewhere.has(topic)) return true
   const kind = byStrangers.has(topic) ? 'strangers' : 'notices'
   try {
-    await beginAttempt(ctx, [{ name: `mail:${kind}`, subject: email, rateLimit: ctx.rateLimits.mail[kind] }])
+    await countAttempt(ctx, [{ name: `mail:${kind}`, subject: email, rateLimit: ctx.rateLimits.mail[kind] }])
     return true
   } catch (error) {
     if (error instanceof TooManyRequestsError) return false

@@ -1,5 +1,5 @@
-import type { FormState } from '../../http/html/elements'
-import { card, form, type Html, hidden, html, type Part, problem, time } from '../../http/html/elements'
+import type { FormState } from '../../http/html/document'
+import { card, form, type Html, hidden, html, type Part, problem, time } from '../../http/html/document'
 import type { Reader } from '../../http/html/reader'
 
 export interface ListedDevice {

@@ -1,5 +1,5 @@
 import type { AuthContext } from '../../context'
-import { card, type FormState, field, form, type Html, hidden, html, type Part, problem } from '../../http/html/elements'
+import { card, type FormState, field, form, type Html, hidden, html, type Part, problem } from '../../http/html/document'
 import type { Reader } from '../../http/html/reader'
 import type { UserRecord } from '../../store/auth-store'
 import type { AccountPage } from '../account-page'

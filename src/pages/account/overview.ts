@@ -1,6 +1,6 @@
 import type { AuthContext } from '../../context'
 import type { TextKey } from '../../core/texts/phrase-book'
-import { card, type Html, html } from '../../http/html/elements'
+import { card, type Html, html } from '../../http/html/document'
 import type { Reader } from '../../http/html/reader'
 import { listPasskeys } from '../../passkeys/manage'
 import { hasPassword } from '../../passwords/verify-password'

@@ -1,6 +1,6 @@
 import type { AuthContext } from '../../context'
 import type { TextKey } from '../../core/texts/phrase-book'
-import { card, type FormState, field, form, type Html, hidden, html, linkButton, type Part, problem, time } from '../../http/html/elements'
+import { card, type FormState, field, form, type Html, hidden, html, linkButton, type Part, problem, time } from '../../http/html/document'
 import type { Reader } from '../../http/html/reader'
 import { queryParameter } from '../../http/locale'
 import { listPasskeys } from '../../passkeys/manage'

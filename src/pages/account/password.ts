@@ -1,5 +1,5 @@
 import { hasPasswords } from '../../core/config/every-setting'
-import { card, type FormState, field, form, type Html, html, type Part, problem } from '../../http/html/elements'
+import { card, type FormState, field, form, type Html, html, type Part, problem } from '../../http/html/document'
 import type { Reader } from '../../http/html/reader'
 import { hasPassword } from '../../passwords/verify-password'
 import type { AccountPage } from '../account-page'

@@ -1,4 +1,4 @@
-import { card, type FormState, field, form, type Html, html, type Part, problem } from '../../http/html/elements'
+import { card, type FormState, field, form, type Html, html, type Part, problem } from '../../http/html/document'
 import type { Reader } from '../../http/html/reader'
 import type { AccountPage } from '../account-page'
 

@@ -14,7 +14,7 @@ import {
   type Part,
   problem,
   time,
-} from '../../http/html/elements'
+} from '../../http/html/document'
 import type { Reader } from '../../http/html/reader'
 import { listPasskeys } from '../../passkeys/manage'
 import { isPendingSecret } from '../../second-factor/confirm'

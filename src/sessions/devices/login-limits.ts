@@ -1,7 +1,7 @@
 import type { AuthContext } from '../../context'
 import { LoginThrottledError } from '../../core/errors'
 import { eventDigest } from '../../core/events'
-import { beginAttempt, type CountedAttempt, limitsOfSubjects, tryAttempt } from '../../rate-limits/rate-limiter'
+import { type CountedAttempt, countAttempt, limitsOfSubjects, tryToCount } from '../../rate-limits/rate-limiter'
 import { findKnownDevice, type KnownDevice, type PresentedDevice } from './device-cookie'
 
 interface LoginAttemptOf {
@@ -23,17 +23,17 @@ export async function beginLogin(
 ): Promise<CountedAttempt & { readonly isKnownDevice: boolean }> {
   const device = await findKnownDevice(ctx, email, presented)
   const ofDevice = device && [{ name: 'login:device', subject: `${device.id} ${email}`, rateLimit: ctx.rateLimits.device.login }]
-  const own = ofDevice && (await tryAttempt(ctx, ofDevice, waiting))
+  const own = ofDevice && (await tryToCount(ctx, ofDevice, waiting))
   if (own) return { isKnownDevice: true, ...own }
   return {
     isKnownDevice: false,
-    ...(await beginAttempt(ctx, limitsOfSubjects(ctx.rateLimits.login, { name: 'login', email, client }), waiting)),
+    ...(await countAttempt(ctx, limitsOfSubjects(ctx.rateLimits.login, { name: 'login', email, client }), waiting)),
   }
 }
 
 /** Counts against the client only. @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight) */
 export function beginLoginOfClient(ctx: AuthContext, client: string | null): Promise<CountedAttempt> {
-  return beginAttempt(ctx, limitsOfSubjects(ctx.rateLimits.login, { name: 'login', email: null, client }), waiting)
+  return countAttempt(ctx, limitsOfSubjects(ctx.rateLimits.login, { name: 'login', email: null, client }), waiting)
 }
 
 const waiting = { Exhausted: LoginThrottledError, waits: true } as const
@@ -50,8 +50,8 @@ interface LinkRequest {
 export async function countLinkRequest(ctx: AuthContext, { name, email, client, presented }: LinkRequest): Promise<KnownDevice | null> {
   const device = await findKnownDevice(ctx, email, presented)
   const ofDevice = device && [{ name: `${name}:device`, subject: `${device.id} ${email}`, rateLimit: ctx.rateLimits.device.links }]
-  if (ofDevice && (await tryAttempt(ctx, ofDevice))) return device
-  await beginAttempt(ctx, limitsOfSubjects(ctx.rateLimits.links, { name, email, client }))
+  if (ofDevice && (await tryToCount(ctx, ofDevice))) return device
+  await countAttempt(ctx, limitsOfSubjects(ctx.rateLimits.links, { name, email, client }))
   return null
 }
 

@@ -14,7 +14,7 @@ import {
 import type { Locale } from '../../http/locale'
 import { acceptPasskey, type PresentedPasskey, refusingReplay, type VerifiedPasskey, verifyPasskey } from '../../passkeys/verify-passkey'
 import { unusablePassword, verifyPassword } from '../../passwords/verify-password'
-import { type AppliedLimit, beginAttempt } from '../../rate-limits/rate-limiter'
+import { type AppliedLimit, countAttempt } from '../../rate-limits/rate-limiter'
 import { acceptTotpCode } from '../../second-factor/accept-code'
 import { guardedAttempt } from '../../second-factor/code-limits'
 import type { SessionRecord, UserRecord } from '../../store/auth-store'
@@ -208,7 +208,7 @@ export async function withPassword<T>(
   work: () => Promise<T>,
   session?: SessionRecord | null,
 ): Promise<T> {
-  const counted = await beginAttempt(ctx, limitsOfPassword(ctx, user, session))
+  const counted = await countAttempt(ctx, limitsOfPassword(ctx, user, session))
   try {
     const { matches } = await verifyPassword(ctx, user.hashedPassword, password, { isKnownDevice: true })
     if (!matches) throw new InvalidCredentialsError()

@@ -9,15 +9,13 @@ import { type Connection, poolConnection, transactionConnection } from './connec
 import { bindTables, type HostTables, type Tables } from './default-tables'
 import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
-import { emailLoginsStore } from './email-logins'
 import { identitiesStore } from './identities'
 import { surviveEndedSessions } from './knex-on'
 import { passkeysStore } from './passkeys'
-import { recoveryCodesStore } from './recovery-codes'
 import { sessionsStore } from './sessions'
 import { neverPrepare } from './statements'
 import type { TableOptions } from './table-options'
-import { userTokensStore } from './user-tokens'
+import { emailLoginsStore, recoveryCodesStore, userTokensStore } from './user-tokens'
 import { usersStore } from './users'
 
 /** The options of `createKnexStore`. Each table can be a table of yours. If you do not name a table, the store uses the default table. */
