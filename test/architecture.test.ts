@@ -34,7 +34,7 @@ const homes: Readonly<Record<string, RegExp>> = {
 
 /** What the build puts into the command's own file: hosts install none of it. */
 const bundled: Readonly<Record<string, RegExp>> = {
-  'csv-parse': /^cli\/export-users\.ts$/,
+  'csv-parse': /^cli\/file-rows\.ts$/,
   'csv-stringify/sync': /^cli\/export-users\.ts$/,
 }
 

@@ -21,7 +21,7 @@ import type { HashOptions } from '../passwords/password-types'
 import { hashPassword, verifyPassword } from '../passwords/verify-password'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { type PresentedDevice, presentedDevice, previousToken, tokenPresented } from '../sessions/devices/device-cookie'
-import { announceFailedLogin, beginLogin, type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
+import { announceFailedLogin, countLogin, type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { type LoginOperation, loginRoute, sessionLoginRoute } from '../sessions/login-route'
 import type { RouteSet } from '../sessions/routes-by-delivery'
@@ -115,7 +115,7 @@ export async function logIn(
 ): Promise<AnyLoginResult> {
   const email = readTypedAddress(input.email)
   const attempt = newLoginAttempt(input.client ?? null, email)
-  const attempts = await beginLogin(ctx, { email, client: input.client ?? null, presented: presented ?? tokenPresented(input) })
+  const attempts = await countLogin(ctx, { email, client: input.client ?? null, presented: presented ?? tokenPresented(input) })
   try {
     const { client } = input
     const turn = { isKnownDevice: attempts.isKnownDevice, network: queueNetwork(client) }

@@ -7,7 +7,7 @@ import { type Route, withBody } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { passkeyFields } from '../second-factor/irreversible-code'
-import { announceFailedLogin, beginLoginOfClient, newLoginAttempt } from '../sessions/devices/login-limits'
+import { announceFailedLogin, countLoginOfClient, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { type LoginOperation, loginRoute, sessionLoginRoute } from '../sessions/login-route'
 import { usableAt } from '../sessions/reauthentication/methods'
@@ -98,7 +98,7 @@ export async function logInWithPasskey(
   loginClient: LoginClient,
 ): Promise<AnyLoginResult> {
   const attempt = newLoginAttempt(client ?? null)
-  const attempts = await beginLoginOfClient(ctx, client ?? null)
+  const attempts = await countLoginOfClient(ctx, client ?? null)
   try {
     const proven = await verifyPasskey(ctx, 'login', null, { credential, challenge })
     attempt.userId = proven.user.id

@@ -197,3 +197,53 @@ export function storedKey(key: string): string {
   const isPlain = key.length <= longest && /^[ -~]*$/.test(key) && !key.startsWith(marker)
   return isPlain ? key : marker + createHash('sha256').update(key, 'utf16le').digest('base64url')
 }
+
+/** The limits that a host sets in the option `throttle`. */
+interface ThrottleInput {
+  routes?: RateLimit | false
+  login?: SubjectBudgetsInput
+  signup?: RateLimit | false
+  links?: SubjectBudgetsInput
+  mail?: MailBudgetsInput
+  mfa?: RateLimit | false
+}
+
+/** The defaults of every limit, and what the host sets instead. @throws ConfigurationError with the option's name */
+export function rateLimitsOf(throttle: ThrottleInput = {}): RateLimits {
+  const failures = { attempts: 5, windowSeconds: 900 }
+  const email = { attempts: 50, windowSeconds: 900 }
+  const login = resolveRateLimits(
+    'throttle.login',
+    throttle.login,
+    { pair: failures, email, client: { attempts: 100, windowSeconds: 900 } },
+    { plain: 'pair' },
+  )
+  const links = resolveRateLimits('throttle.links', throttle.links, {
+    pair: failures,
+    email,
+    client: { attempts: 100, windowSeconds: 900 },
+  })
+  const mail = resolveMailRateLimits('throttle.mail', throttle.mail)
+  const mfa = resolveRateLimit('throttle.mfa', throttle.mfa, failures)
+  return Object.freeze({
+    routes: resolveRateLimit('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
+    login,
+    signup: resolveRateLimit('throttle.signup', throttle.signup, { attempts: 100, windowSeconds: 3_600 }),
+    links,
+    mail,
+    mfa,
+    device: Object.freeze({
+      login: isOff(login) ? false : { attempts: 10, windowSeconds: 900 },
+      codes: mfa && failures,
+      links: isOff(links) ? false : failures,
+      mails: mail.links.length === 0 ? false : { attempts: 5, windowSeconds: 3_600 },
+    }),
+    password: failures,
+    passwordOfAccount: { attempts: 25, windowSeconds: 900 },
+    changes: { attempts: 10, windowSeconds: 86_400 },
+  })
+}
+
+function isOff(rateLimits: SubjectRateLimits): boolean {
+  return Object.values(rateLimits).every((rateLimit) => rateLimit === false)
+}

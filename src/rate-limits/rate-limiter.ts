@@ -110,9 +110,9 @@ export async function countAttempt(
   try {
     for (const limit of limits) counted.push(await (waits ? countWaiting(ctx, limit, Exhausted, patience) : count(ctx, limit, Exhausted)))
   } catch (error) {
-    await Promise.all(counted.map((one) => one.release()))
     const refused = limits[counted.length]
     if (isTold && refused && error instanceof TooManyRequestsError) tellRefusal(ctx, refused, error)
+    await Promise.all(counted.map((one) => one.release()))
     throw error
   }
   const each = (end: keyof CountedAttempt) => async () => void (await Promise.all(counted.map((one) => one[end]())))

@@ -21,13 +21,7 @@ import { isPassportProvider } from '../providers/passport-provider'
 import { withLocalFallback } from '../rate-limits/local-fallback'
 import { createMarkers } from '../rate-limits/markers'
 import { memoryCounters } from '../rate-limits/memory-counters'
-import {
-  type RateLimits,
-  resolveMailRateLimits,
-  resolveRateLimit,
-  resolveRateLimits,
-  type SubjectRateLimits,
-} from '../rate-limits/rate-limit'
+import { rateLimitsOf } from '../rate-limits/rate-limit'
 import { isSameSecret, readSecretKeys } from '../second-factor/secret-box'
 import { readSigningKeys } from '../sessions/access-keys'
 import { ownCookies } from '../sessions/cookies'
@@ -81,7 +75,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     mfaSecretKeys,
     isSameTotpSecret: (userId: string, one: string | null, other: string | null) => isSameSecret(mfaSecretKeys, userId, one, other),
     ...countersOf(options, logger),
-    rateLimits: rateLimitsOf(options),
+    rateLimits: rateLimitsOf(options.throttle),
     mailQueue: options.mailer ? createMailQueue({ mailer: options.mailer, events, logger, concurrency: settings.mailConcurrency }) : null,
     templates: templatesOf(options),
     texts: createPhraseBook(options.languages),
@@ -163,43 +157,4 @@ function templatesOf({ templates = {} }: AuthRouterOptions): Templates {
     ...(templates.layout && { layout: templates.layout }),
     ...(templates.pages && { pages: Object.freeze({ ...templates.pages }) }),
   })
-}
-
-function rateLimitsOf({ throttle = {} }: AuthRouterOptions): RateLimits {
-  const failures = { attempts: 5, windowSeconds: 900 }
-  const email = { attempts: 50, windowSeconds: 900 }
-  const login = resolveRateLimits(
-    'throttle.login',
-    throttle.login,
-    { pair: failures, email, client: { attempts: 100, windowSeconds: 900 } },
-    { plain: 'pair' },
-  )
-  const links = resolveRateLimits('throttle.links', throttle.links, {
-    pair: failures,
-    email,
-    client: { attempts: 100, windowSeconds: 900 },
-  })
-  const mail = resolveMailRateLimits('throttle.mail', throttle.mail)
-  const mfa = resolveRateLimit('throttle.mfa', throttle.mfa, failures)
-  return Object.freeze({
-    routes: resolveRateLimit('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
-    login,
-    signup: resolveRateLimit('throttle.signup', throttle.signup, { attempts: 100, windowSeconds: 3_600 }),
-    links,
-    mail,
-    mfa,
-    device: Object.freeze({
-      login: isOff(login) ? false : { attempts: 10, windowSeconds: 900 },
-      codes: mfa && failures,
-      links: isOff(links) ? false : failures,
-      mails: mail.links.length === 0 ? false : { attempts: 5, windowSeconds: 3_600 },
-    }),
-    password: failures,
-    passwordOfAccount: { attempts: 25, windowSeconds: 900 },
-    changes: { attempts: 10, windowSeconds: 86_400 },
-  })
-}
-
-function isOff(rateLimits: SubjectRateLimits): boolean {
-  return Object.values(rateLimits).every((rateLimit) => rateLimit === false)
 }

@@ -95,7 +95,10 @@ export function stepAt(instant: Date): number {
   return Math.floor(instant.getTime() / 1000 / stepSeconds)
 }
 
-/** Compares every step, so that the time reveals nothing. The check of speakeasy accepts '+72814' and '72814x' for '072814'. */
+/**
+ * Compares every step, so that the time reveals nothing. speakeasy only computes the code of a step: its own check accepts '+72814' and
+ * '72814x' for '072814', and secrets that it cannot decode.
+ */
 export function findStep(secret: string, code: string, { now, window }: { now: Date; window: number }): number | null {
   if (!/^[A-Z2-7]{32,}$/.test(secret) || !/^[0-9]{6}$/.test(code)) return null
   let found: number | null = null

@@ -68,7 +68,10 @@ async function finish(ctx: AuthContext, { destination }: Challenge, begun: Begun
   return destination && 'returnTo' in destination && result.kind === 'session' ? { ...result, returnTo: destination.returnTo } : result
 }
 
-/** Not for the account: an attacker with the password must not lock the owner out, and cannot guess a signature. */
+/**
+ * Limits the failures of each challenge, because verifying a passkey takes time. The account has no such limit: an attacker with the password
+ * must not lock the owner out, and cannot guess a signature.
+ */
 async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () => Promise<T>): Promise<T> {
   const limit = { name: 'mfa_passkey:challenge', subject: idHash, rateLimit: ctx.rateLimits.mfa }
   const counted = await countAttempt(ctx, [limit], { Exhausted: MfaThrottledError })

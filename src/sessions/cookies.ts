@@ -10,7 +10,8 @@ import type { TextKey } from '../core/texts/phrase-book'
 import { type CookieScope, type CookieSite, clearCookie, readCookie, setCookie } from '../http/cookies'
 import { verifyAccessToken } from './access-token'
 import { readSessionToken } from './find-session'
-import type { SessionOrigin } from './login'
+import type { SessionOrigin, TokenPair } from './login'
+import type { ReissuedTokens, RenewedTokens } from './reissue-tokens'
 
 interface SessionCookieContext {
   readonly settings: GuardSettings
@@ -188,4 +189,48 @@ export function takeNotice(ctx: AuthContext, req: Request, res: Response): Notic
   const word = readProofCookie(ctx, req, noticeCookieName)
   if (word !== null) clearProofCookie(ctx, res, noticeCookieName)
   return word as NoticeWord | null // our MAC is valid, so `leaveNotice` wrote it
+}
+
+/** Without a new refresh token, the refresh cookie stays unchanged. */
+export function setTokenCookies(ctx: AuthContext, res: Response, result: TokenPair | ReissuedTokens): void {
+  const { settings } = ctx
+  const { accessToken, refreshToken, refreshTokenExpiresAt, isPersistent = true } = result
+  setCookie(ctx, res, settings.accessCookieName, accessToken, {
+    ...accessScope(settings),
+    maxAgeSeconds: isPersistent ? settings.accessTokenTtlSeconds : null,
+  })
+  if (refreshToken !== null && refreshTokenExpiresAt !== null)
+    setRefreshCookie(ctx, res, { refreshToken, refreshTokenExpiresAt, isPersistent })
+}
+
+export function setRefreshCookie(
+  ctx: AuthContext,
+  res: Response,
+  { refreshToken, refreshTokenExpiresAt, isPersistent }: RenewedTokens,
+): void {
+  const seconds = Math.floor((refreshTokenExpiresAt.getTime() - ctx.now().getTime()) / 1000)
+  setCookie(ctx, res, ctx.settings.refreshCookieName, refreshToken, { ...refreshScope(ctx), maxAgeSeconds: isPersistent ? seconds : null })
+}
+
+export function readAccessCookie(ctx: AuthContext, req: Request): string | null {
+  return readCookie(ctx, req, ctx.settings.accessCookieName)
+}
+
+export function clearLoginCookies(ctx: AuthContext, res: Response): void {
+  clearCookie(ctx, res, ctx.settings.accessCookieName, accessScope(ctx.settings))
+  clearCookie(ctx, res, ctx.settings.refreshCookieName, refreshScope(ctx))
+}
+
+export function readRefreshCookie(ctx: AuthContext, req: Request): string | null {
+  return readCookie(ctx, req, ctx.settings.refreshCookieName)
+}
+
+function accessScope(settings: Settings) {
+  return { path: '/', sameSite: settings.cookieSamesite }
+}
+
+/** Only the router, or with `both` and without the built-in pages only the cookie routes, gets the refresh cookie. */
+function refreshScope({ settings, prefix }: AuthContext) {
+  const isBelowTwins = settings.tokenDelivery === 'both' && !settings.pagesEnabled // the pages are not below `/cookie`
+  return { path: isBelowTwins ? `${prefix}/cookie` : prefix, sameSite: settings.cookieSamesite }
 }

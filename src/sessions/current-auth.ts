@@ -7,8 +7,8 @@ import { type CookieSite, readCookie } from '../http/cookies'
 import type { HostTypes, WithFields } from '../store/host-types'
 import type { PublicUser } from '../store/user-records'
 import { type AccessTokenClaims, verifyAccessToken } from './access-token'
-import { clearSessionCookie, readSessionCookie } from './cookies'
-import { clearLoginCookies, readRefreshCookie, setsTokenCookies } from './delivery'
+import { clearLoginCookies, clearSessionCookie, readRefreshCookie, readSessionCookie } from './cookies'
+import { setsTokenCookies } from './delivery'
 import { isAlive, type PublicSession, readQuietly, readSessionToken } from './find-session'
 
 interface CurrentAuth {

@@ -1,16 +1,15 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { hasPasswords, type Settings } from '../core/config/every-setting'
-import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { type Answer, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
 import { locationOf } from '../http/return-to'
 import { sendJson, setResult } from '../http/send'
-import { sessionOriginOf, setSessionCookie } from './cookies'
+import { sessionOriginOf, setSessionCookie, setTokenCookies } from './cookies'
 import { forgetCsrfBinding } from './csrf-binding'
 import { readDevices, writeDevices } from './devices/device-cookie'
 import { tellNewDevice, withoutSession } from './devices/device-of-login'
 import type { AnyLoginResult, Device, LoginClient, TokenPair } from './login'
-import type { ReissuedTokens, RenewedTokens } from './reissue-tokens'
+import type { ReissuedTokens } from './reissue-tokens'
 
 /** `newDeviceNotice` records `bearer` logins too, without a cookie. @param rules.namesSession false: maybe another site's login */
 export function loginClient(ctx: AuthContext, req: Request, { namesSession = true }: { namesSession?: boolean } = {}): LoginClient {
@@ -147,40 +146,6 @@ function setCookiesOfLogin(ctx: AuthContext, res: Response, result: AnyLoginResu
   else if ('accessToken' in result) setTokenCookies(ctx, res, result)
 }
 
-/** Without a new refresh token, the refresh cookie stays unchanged. */
-export function setTokenCookies(ctx: AuthContext, res: Response, result: TokenPair | ReissuedTokens): void {
-  const { settings } = ctx
-  const { accessToken, refreshToken, refreshTokenExpiresAt, isPersistent = true } = result
-  setCookie(ctx, res, settings.accessCookieName, accessToken, {
-    ...accessScope(settings),
-    maxAgeSeconds: isPersistent ? settings.accessTokenTtlSeconds : null,
-  })
-  if (refreshToken !== null && refreshTokenExpiresAt !== null)
-    setRefreshCookie(ctx, res, { refreshToken, refreshTokenExpiresAt, isPersistent })
-}
-
-export function setRefreshCookie(
-  ctx: AuthContext,
-  res: Response,
-  { refreshToken, refreshTokenExpiresAt, isPersistent }: RenewedTokens,
-): void {
-  const seconds = Math.floor((refreshTokenExpiresAt.getTime() - ctx.now().getTime()) / 1000)
-  setCookie(ctx, res, ctx.settings.refreshCookieName, refreshToken, { ...refreshScope(ctx), maxAgeSeconds: isPersistent ? seconds : null })
-}
-
-export function readAccessCookie(ctx: AuthContext, req: Request): string | null {
-  return readCookie(ctx, req, ctx.settings.accessCookieName)
-}
-
-export function clearLoginCookies(ctx: AuthContext, res: Response): void {
-  clearCookie(ctx, res, ctx.settings.accessCookieName, accessScope(ctx.settings))
-  clearCookie(ctx, res, ctx.settings.refreshCookieName, refreshScope(ctx))
-}
-
-export function readRefreshCookie(ctx: AuthContext, req: Request): string | null {
-  return readCookie(ctx, req, ctx.settings.refreshCookieName)
-}
-
 /** The token of a server-side session is only in the cookie, never in the body. */
 export function loginBody(result: AnyLoginResult | ReissuedTokens, delivery: Delivery): object {
   const { userId: user_id } = result
@@ -200,14 +165,4 @@ export function loginBody(result: AnyLoginResult | ReissuedTokens, delivery: Del
 /** For a script that finishes the login and then redirects the browser. The value never contains a secret. */
 function returnToOf({ returnTo }: { returnTo?: string }): { return_to?: string } {
   return returnTo === undefined ? {} : { return_to: locationOf(returnTo) }
-}
-
-function accessScope(settings: Settings) {
-  return { path: '/', sameSite: settings.cookieSamesite }
-}
-
-/** Only the router, or with `both` and without the built-in pages only the cookie routes, gets the refresh cookie. */
-function refreshScope({ settings, prefix }: AuthContext) {
-  const isBelowTwins = settings.tokenDelivery === 'both' && !settings.pagesEnabled // the pages are not below `/cookie`
-  return { path: isBelowTwins ? `${prefix}/cookie` : prefix, sameSite: settings.cookieSamesite }
 }

@@ -48,7 +48,11 @@ export function sessionLoginRoute<Body>(ctx: AuthContext, operation: LoginOperat
       path: `/session${path}`,
       describes: { ...describes, ...(summary !== undefined && { summary }), answers: [sessionLoginAnswer(ctx)] },
       before: [sameSite(ctx), ...before],
-      handle: async (ctx, req, res, body) => sendSessionLogin(ctx, res, await run(ctx, req, body, loginClientWith(ctx, req, 'session'))),
+      handle: async (ctx, req, res, body) => {
+        const result = await run(ctx, req, body, loginClientWith(ctx, req, 'session'))
+        if (operation.endsSessions) await clearEndedCookies(ctx, req, res)
+        sendSessionLogin(ctx, res, result)
+      },
     }),
   ]
 }

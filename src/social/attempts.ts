@@ -124,7 +124,10 @@ interface BoundIntent extends Pick<BoundAttempt, 'provider' | 'purpose' | 'desti
   readonly isFinal?: Irreversibility
 }
 
-/** With `cookieSecure`, sets a cookie that a subdomain cannot plant. Without it, the callback treats the browser as not signed in. */
+/**
+ * An attacker on a subdomain can plant an attempt and a session cookie, so neither of them proves who began. With `cookieSecure`, sets a cookie
+ * that a subdomain cannot plant. Without it, the callback treats the browser as not signed in.
+ */
 export function beginBoundAttempt(
   ctx: AuthContext,
   req: Request,

@@ -20,7 +20,10 @@ const sealedSeconds = 60
 export const longestAnswer = 4_500
 const parameter = 'answer'
 
-/** With a provider that responds by POST, only sealed data counts. Else only `error`: some of them send a refusal in the query. */
+/**
+ * With a provider that responds by POST, only sealed data counts. Without sealed data, reads only the `error` parameters, because some of them
+ * send a refusal in the query.
+ */
 export function callbackAnswer(ctx: AuthContext, req: Request, provider: string): CallbackAnswer {
   if (!answersByForm(ctx.providers.get(provider))) return answerOf((name) => queryValues(req, name), false)
   const sealed = queryParameter(req, parameter, longestAnswer * 2)

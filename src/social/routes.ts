@@ -233,7 +233,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   goOn(ctx, req, res, target, destination)
 }
 
-/** Against a mix-up attack (RFC 9207 section 2.4). Rejects a missing issuer too, if the provider always sends it. */
+/** Against a mix-up attack (RFC 9207 section 2.4): a refused callback sends the code to no provider. Rejects a missing issuer too, if the provider always sends it. */
 function checkIssuerParameter(client: Provider, answer: CallbackAnswer): void {
   if (isPassportProvider(client)) return // a strategy has no issuer
   const given = answer.values('iss').filter((value) => value !== '') // an empty value counts as omitted (RFC 6749 section 3.1)

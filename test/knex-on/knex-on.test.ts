@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import knex from 'knex'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ConfigurationError, createAuthTables, createKnexStore, knexOn } from '../../src'
+import { ConfigurationError, createAuthTables, createKnexStore, knexCounters, knexOn } from '../../src'
 import { storeContract } from '../../src/testing'
 import { newAddress, password } from '../local/people'
 import { mount } from '../support/app'
@@ -78,6 +79,59 @@ describe('on a database of better-sqlite3', () => {
   })
 })
 
+describe('on a database of better-sqlite3 that two parts of an app share', () => {
+  test('a store and counters on two Knexes take turns, and count every attempt', async () => {
+    const handle = new Database(':memory:')
+    const store = createKnexStore({ knex: knexOn(handle) })
+    const counting = knexOn(handle)
+    await createAuthTables(counting)
+    const counters = knexCounters(counting)
+    const units = Array.from({ length: 40 }, () => store.transaction(async () => new Promise((resolve) => setTimeout(resolve, 2))))
+    const counts = Promise.all(Array.from({ length: 40 }, () => counters.increment('key', 60)))
+    await Promise.all(units)
+    expect((await counts).map(({ count }) => count).sort((one, other) => one - other)).toEqual(
+      Array.from({ length: 40 }, (_, at) => at + 1),
+    )
+    handle.close()
+  })
+
+  test('a connection that is given back twice, as after a stream, goes to one holder at a time', async () => {
+    const handle = new Database(':memory:')
+    const own = knexOn(handle)
+    await own.schema.createTable('numbers', (table) => void table.integer('number'))
+    await own('numbers').insert([{ number: 1 }, { number: 2 }])
+    const read: unknown[] = []
+    for await (const row of own('numbers').select('number').stream()) read.push(row)
+    expect(read).toEqual([{ number: 1 }, { number: 2 }])
+    const running = own.transaction(async (trx) => {
+      await trx('numbers').insert({ number: 3 })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      await trx('numbers').insert({ number: 4 })
+    })
+    await Promise.all([running, ...Array.from({ length: 5 }, () => own('numbers').insert({ number: 5 }))])
+    expect(await own('numbers').count({ count: '*' })).toEqual([{ count: 9 }])
+    handle.close()
+  })
+})
+
+describe.each(pools)('a connection of $kind that never comes free', ({ database, kind }) => {
+  test('is 503 after five seconds, and the pool works again once it is free', async () => {
+    const opened = await database.open()
+    if (!opened.config) throw new Error('the test shares a database')
+    const app = openPool(kind, opened.config, 1)
+    const store = createKnexStore({ knex: app.knex })
+    await createAuthTables(app.knex)
+    let isDone: () => void = () => undefined
+    const held = app.knex.transaction(async () => new Promise<void>((resolve) => (isDone = resolve)))
+    await expect(store.users.find(randomUUID())).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    isDone()
+    await held
+    expect(await store.users.find(randomUUID())).toBeNull()
+    await app.close()
+    await opened.close()
+  }, 20_000)
+})
+
 const killable = pools.filter(({ kind }) => kind !== 'better-sqlite3')
 const ownPools = killable.filter(({ kind }) => kind === 'pg').map((one) => ({ ...one, kind: 'own connectionPool' as const }))
 
@@ -97,6 +151,7 @@ describe('knexOn() refuses', () => {
     ['the options of a pool', { connectionString: 'postgres://localhost/app' }],
     ['a Knex', knex({ client: 'better-sqlite3', connection: ':memory:', useNullAsDefault: true })],
     ['nothing', undefined],
+    ['a pool of another package that has getConnection', { getConnection: async () => ({}), end: async () => undefined }],
   ])('%s, by naming the pools that it takes', (_what, given) => {
     expect(() => knexOn(given as never)).toThrow(ConfigurationError)
     expect(() => knexOn(given as never)).toThrow(/Pool of pg, a pool of mysql2.*better-sqlite3/)

@@ -213,7 +213,8 @@ for (const { name, isThere, launch } of browsers) {
         await tab.click('a[href*="/oauth/corp/login"]')
         await tab.click('a')
         await expect.poll(() => tab.evaluate('location.pathname')).toBe('/auth/account')
-        expect(await tab.evaluate('document.querySelector("h1").innerText')).toBe('Your account')
+        // The address changes before the page is read.
+        await expect.poll(() => tab.evaluate('document.querySelector("h1")?.innerText ?? null')).toBe('Your account')
         await tab.goto(`${url}/auth/account/devices`)
         expect(await tab.evaluate('document.querySelector("h1").innerText')).toBe('Devices')
       },

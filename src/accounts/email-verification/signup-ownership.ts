@@ -128,7 +128,10 @@ export async function sessionOfRequest(ctx: AuthContext, req: Request, body: Sig
   return isOwn(ctx, req) ? findRequestSession(ctx, req, body) : null
 }
 
-/** Cookies do not count in a POST that another site can have sent. Another site cannot send our token in a header. */
+/**
+ * Cookies count in a GET, for example a provider's callback, but not in a POST that another site can have sent. Another site cannot send our
+ * token in a header.
+ */
 function isOwn(ctx: AuthContext, req: Request): boolean {
   return req.method === 'GET' || isByHeader(ctx, req) || comesFromHere(ctx, req)
 }

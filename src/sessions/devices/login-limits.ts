@@ -17,7 +17,7 @@ interface LoginAttemptOf {
  * and a device beyond its limit, count against the limits of the client and the address.
  * @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight)
  */
-export async function beginLogin(
+export async function countLogin(
   ctx: AuthContext,
   { email, client, presented }: LoginAttemptOf,
 ): Promise<CountedAttempt & { readonly isKnownDevice: boolean }> {
@@ -32,7 +32,7 @@ export async function beginLogin(
 }
 
 /** Counts against the client only. @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight) */
-export function beginLoginOfClient(ctx: AuthContext, client: string | null): Promise<CountedAttempt> {
+export function countLoginOfClient(ctx: AuthContext, client: string | null): Promise<CountedAttempt> {
   return countAttempt(ctx, limitsOfSubjects(ctx.rateLimits.login, { name: 'login', email: null, client }), waiting)
 }
 

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { ConfigurationError, ServiceUnavailableError } from '../../core/errors'
+import { withTimeout } from '../../core/with-timeout'
 
 /** A `Pool` of `pg`. */
 export interface PgPool {
@@ -34,7 +35,9 @@ export interface SqliteHandle {
  * Makes a Knex on the pool that the app has already: a `Pool` of `pg`, a pool of `mysql2` or `mysql2/promise`, or a database of
  * `better-sqlite3`. Everything of doorward that takes a Knex takes this one. It never closes the pool: `destroy()` only lets it go.
  *
- * On `better-sqlite3` there is one connection, so doorward waits its turn, and answers 503 while a transaction of the app is open.
+ * Each acquire waits at most 5 seconds. On `better-sqlite3` there is one connection: doorward waits its turn, and answers 503 while a
+ * transaction of the app is open. While a transaction of doorward is open, a statement of the app belongs to it and is lost if it rolls back.
+ * The app must begin no asynchronous transaction on the handle.
  * @throws ConfigurationError for another pool, and for a Knex older than 3.3.0
  */
 export function knexOn(pool: PgPool | MysqlPool | SqliteHandle): Knex {
@@ -45,11 +48,11 @@ export function knexOn(pool: PgPool | MysqlPool | SqliteHandle): Knex {
     )
   if (isPgPool(pool)) {
     surviveEndedSessions(pool)
-    return create({ client: 'pg', connectionPool: pool, pool: { max: pool.options?.max ?? 10 } })
+    return create({ client: 'pg', connectionPool: inTime(pool), pool: { max: pool.options?.max ?? 10 }, log: { warn } })
   }
   if (isSqliteHandle(pool))
     return create({ client: 'better-sqlite3', connectionPool: oneAtATime(pool), useNullAsDefault: true, log: { warn } })
-  if (isMysqlPool(pool)) return create({ client: 'mysql2', connectionPool: pool as Knex.ConnectionPool }) // by its types, Knex knows only the pool with callbacks
+  if (isMysqlPool(pool)) return create({ client: 'mysql2', connectionPool: callbacksInTime(pool), log: { warn } })
   throw new ConfigurationError(
     'knexOn() takes a Pool of pg, a pool of mysql2 (createPool) or mysql2/promise, or a Database of better-sqlite3. Pass that object itself, not its options.',
   )
@@ -88,9 +91,15 @@ function isPgPool(pool: unknown): pool is PgPool {
   return typeof connect === 'function' && typeof on === 'function' && typeof totalCount === 'number'
 }
 
+/** Only the pools of mysql2 have `promise()`. Other packages with `getConnection` would never answer Knex, and their connections would be lost. */
 function isMysqlPool(pool: unknown): pool is MysqlPool {
-  const { getConnection, end } = Object(pool) as Partial<MysqlPool>
-  return typeof getConnection === 'function' && typeof end === 'function'
+  const { getConnection, promise } = Object(withCallbacks(pool)) as { getConnection?: unknown; promise?: unknown }
+  return typeof getConnection === 'function' && typeof promise === 'function'
+}
+
+/** A pool of `mysql2/promise` has the pool with callbacks as `pool`. */
+function withCallbacks(pool: unknown): unknown {
+  return (Object(pool) as { pool?: unknown }).pool ?? pool
 }
 
 function isSqliteHandle(pool: unknown): pool is SqliteHandle {
@@ -103,25 +112,110 @@ function warn(message: string): void {
   if (!message.startsWith('Acquire connection error')) console.warn(message)
 }
 
-/** A pool of the one handle, in the form of the pools that Knex uses itself. */
+const acquireMs = 5_000
+
+/** Knex limits this time only for a pool of its own. Without a limit, nested uses of a full pool would wait for each other for ever. */
+function withinTime<T>(acquired: Promise<T>, giveBack: (late: T) => void): Promise<T> {
+  let isLate = false
+  acquired.then(
+    (connection) => isLate && giveBack(connection),
+    () => undefined,
+  )
+  return withTimeout(acquired, acquireMs, () => {
+    isLate = true
+    return new ServiceUnavailableError()
+  })
+}
+
+/** The pool for Knex, whose `connect` has a time limit. */
+function inTime(pool: PgPool): Knex.PgPoolLike {
+  const connect = () => withinTime(pool.connect(), (late) => (late as { release(): void }).release())
+  return {
+    connect,
+    end: () => pool.end(),
+    get totalCount() {
+      return pool.totalCount
+    },
+    get idleCount() {
+      return pool.idleCount
+    },
+    get waitingCount() {
+      return pool.waitingCount
+    },
+  }
+}
+
+interface MysqlConnection {
+  release(): void
+}
+
+type Callback = (error: Error | null, connection?: MysqlConnection) => void
+
+function callbacksInTime(pool: MysqlPool): Knex.MySQLPoolLike {
+  const inner = withCallbacks(pool) as { getConnection(callback: Callback): void; end(): void }
+  const acquire = () =>
+    new Promise<MysqlConnection>((resolve, reject) => {
+      inner.getConnection((error, connection) => (connection ? resolve(connection) : reject(error)))
+    })
+  return {
+    getConnection(callback: Callback) {
+      withinTime(acquire(), (late) => late.release()).then(
+        (connection) => callback(null, connection),
+        (error: Error) => callback(error),
+      )
+    },
+    end: () => inner.end(),
+  }
+}
+
+/** One queue for each handle, because a second one would take the transactions of the first for the app's. */
+const queues = new WeakMap<SqliteHandle, ReturnType<typeof queueOf>>()
+
 function oneAtATime(handle: SqliteHandle) {
+  const known = queues.get(handle) ?? queueOf(handle)
+  queues.set(handle, known)
+  return known
+}
+
+/** A pool of the one handle, in the form of the pools that Knex uses itself. */
+function queueOf(handle: SqliteHandle) {
   const waiting: (() => void)[] = []
   let isTaken = false
+  let holder: SqliteHandle | null = null
   const pass = () => {
+    holder = null
     const next = waiting.shift()
     if (next) next()
     else isTaken = false
   }
   async function take(): Promise<SqliteHandle> {
-    if (isTaken) await new Promise<void>((resolve) => waiting.push(resolve))
+    if (isTaken) await inTurn()
     isTaken = true
-    if (!handle.inTransaction) return handle
-    pass()
-    throw new ServiceUnavailableError() // the open transaction is the app's, and would keep or lose what doorward writes
+    if (handle.inTransaction) {
+      pass()
+      throw new ServiceUnavailableError() // the open transaction is the app's, and would keep or lose what doorward writes
+    }
+    const view = Object.create(handle) as SqliteHandle // one for each holder, because Knex gives a connection back twice after a stream
+    holder = view
+    return view
+  }
+  function inTurn(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const go = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(go), 1)
+        reject(new ServiceUnavailableError())
+      }, acquireMs)
+      waiting.push(go)
+    })
   }
   return {
     acquire: () => ({ promise: take() }),
-    release() {
+    release(view: SqliteHandle) {
+      if (view !== holder) return false
       pass()
       return true
     },
