@@ -9,11 +9,10 @@ import { sendEmpty, sendJson } from '../http/send'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { aliveSession, freshSession, freshSinceFactor, sessionOf } from '../sessions/reauthentication/fresh-session'
-import type { RouteGuards } from '../sessions/routes-by-delivery'
-import { sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { type RouteGuards, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
 import type { UserStore } from '../store/auth-store'
-import type { ActingAdmin } from './change-user'
 import {
+  type ActingAdmin,
   activateUser,
   adminUserBody,
   adminUserSchema,

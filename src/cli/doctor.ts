@@ -2,8 +2,7 @@ import { withTimeout } from '../core/with-timeout'
 import type { DoctorFinding, DoctorReport } from '../router/findings/doctor/check'
 import { type AuthModuleFlags, type LoadedAuth, loadAuth } from './auth-module'
 import { type FolderResult, folderChecks } from './load-module'
-import type { Surroundings } from './terminal'
-import { type CommandAnswer, CommandRefusal } from './terminal'
+import { type CommandAnswer, CommandRefusal, type Surroundings } from './terminal'
 
 export interface DoctorFlags extends AuthModuleFlags {
   readonly strict?: boolean | undefined

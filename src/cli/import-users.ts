@@ -4,8 +4,7 @@ import type { ImportOutcome, UserImporter } from '../admin/operations/import-use
 import { type AuthModuleFlags, loadAuth } from './auth-module'
 import { described, wholeOf } from './failure'
 import { type FileRow, fileRows, formatOf } from './file-rows'
-import type { Surroundings } from './terminal'
-import { type CommandAnswer, CommandRefusal, printable, UsageError } from './terminal'
+import { type CommandAnswer, CommandRefusal, printable, type Surroundings, UsageError } from './terminal'
 
 export interface ImportFlags extends AuthModuleFlags {
   readonly format?: string | undefined

@@ -2,8 +2,7 @@ import type { UserBody } from '../admin/operations/operations'
 import { type LoadedAuth, loadAuth } from './auth-module'
 import { exportUsersCommand } from './export-users'
 import { type ImportFlags, importUsersCommand } from './import-users'
-import type { Surroundings } from './terminal'
-import { type CommandAnswer, CommandRefusal, printable, UsageError } from './terminal'
+import { type CommandAnswer, CommandRefusal, printable, type Surroundings, UsageError } from './terminal'
 
 export interface UserFlags extends ImportFlags {
   readonly name?: string | undefined

@@ -1,5 +1,4 @@
-import type { Part } from '../http/html/document'
-import { Html, html } from '../http/html/document'
+import { Html, html, type Part } from '../http/html/document'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
 
 export interface ListedProvider {

@@ -3,8 +3,8 @@ import { OAuthProviderUnavailableError } from '../core/errors'
 import { type HttpClient, HttpClientError } from '../core/http-client'
 import { withOwnMessage } from '../core/logger'
 import { callProvider, createRetryClock, isPlainObject, parseJsonObject } from './provider-request'
-import type { IdTokenAlgorithm } from './signed-token'
 import {
+  type IdTokenAlgorithm,
   isSamePublicKey,
   readVerificationKey,
   signedTokenRefusal,

@@ -36,8 +36,7 @@ import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof }
 import { unusableIdentity } from './provider-refusal'
 import { limitInFlight } from './provider-request'
 import { algorithmNamed, CLOCK_SKEW_SECONDS, type IdTokenAlgorithm, typeOf } from './signed-token'
-import type { TokenVerifier } from './token-verifier'
-import { refusePossibleIdToken, requireAudience } from './token-verifier'
+import { refusePossibleIdToken, requireAudience, type TokenVerifier } from './token-verifier'
 
 export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'> {
   /** Where the browser goes to log in. With `issuer` but no `authorizeUrl` and no `tokenUrl`, all URLs come from discovery. */

@@ -1,7 +1,6 @@
 import { ConfigurationError } from '../core/errors'
 import { bindCounterRows, type CounterRows, type HostKnex } from '../store/knex/counter-rows'
-import type { CounterStore } from './rate-limit'
-import { storedKey } from './rate-limit'
+import { type CounterStore, storedKey } from './rate-limit'
 
 export interface KnexCountersOptions {
   /** Returns milliseconds since 1970. Default `Date.now`. The windows use this clock and never the database's clock. */

@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../core/errors'
-import type { CounterStore } from './rate-limit'
-import { storedKey } from './rate-limit'
+import { type CounterStore, storedKey } from './rate-limit'
 
 /** The methods that we use of an `ioredis` client, cluster or not. */
 export interface IoredisClient {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { activate } from '../accounts/activate'
 import { confirmEmailChange, type EmailChange, sendEmailChange, verifyEmailChange } from '../accounts/email-change'
-import type { ACTIVATION_WITHHELD, LinkToken } from '../accounts/email-links/email-link'
-import { findByAddress } from '../accounts/email-links/email-link'
+import { type ACTIVATION_WITHHELD, findByAddress, type LinkToken } from '../accounts/email-links/email-link'
 import type { AskedFrom } from '../accounts/email-links/issue-email-login'
 import { confirmEmailLogin, type EmailLoginProof } from '../accounts/email-login/confirm-email-login'
 import { readRequestToken, requestEmailLogin, requireEmailLogins, signRequestToken } from '../accounts/email-login/request-email-login'
@@ -15,9 +14,9 @@ import { type SignUpInput, sendFirstLink, signUp } from '../accounts/sign-up'
 import { type UndoInput, type UndoResult, undoChanges } from '../accounts/undo/undo-changes'
 import { type ProfileUpdate, updateProfile } from '../accounts/update-profile'
 import { confirmEmail, sendEmailVerification, type VerificationResult } from '../accounts/verify-email'
-import type { AdminUser } from '../admin/change-user'
 import {
   type ActingAdmin,
+  type AdminUser,
   activateUser,
   deactivate,
   findUser,
@@ -41,8 +40,7 @@ import type { MailQueue } from '../mail/mail-queue'
 import { listPasskeys, removePasskey, renamePasskey } from '../passkeys/manage'
 import type { PasskeyOptions } from '../passkeys/passkey-challenge'
 import { logInWithPasskey, type PasskeyLogin, passkeyLoginOptions } from '../passkeys/passkey-login'
-import type { PublicPasskey } from '../passkeys/register'
-import { type PasskeyRegistration, passkeyRegistrationOptions, registerPasskey } from '../passkeys/register'
+import { type PasskeyRegistration, type PublicPasskey, passkeyRegistrationOptions, registerPasskey } from '../passkeys/register'
 import { passkeyReauthenticationOptions, passkeyStepOptions } from '../passkeys/step-route'
 import type { PasskeyCreationOptions, PasskeyRequestOptions } from '../passkeys/webauthn/ceremonies'
 import type { OAuthUser } from '../providers/provider-client'

@@ -1,6 +1,5 @@
 import { type AuthContext, passkeysOf } from '../context'
-import type { AuthMethod } from '../core/amr'
-import { isSecondFactor } from '../core/amr'
+import { type AuthMethod, isSecondFactor } from '../core/amr'
 import { UnauthorizedError } from '../core/errors'
 import { describeError } from '../core/logger'
 import { issueAppCode } from '../social/app-redirect/issue-code'

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { HttpResponse } from '../social/redirect-steps'
-import { onDatabase } from '../social/redirect-steps'
+import { type HttpResponse, onDatabase } from '../social/redirect-steps'
 import type { Mounted } from '../support/app'
 import { databases } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'

@@ -1,5 +1,4 @@
-import type { LocalHost } from '../local/people'
-import { newAddress, otherPassword, password, pending, post, resetLink, signedIn } from '../local/people'
+import { type LocalHost, newAddress, otherPassword, password, pending, post, resetLink, signedIn } from '../local/people'
 import { enrolled } from '../mfa/people'
 import { ownerWithFactor, passkeyOwner } from '../passkeys/people'
 import { addIdentity } from '../social/accounts-at-hand'

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LocalHost } from '../local/people'
-import { password, signedIn } from '../local/people'
+import { type LocalHost, password, signedIn } from '../local/people'
 import { mfaSettings } from '../mfa/people'
 import { newAuthenticator, ownerWithFactor, passkeyOwner, passkeySettings } from '../passkeys/people'
 import { setCookieOf } from '../support/app'

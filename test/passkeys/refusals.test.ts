@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { storedId } from '../../src/passkeys/webauthn/read-credential'
-import type { LocalHost } from '../local/people'
-import { bearerOf, post, signedIn } from '../local/people'
+import { bearerOf, type LocalHost, post, signedIn } from '../local/people'
 import { databases } from '../support/databases'
 import { newAuthenticator, onPasskeys, passkeyOwner, register, registrationOptions } from './people'
 

@@ -1,5 +1,4 @@
-import type { Browser, Mounted } from '../support/app'
-import { signIn } from '../support/app'
+import { type Browser, type Mounted, signIn } from '../support/app'
 import { type HttpResponse, newPerson } from './redirect-steps'
 
 export interface Member {

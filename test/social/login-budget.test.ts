@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
 import type { CounterStore } from '../../src/rate-limits/rate-limit'
-import type { Mounted, MountOptions } from '../support/app'
-import { signIn } from '../support/app'
+import { type Mounted, type MountOptions, signIn } from '../support/app'
 import { databases } from '../support/databases'
 import { begin, callBack, cookiePair, newPerson, onDatabase } from './redirect-steps'
 

@@ -5,8 +5,7 @@ import { ConfigurationError, LoginThrottledError, MfaThrottledError, TooManyRequ
 import type { Logger } from '../../src/core/logger'
 import { defaultDeadlineMs, restMs, withLocalFallback } from '../../src/rate-limits/local-fallback'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
-import type { CounterStore } from '../../src/rate-limits/rate-limit'
-import { resolveRateLimit } from '../../src/rate-limits/rate-limit'
+import { type CounterStore, resolveRateLimit } from '../../src/rate-limits/rate-limit'
 import { attempt, clear, counterKey, giveBack } from '../../src/rate-limits/rate-limiter'
 
 const rateLimit = { attempts: 5, windowSeconds: 900 }

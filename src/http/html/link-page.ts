@@ -20,8 +20,7 @@ import { type Locale, localeOf } from '../locale'
 import type { Route } from '../routes'
 import { refuseCrossSite, refusingCrossSite } from '../same-site'
 import { sendSeeOther } from '../send'
-import type { PageContext } from './reader'
-import { readerOf } from './reader'
+import { type PageContext, readerOf } from './reader'
 import { sendPage } from './send-page'
 
 export interface LinkPage {

@@ -1,5 +1,4 @@
-import type { FormState } from '../../http/html/document'
-import { card, form, type Html, hidden, html, type Part, problem, time } from '../../http/html/document'
+import { card, type FormState, form, type Html, hidden, html, type Part, problem, time } from '../../http/html/document'
 import type { Reader } from '../../http/html/reader'
 
 export interface ListedDevice {

@@ -100,12 +100,12 @@ export interface WebAuthn {
     exclude: readonly CredentialDescriptor[]
   }): PasskeyCreationOptions
   requestOptions(about: { challenge: string; seconds: number; allow?: readonly CredentialDescriptor[] }): PasskeyRequestOptions
-  /** The authenticator must have verified its user. @throws Refused with the reason, which is for the log only */
+  /** The authenticator must have verified its user. @throws CeremonyRefused with the reason, which is for the log only */
   verifyRegistration(credential: unknown, challenge: string): Promise<RegisteredCredential>
   /**
    * The authenticator must have verified its user. The caller compares the counter.
    * @param known null takes as long as a known credential, so that the time reveals nothing
-   * @throws Refused with the reason, which is for the log only
+   * @throws CeremonyRefused with the reason, which is for the log only
    */
   verifyAssertion(presented: PresentedAssertion, challenge: string, known: KnownCredential | null): Promise<AssertedCredential>
 }

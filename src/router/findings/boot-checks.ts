@@ -1,7 +1,6 @@
 import { writableFields } from '../../accounts/update-profile'
 import { isTest } from '../../core/config/environment'
-import type { Settings } from '../../core/config/every-setting'
-import { hasPasswords } from '../../core/config/every-setting'
+import { hasPasswords, type Settings } from '../../core/config/every-setting'
 import { publicUrlNames } from '../../core/config/settings'
 import { isAbsoluteAddress } from '../../core/config/web-address'
 import { ConfigurationError } from '../../core/errors'

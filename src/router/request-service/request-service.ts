@@ -15,8 +15,7 @@ import type { LoginChallenge } from '../../sessions/login'
 import type { IdentityRecord } from '../../store/auth-store'
 import type { HostTypes, WithFields } from '../../store/host-types'
 import type { PublicUser } from '../../store/user-records'
-import type { logoutOfHost } from './call-route'
-import { callRoute } from './call-route'
+import { callRoute, type logoutOfHost } from './call-route'
 
 /**
  * A finished login, or a session that continues. With `tokenDelivery: 'bearer'`, the result has the tokens, and no cookies are set. With

@@ -4,8 +4,7 @@ import { type AuthStore, DuplicateRecordError, type NewUser } from '../auth-stor
 import { poolConnection } from './connection'
 import type { Dialect } from './dialect'
 import { checkedTablesOf } from './knex-store'
-import type { Queryable, Row } from './queryable'
-import { databaseName } from './queryable'
+import { databaseName, type Queryable, type Row } from './queryable'
 import type { Values } from './table'
 import type { UsersTable } from './users-table'
 

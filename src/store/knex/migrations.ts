@@ -5,8 +5,7 @@ import type { CheckedTables } from './check/check-store-tables'
 import { poolConnection } from './connection'
 import { checkedTablesOf } from './knex-store'
 import { conditionOf, createAuthTables, statements, usersOf } from './schema'
-import type { Version } from './schema-versions'
-import { missingOf, pendingVersions, VERSIONS } from './schema-versions'
+import { missingOf, pendingVersions, VERSIONS, type Version } from './schema-versions'
 
 /** doorward reads the state from the tables themselves, because a host can make the tables in several ways. */
 export interface MigrationState {

@@ -6,10 +6,19 @@ import { type Connection, poolConnection, transactionConnection } from './connec
 import { bindTables, type HostTables } from './default-tables'
 import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
-import type { Queryable } from './queryable'
-import { databaseName } from './queryable'
-import type { AddedIndex, TableSchema, UsersKey, Version } from './schema-versions'
-import { addedIndexes, indexesOf, isNothing, missingOf, ownTables, VERSIONS } from './schema-versions'
+import { databaseName, type Queryable } from './queryable'
+import {
+  type AddedIndex,
+  addedIndexes,
+  indexesOf,
+  isNothing,
+  missingOf,
+  ownTables,
+  type TableSchema,
+  type UsersKey,
+  VERSIONS,
+  type Version,
+} from './schema-versions'
 
 /**
  * Makes the missing default tables and indexes. If nothing is missing, the database role needs no right to create. You can call the
