@@ -75,8 +75,11 @@ export function surviveEndedSessions(pool: unknown): void {
 
 const survived = new WeakSet<object>()
 
-function knexPackage(): { create: (config: Knex.Config) => Knex; version: string } {
-  const { knex } = require('knex') as { knex: (config: Knex.Config) => Knex } // according to Knex's types
+/** `connectionPool` is not in the types of a Knex older than 3.3.0, with which everything but `knexOn` works. */
+type ConfigOnPool = Knex.Config & { connectionPool: object }
+
+function knexPackage(): { create: (config: ConfigOnPool) => Knex; version: string } {
+  const { knex } = require('knex') as { knex: (config: ConfigOnPool) => Knex } // according to Knex's types
   const { version } = require('knex/package.json') as { version: string }
   return { create: knex, version }
 }
@@ -128,7 +131,7 @@ function withinTime<T>(acquired: Promise<T>, giveBack: (late: T) => void): Promi
 }
 
 /** The pool for Knex, whose `connect` has a time limit. */
-function inTime(pool: PgPool): Knex.PgPoolLike {
+function inTime(pool: PgPool) {
   const connect = () => withinTime(pool.connect(), (late) => (late as { release(): void }).release())
   return {
     connect,
@@ -151,7 +154,7 @@ interface MysqlConnection {
 
 type Callback = (error: Error | null, connection?: MysqlConnection) => void
 
-function callbacksInTime(pool: MysqlPool): Knex.MySQLPoolLike {
+function callbacksInTime(pool: MysqlPool) {
   const inner = withCallbacks(pool) as { getConnection(callback: Callback): void; end(): void }
   const acquire = () =>
     new Promise<MysqlConnection>((resolve, reject) => {
