@@ -5,21 +5,15 @@ import { AccountInactiveError, MfaRequiredError, PasswordAlreadySetError, TooMan
 import { type Answer, done, flag, instant, instantOrNull, type JsonSchema, shape, string, stringOrNull } from '../http/description'
 import { passwordText, text } from '../http/input'
 import { localeOf } from '../http/locale'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sendEmpty, sendJson, setResult } from '../http/send'
-import { routeRateLimit } from '../rate-limits/rate-limiter'
-import {
-  codeBeforeFreshness,
-  confirmIrreversible,
-  type IrreversibleFields,
-  irreversibleBody,
-  irreversibleRefusals,
-} from '../second-factor/irreversible-code'
+import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../second-factor/irreversible-code'
 import { clearEndedCookies, getAuth, getUser } from '../sessions/current-auth'
+import { operation } from '../sessions/operation'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
-import { aliveSession, freshSession, sessionOf } from '../sessions/reauthentication/fresh-session'
+import { sessionOf } from '../sessions/reauthentication/fresh-session'
 import { factorPresented } from '../sessions/reauthentication/irreversible-change'
-import { type RouteGuards, type RouteSet, routesByDelivery, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { type RouteGuards, routesByDelivery } from '../sessions/routes-by-delivery'
 import { cookieOf, keepBrowser } from '../sessions/send-reissued-tokens'
 import type { UserStore } from '../store/auth-store'
 import type { PublicUser } from '../store/user-records'
@@ -34,17 +28,16 @@ import { updateProfile } from './update-profile'
 
 export function accountRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   return [
-    {
+    ...operation(ctx, guards, {
       method: 'GET',
       path: '/me',
-      describes: { summary: 'Get the account of the signed-in person', answers: [me(ctx)] },
-      before: [guards.requireUser()],
+      summary: 'Get the account of the signed-in person',
+      answers: [me(ctx)],
+      access: 'active account',
       handle: (req, res) => sendJson(res, 200, userBody(ctx.store.users, getUser(req))),
-    },
-    profileChange(ctx, guards),
-    ...(hasPasswords(ctx.settings)
-      ? routesByDelivery(ctx, (line) => [passwordChange(ctx, guards, line), firstPassword(ctx, guards, line)])
-      : []),
+    }),
+    ...profileChange(ctx, guards),
+    ...(hasPasswords(ctx.settings) ? [...passwordChange(ctx, guards), ...firstPassword(ctx, guards)] : []),
     ...emailRoutes(ctx, guards),
   ]
 }
@@ -60,12 +53,15 @@ interface ProfileBody {
   refresh_token?: string
 }
 
-function profileChange(ctx: AuthContext, guards: RouteGuards): Route {
-  return withBody({
+function profileChange(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'PATCH',
     path: '/me',
-    describes: { summary: 'Change the name, and the fields of the application', answers: [me(ctx)], refuses: [TooManyRequestsError] },
-    before: [routeRateLimit(ctx, 'profile'), guards.requireUser(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    summary: 'Change the name, and the fields of the application',
+    answers: [me(ctx)],
+    refuses: [TooManyRequestsError],
+    access: 'live session',
+    limit: 'profile',
     body: Joi.object<ProfileBody>({
       name: text(120).allow(null, '').optional(),
       fields: Joi.object().unknown().optional(),
@@ -86,22 +82,22 @@ interface PasswordChangeBody extends IrreversibleFields {
   refresh_token?: string
 }
 
-function passwordChange(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
-  return withBody({
+function passwordChange(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'POST',
-    path: `${base}/password-change`,
-    describes: {
-      summary: 'Change the password, and revoke all other sessions',
-      answers: [done],
-      refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...irreversibleRefusals(ctx)],
-    },
-    before: [...before, routeRateLimit(ctx, 'password_change'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    path: '/password-change',
+    inEachDelivery: true,
+    summary: 'Change the password, and revoke all other sessions',
+    answers: [done],
+    refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...irreversibleRefusals(ctx)],
+    access: 'live session',
+    limit: 'password_change',
     body: irreversibleBody<PasswordChangeBody>(ctx, {
       current_password: passwordText(),
       new_password: passwordText().allow(''),
       refresh_token: text(4096).optional(),
     }),
-    handle: async (req, res, body) => {
+    handle: async (req, res, body, delivery) => {
       const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
       const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
       const { current_password: currentPassword, new_password: newPassword } = body
@@ -116,30 +112,22 @@ function passwordChange(ctx: AuthContext, guards: RouteGuards, { base, delivery,
 }
 
 /** Needs a fresh session, because no password can confirm the person. */
-function firstPassword(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
-  return withBody({
+function firstPassword(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'POST',
-    path: `${base}/password/first`,
-    describes: {
-      summary: 'Set the first password of an account without a password',
-      answers: [done],
-      refuses: [PasswordAlreadySetError, TooManyRequestsError, ...irreversibleRefusals(ctx)],
-    },
-    before: [
-      ...before,
-      routeRateLimit(ctx, 'password_change'),
-      guards.requireAuth(),
-      sameSiteWhenByCookie(ctx),
-      aliveSession(ctx),
-      factorPresented(ctx),
-      codeBeforeFreshness(ctx),
-      freshSession(ctx),
-    ],
+    path: '/password/first',
+    inEachDelivery: true,
+    summary: 'Set the first password of an account without a password',
+    answers: [done],
+    refuses: [PasswordAlreadySetError, TooManyRequestsError, ...irreversibleRefusals(ctx)],
+    access: 'fresh session',
+    limit: 'password_change',
+    checks: [factorPresented(ctx)],
     body: irreversibleBody<IrreversibleFields & { new_password: string; refresh_token?: string }>(ctx, {
       new_password: passwordText().allow(''),
       refresh_token: text(4096).optional(),
     }),
-    handle: async (req, res, { new_password: newPassword, ...body }) => {
+    handle: async (req, res, { new_password: newPassword, ...body }, delivery) => {
       const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
       const isFinal = await confirmIrreversible(ctx, { userId, session, device: await codeDevice(ctx, req, body) }, body)
       const locale = localeOf(ctx, req)

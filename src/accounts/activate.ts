@@ -7,7 +7,6 @@ import { text } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import { hasPassword } from '../passwords/verify-password'
-import { routeRateLimit } from '../rate-limits/rate-limiter'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import { loginRoute } from '../sessions/login-route'
 import type { RouteSet } from '../sessions/routes-by-delivery'
@@ -37,7 +36,7 @@ export function activationRoutes(ctx: AuthContext, set: RouteSet): Route[] {
       summary: 'Activate an account with the mailed link, and log in',
       refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
     },
-    before: [routeRateLimit(ctx, 'activate')],
+    limit: 'activate',
     endsSessions: true,
   } as const
   const redeem = async (ctx: AuthContext, req: Request, token: string, body: SignupOwnershipBody, client: LoginClient) =>

@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Response } from 'express'
+import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { clientOf } from '../core/client-key'
@@ -21,20 +21,15 @@ import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
 import { countAttempt, limitsOfSubjects, routeRateLimit } from '../rate-limits/rate-limiter'
-import {
-  codeBeforeFreshness,
-  confirmIrreversible,
-  type IrreversibleFields,
-  irreversibleBody,
-  irreversibleRefusals,
-} from '../second-factor/irreversible-code'
+import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../second-factor/irreversible-code'
 import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { presentedDevice, previousToken } from '../sessions/devices/device-cookie'
 import { countLinkRequest } from '../sessions/devices/login-limits'
+import { operation, publicOperation } from '../sessions/operation'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
-import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
+import { requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
 import { factorPresented } from '../sessions/reauthentication/irreversible-change'
-import { type RouteGuards, routesByDelivery, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { type RouteGuards, routesByDelivery } from '../sessions/routes-by-delivery'
 import { cookieOf, keepBrowser } from '../sessions/send-reissued-tokens'
 import { type ChangeNeeds, confirmEmailChange, lookAtEmailChange, sendEmailChange, verifyEmailChange } from './email-change'
 import {
@@ -82,41 +77,37 @@ function tokenBody(ctx: AuthContext) {
 /** A change can need the account's password, so only apps with local accounts have its routes. A verification needs the link alone. */
 export function emailRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   const { localAccountsEnabled: isLocal, backendLinks, emailVerificationUrlTemplate } = ctx.settings
-  const signedIn = [guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   const isVerified = isLocal || ctx.mailQueue !== null
   // Without local accounts, the host need not set a template. The link then leads to our page.
   const hasPage = backendLinks || (!isLocal && emailVerificationUrlTemplate === null)
   return [
-    ...(isVerified ? verificationRoutes(ctx, signedIn) : []),
-    ...(isLocal ? changeRoutes(ctx, signedIn) : []),
+    ...(isVerified ? verificationRoutes(ctx, guards) : []),
+    ...(isLocal ? changeRoutes(ctx, guards) : []),
     ...(isVerified && hasPage ? verificationPage(ctx) : []),
     ...(isLocal && backendLinks ? changePage(ctx) : []),
   ]
 }
 
-function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Route[] {
+function verificationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   return [
-    withBody({
+    ...operation(ctx, guards, {
       method: 'POST',
       path: '/email-verify/request',
-      describes: {
-        summary: 'Request a mail to verify the address',
-        answers: [linkRequestAnswer('verify_url')],
-        refuses: [AccountInactiveError, TooManyRequestsError],
-      },
-      before: [...signedIn, ...hostGuard(ctx, 'link', 'email_verify_request'), aliveSession(ctx)],
+      summary: 'Request a mail to verify the address',
+      answers: [linkRequestAnswer('verify_url')],
+      refuses: [AccountInactiveError, TooManyRequestsError],
+      access: 'live session',
+      before: hostGuard(ctx, 'link', 'email_verify_request'),
       body: Joi.object<{ previous_token?: string; refresh_token?: string }>({ ...previousToken, refresh_token: text(4096).optional() }),
       handle: (req, res, body) => requestVerification(ctx, req, res, body),
     }),
-    withBody({
+    publicOperation(ctx, {
       method: 'POST',
       path: '/email-verify/confirm',
-      describes: {
-        summary: 'Verify the address with the mailed link',
-        answers: [hasPasswords(ctx.settings) ? verifiedAnswer : messageAnswer],
-        refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
-      },
-      before: [routeRateLimit(ctx, 'email_verify_confirm')],
+      summary: 'Verify the address with the mailed link',
+      answers: [hasPasswords(ctx.settings) ? verifiedAnswer : messageAnswer],
+      refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+      limit: 'email_verify_confirm',
       body: tokenBody(ctx),
       handle: async (req, res, { token, ...body }) => {
         const locale = localeOf(ctx, req)
@@ -131,24 +122,17 @@ function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[
   ]
 }
 
-function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Route[] {
+function changeRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   return [
-    withBody({
+    ...operation(ctx, guards, {
       method: 'POST',
       path: '/email-change/request',
-      describes: {
-        summary: 'Request a mail to a new address',
-        answers: [linkRequestAnswer('confirm_url')],
-        refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...irreversibleRefusals(ctx)],
-      },
-      before: [
-        routeRateLimit(ctx, 'email_change_request'),
-        ...signedIn,
-        aliveSession(ctx),
-        factorPresented(ctx),
-        codeBeforeFreshness(ctx),
-        freshSession(ctx),
-      ],
+      summary: 'Request a mail to a new address',
+      answers: [linkRequestAnswer('confirm_url')],
+      refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...irreversibleRefusals(ctx)],
+      access: 'fresh session',
+      limit: 'email_change_request',
+      checks: [factorPresented(ctx)],
       body: irreversibleBody<EmailChangeBody>(ctx, {
         new_email: emailAddress,
         ...(hasPasswords(ctx.settings) && { current_password: passwordText().optional() }),

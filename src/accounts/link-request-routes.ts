@@ -7,10 +7,11 @@ import { TooManyRequestsError } from '../core/errors'
 import { type Answer, string, stringOrNull } from '../http/description'
 import { readTypedAddress, typedAddress } from '../http/email-address'
 import { type Locale, localeOf } from '../http/locale'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
 import { type KnownDevice, presentedDevice, previousToken } from '../sessions/devices/device-cookie'
 import { countLinkRequest } from '../sessions/devices/login-limits'
+import { publicOperation } from '../sessions/operation'
 import type { UserRecord } from '../store/auth-store'
 import { ACTIVATION_WITHHELD, findByAddress, type LinkToken, lookForNobody } from './email-links/email-link'
 import { hostGuard } from './host-guard'
@@ -31,7 +32,7 @@ interface LinkRequestBody {
 
 interface LinkRequest {
   name: string
-  path: string
+  path: `/${string}`
   summary: string
   /** If responses contain links. */
   field: 'activation_url' | 'reset_url'
@@ -57,10 +58,12 @@ const passwordReset: LinkRequest = {
 export function linkRequestRoutes(ctx: AuthContext): Route[] {
   const requests = [activation, ...(hasPasswords(ctx.settings) ? [passwordReset] : [])]
   return requests.map((request) =>
-    withBody({
+    publicOperation(ctx, {
       method: 'POST',
       path: request.path,
-      describes: { summary: request.summary, answers: [linkRequestAnswer(request.field)], refuses: [TooManyRequestsError] },
+      summary: request.summary,
+      answers: [linkRequestAnswer(request.field)],
+      refuses: [TooManyRequestsError],
       before: hostGuard(ctx, 'link', request.name),
       body: Joi.object<LinkRequestBody>({ email: typedAddress, ...previousToken }),
       handle: (req, res, body) => answer(ctx, request, req, res, body),

@@ -19,7 +19,6 @@ import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import type { HashOptions } from '../passwords/password-types'
 import { hashPassword, verifyPassword } from '../passwords/verify-password'
-import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { type PresentedDevice, presentedDevice, previousToken, tokenPresented } from '../sessions/devices/device-cookie'
 import { announceFailedLogin, countLogin, type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
@@ -64,13 +63,13 @@ const passwordLogin = (ctx: AuthContext): LoginOperation<LoginBody> => ({
     logIn(ctx, { email, password, client: clientOf(req), isPersistent: remember }, client, presentedDevice(ctx, req, body)),
 })
 
-const passwordReset = (ctx: AuthContext): LoginOperation<ResetBody> => ({
+const passwordReset: LoginOperation<ResetBody> = {
   path: '/password-reset/confirm',
   describes: {
     summary: 'Set a new password with the mailed link, and log in',
     refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
   },
-  before: [routeRateLimit(ctx, 'password_reset_confirm')],
+  limit: 'password_reset_confirm',
   body: Joi.object<ResetBody>({
     token: text(512),
     new_password: passwordText().allow(''),
@@ -80,10 +79,10 @@ const passwordReset = (ctx: AuthContext): LoginOperation<ResetBody> => ({
   endsSessions: true,
   run: async (ctx, req, { token, new_password: newPassword, ...body }, client) =>
     resetPassword(ctx, { token, newPassword, locale: localeOf(ctx, req), evidence: await signupOwnershipOf(ctx, req, body) }, client),
-})
+}
 
 export function loginRoutes(ctx: AuthContext, set: RouteSet): Route[] {
-  return [loginRoute(ctx, set, passwordLogin(ctx)), loginRoute(ctx, set, passwordReset(ctx))]
+  return [loginRoute(ctx, set, passwordLogin(ctx)), loginRoute(ctx, set, passwordReset)]
 }
 
 export function sessionLoginRoutes(ctx: AuthContext): Route[] {

@@ -4,12 +4,12 @@ import type { AuthContext } from '../context'
 import { ConflictError, InvalidFilterValueError, NotFoundError, UnknownFilterKeyError, ValidationError } from '../core/errors'
 import { type Answer, type Description, done, shape, string, stringOrNull } from '../http/description'
 import { text } from '../http/input'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
-import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { clearEndedCookies, getAuth } from '../sessions/current-auth'
-import { aliveSession, freshSession, freshSinceFactor, sessionOf } from '../sessions/reauthentication/fresh-session'
-import { type RouteGuards, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { operation } from '../sessions/operation'
+import { sessionOf } from '../sessions/reauthentication/fresh-session'
+import type { RouteGuards } from '../sessions/routes-by-delivery'
 import type { UserStore } from '../store/auth-store'
 import {
   type ActingAdmin,
@@ -31,39 +31,33 @@ import { filterKeys, listByEntries, type UserListEntries } from './list-users'
  */
 export function adminRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   if (!ctx.store.users.fields?.has('isAdmin')) return []
-  const admin = (route: string) => [
-    routeRateLimit(ctx, route),
-    guards.requireAuth(),
-    aliveSession(ctx),
-    guards.requireAdmin(),
-    ...(ctx.settings.mfaEnabled ? [guards.requireMfa()] : []),
-  ]
-  const sinceFactor = ctx.settings.mfaEnabled ? [freshSinceFactor(ctx)] : []
-  const acting = [...admin('admin_write'), sameSiteWhenByCookie(ctx), freshSession(ctx), ...sinceFactor]
   return [
-    {
+    ...operation(ctx, guards, {
       method: 'GET',
       path: '/admin/users',
-      describes: describesList(ctx.store.users),
-      before: admin('admin_list'),
+      ...describesList(ctx.store.users),
+      access: 'administrator',
+      limit: 'admin_list',
       handle: (req, res) => list(ctx, req, res),
-    },
-    {
+    }),
+    ...operation(ctx, guards, {
       method: 'GET',
       path: '/admin/users/:id',
-      describes: describesShow(ctx.store.users),
-      before: admin('admin_show'),
+      summary: 'Get one account',
+      answers: [oneUser(ctx.store.users)],
+      refuses: [NotFoundError],
+      access: 'administrator',
+      limit: 'admin_show',
       handle: (req, res) => show(ctx, req, res),
-    },
-    withBody({
+    }),
+    ...operation(ctx, guards, {
       method: 'PATCH',
       path: '/admin/users/:id',
-      describes: {
-        summary: 'Change the name of an account, or whether it is an administrator',
-        answers: [oneUser(ctx.store.users)],
-        refuses: [NotFoundError, ConflictError],
-      },
-      before: acting,
+      summary: 'Change the name of an account, or whether it is an administrator',
+      answers: [oneUser(ctx.store.users)],
+      refuses: [NotFoundError, ConflictError],
+      access: 'acting administrator',
+      limit: 'admin_write',
       body: Joi.object<{ name?: string | null; is_admin?: boolean; refresh_token?: string }>({
         name: text(120).allow(null, '').optional(),
         is_admin: Joi.boolean().optional(),
@@ -73,12 +67,15 @@ export function adminRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
         sendJson(res, 200, adminUserBody(ctx.store.users, await updateUser(ctx, idOf(req), { name, isAdmin }, actingAdmin(req))))
       },
     }),
-    ...Object.entries(actionsOf(ctx)).map(([name, { summary, act, fields = {} }]) =>
-      withBody({
+    ...Object.entries(actionsOf(ctx)).flatMap(([name, { summary, act, fields = {} }]) =>
+      operation(ctx, guards, {
         method: 'POST',
         path: `/admin/users/:id/${name}`,
-        describes: { summary, answers: [done], refuses: [NotFoundError, ConflictError] },
-        before: acting,
+        summary,
+        answers: [done],
+        refuses: [NotFoundError, ConflictError],
+        access: 'acting administrator',
+        limit: 'admin_write',
         body: Joi.object<MfaReset & { refresh_token?: string }>({ ...fields, refresh_token: text(4096).optional() }),
         handle: async (req, res, { refresh_token: _, ...options }) => {
           await act(ctx, idOf(req), actingAdmin(req), options)
@@ -108,10 +105,6 @@ function actionsOf({ store }: AuthContext): Readonly<Record<string, Action>> {
 
 function oneUser(users: UserStore): Answer {
   return { status: 200, description: 'The account.', schema: adminUserSchema(users) }
-}
-
-function describesShow(users: UserStore): Description {
-  return { summary: 'Get one account', answers: [oneUser(users)], refuses: [NotFoundError] }
 }
 
 function describesList(users: UserStore): Description {

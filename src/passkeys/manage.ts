@@ -14,12 +14,10 @@ import {
 import { done } from '../http/description'
 import { text } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sendEmpty, sendJson, setResult } from '../http/send'
-import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { keptRefreshToken } from '../second-factor/accept-code'
 import {
-  codeBeforeFreshness,
   confirmIrreversible,
   type IrreversibleFields,
   irreversibleBody,
@@ -28,11 +26,12 @@ import {
 } from '../second-factor/irreversible-code'
 import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { announceEnded, endSessionsOpenedBy, forgetMethod } from '../sessions/log-out'
+import { operation } from '../sessions/operation'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
-import { aliveSession, freshSession, holdSession, sessionOf } from '../sessions/reauthentication/fresh-session'
+import { holdSession, sessionOf } from '../sessions/reauthentication/fresh-session'
 import { factorPresented, type Irreversibility, passkeyDigest, verifiedAddress } from '../sessions/reauthentication/irreversible-change'
 import { hasOtherLoginMethod } from '../sessions/reauthentication/methods'
-import { type RouteGuards, routesByDelivery, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { type RouteGuards, routesByDelivery } from '../sessions/routes-by-delivery'
 import { refuseSupersededToken } from '../sessions/superseded-token'
 import type { SessionRecord } from '../store/auth-store'
 import { creationOptionsSchema, optionsBody } from './passkey-challenge'
@@ -120,17 +119,16 @@ interface RegistrationBody {
 }
 
 function registrationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
-  const before = [routeRateLimit(ctx, 'passkey_register'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
   return [
-    withBody({
+    ...operation(ctx, guards, {
       method: 'POST',
       path: '/passkeys/register/options',
-      describes: {
-        summary: 'Get the options to create a passkey',
-        answers: [{ status: 200, description: 'The options for `navigator.credentials.create()`.', schema: creationOptionsSchema }],
-        refuses: [UnauthorizedError, AccountInactiveError, PasskeyLimitError, ...irreversibleRefusals(ctx)],
-      },
-      before: [...before, verifiedAddress(ctx), factorPresented(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
+      summary: 'Get the options to create a passkey',
+      answers: [{ status: 200, description: 'The options for `navigator.credentials.create()`.', schema: creationOptionsSchema }],
+      refuses: [UnauthorizedError, AccountInactiveError, PasskeyLimitError, ...irreversibleRefusals(ctx)],
+      access: 'fresh session',
+      limit: 'passkey_register',
+      checks: [verifiedAddress(ctx), factorPresented(ctx)],
       body: irreversibleBody<IrreversibleFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
@@ -140,15 +138,14 @@ function registrationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
         sendJson(res, 200, optionsBody(begun))
       },
     }),
-    withBody({
+    ...operation(ctx, guards, {
       method: 'POST',
       path: '/passkeys/register',
-      describes: {
-        summary: 'Register the passkey that the browser created',
-        answers: [{ status: 201, description: 'The passkey. The owner gets a mail.', schema: passkeySchema }],
-        refuses: [UnauthorizedError, PasskeyInvalidError, PasskeyTakenError, PasskeyLimitError],
-      },
-      before,
+      summary: 'Register the passkey that the browser created',
+      answers: [{ status: 201, description: 'The passkey. The owner gets a mail.', schema: passkeySchema }],
+      refuses: [UnauthorizedError, PasskeyInvalidError, PasskeyTakenError, PasskeyLimitError],
+      access: 'live session',
+      limit: 'passkey_register',
       body: Joi.object<RegistrationBody>({ ...passkeyFields, name: passkeyName.optional(), refresh_token: keptRefreshToken }),
       handle: async (req, res, { credential, challenge_token: challenge, name }) => {
         const [claims, session] = [getAuth(req), sessionOf(req)]
@@ -169,33 +166,29 @@ function registrationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
 }
 
 function ownPasskeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
-  const signedIn = [routeRateLimit(ctx, 'passkeys'), guards.requireAuth()]
-  const changing = [...signedIn, sameSiteWhenByCookie(ctx)]
   return [
-    {
+    ...operation(ctx, guards, {
       method: 'GET',
       path: '/passkeys',
-      describes: {
-        summary: 'List the passkeys of the account',
-        answers: [{ status: 200, description: 'The passkeys, oldest first.', schema: { type: 'array', items: passkeySchema } }],
-        refuses: [TooManyRequestsError],
-      },
-      before: [...signedIn, aliveSession(ctx)],
+      summary: 'List the passkeys of the account',
+      answers: [{ status: 200, description: 'The passkeys, oldest first.', schema: { type: 'array', items: passkeySchema } }],
+      refuses: [TooManyRequestsError],
+      access: 'live session',
+      limit: 'passkeys',
       handle: async (req, res) => {
         const passkeys = await listPasskeys(ctx, getAuth(req).sub)
         setResult(res, passkeys)
         sendJson(res, 200, passkeys.map(passkeyBody))
       },
-    },
-    withBody({
+    }),
+    ...operation(ctx, guards, {
       method: 'PATCH',
       path: '/passkeys/:id',
-      describes: {
-        summary: 'Rename a passkey',
-        answers: [{ status: 200, description: 'The passkey.', schema: passkeySchema }],
-        refuses: [NotFoundError],
-      },
-      before: [...changing, aliveSession(ctx)],
+      summary: 'Rename a passkey',
+      answers: [{ status: 200, description: 'The passkey.', schema: passkeySchema }],
+      refuses: [NotFoundError],
+      access: 'live session',
+      limit: 'passkeys',
       body: Joi.object<{ name: string; refresh_token?: string }>({ name: passkeyName, refresh_token: keptRefreshToken }),
       handle: async (req, res, { name }) => {
         const passkey = await renamePasskey(ctx, getAuth(req).sub, String(req.params['id']), name)
@@ -203,15 +196,14 @@ function ownPasskeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
         sendJson(res, 200, passkeyBody(passkey))
       },
     }),
-    withBody({
+    ...operation(ctx, guards, {
       method: 'DELETE',
       path: '/passkeys/:id',
-      describes: {
-        summary: 'Remove a passkey from the account, and revoke the other sessions that a passkey opened',
-        answers: [done],
-        refuses: [UnauthorizedError, NotFoundError, LastLoginMethodError, ...irreversibleRefusals(ctx)],
-      },
-      before: [...changing, aliveSession(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
+      summary: 'Remove a passkey from the account, and revoke the other sessions that a passkey opened',
+      answers: [done],
+      refuses: [UnauthorizedError, NotFoundError, LastLoginMethodError, ...irreversibleRefusals(ctx)],
+      access: 'fresh session',
+      limit: 'passkeys',
       body: irreversibleBody<IrreversibleFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]

@@ -3,13 +3,14 @@ import { hostGuard } from '../accounts/host-guard'
 import { type AuthContext, transaction } from '../context'
 import { clientOf } from '../core/client-key'
 import { AppError, LoginThrottledError, PasskeyRejectedError, TooManyRequestsError } from '../core/errors'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { passkeyFields } from '../second-factor/irreversible-code'
 import { announceFailedLogin, countLoginOfClient, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { type LoginOperation, loginRoute, sessionLoginRoute } from '../sessions/login-route'
+import { publicOperation } from '../sessions/operation'
 import { usableAt } from '../sessions/reauthentication/methods'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { finishLogin, startLogin } from '../sessions/start-login'
@@ -46,20 +47,18 @@ export function sessionPasskeyLoginRoute(ctx: AuthContext): Route[] {
 }
 
 function optionsRoute(ctx: AuthContext): Route {
-  return withBody({
+  return publicOperation(ctx, {
     method: 'POST',
     path: '/passkeys/login/options',
-    describes: {
-      summary: 'Get the options to log in with a passkey',
-      answers: [
-        {
-          status: 200,
-          description: 'The options for `navigator.credentials.get()`, valid for 15 minutes.',
-          schema: loginOptionsSchema,
-        },
-      ],
-    },
-    before: [routeRateLimit(ctx, 'passkey_login_options')],
+    summary: 'Get the options to log in with a passkey',
+    answers: [
+      {
+        status: 200,
+        description: 'The options for `navigator.credentials.get()`, valid for 15 minutes.',
+        schema: loginOptionsSchema,
+      },
+    ],
+    limit: 'passkey_login_options',
     body: Joi.object<object>({}),
     handle: (_req, res) => {
       const begun = passkeyLoginOptions(ctx)

@@ -2,10 +2,10 @@ import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
 import { text } from '../http/input'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
-import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { isStillMeant, readChallenge } from '../sessions/challenge'
+import { publicOperation } from '../sessions/operation'
 import type { SessionRecord } from '../store/auth-store'
 import {
   type Ceremony,
@@ -21,21 +21,19 @@ import type { PasskeyRequestOptions } from './webauthn/ceremonies'
 
 /** The same for every `tokenDelivery`. `POST /mfa/verify` finishes the login. */
 export function passkeyStepRoute(ctx: AuthContext): Route {
-  return withBody({
+  return publicOperation(ctx, {
     method: 'POST',
     path: '/mfa/passkey/options',
-    describes: {
-      summary: 'Get the options to finish a login with a passkey',
-      answers: [
-        {
-          status: 200,
-          description: 'The options for `navigator.credentials.get()`, valid for 5 minutes with this `mfa_token`.',
-          schema: requestOptionsSchema,
-        },
-      ],
-      refuses: [MfaTokenInvalidError, MfaNotEnrolledError],
-    },
-    before: [routeRateLimit(ctx, 'mfa_passkey_options')],
+    summary: 'Get the options to finish a login with a passkey',
+    answers: [
+      {
+        status: 200,
+        description: 'The options for `navigator.credentials.get()`, valid for 5 minutes with this `mfa_token`.',
+        schema: requestOptionsSchema,
+      },
+    ],
+    refuses: [MfaTokenInvalidError, MfaNotEnrolledError],
+    limit: 'mfa_passkey_options',
     body: Joi.object<{ mfa_token: string }>({ mfa_token: text(4096) }),
     handle: async (_req, res, { mfa_token: mfaToken }) => {
       const begun = await passkeyStepOptions(ctx, mfaToken)

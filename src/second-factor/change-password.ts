@@ -5,26 +5,25 @@ import { MfaFactorTooNewError, UnauthorizedError } from '../core/errors'
 import { describeStep, done } from '../http/description'
 import { passwordText, readJsonBody } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
-import { type Route, step, withBody } from '../http/routes'
+import { type Route, step } from '../http/routes'
 import { sendEmpty } from '../http/send'
 import { checkPassword } from '../passwords/check-password'
 import { hashPassword } from '../passwords/verify-password'
-import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { endOtherSessions, type KeptSession } from '../sessions/log-out'
+import { operation } from '../sessions/operation'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
-import { aliveSession, freshSession, holdSession, requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
+import { holdSession, requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
 import { hasYoungFactor, refuseYoungFactor } from '../sessions/reauthentication/methods'
 import { findActiveUser } from '../sessions/reauthentication/request-session'
 import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
-import { type RouteGuards, type RouteSet, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import type { RouteGuards } from '../sessions/routes-by-delivery'
 import { cookieOf, keepBrowser } from '../sessions/send-reissued-tokens'
 import type { SessionRecord } from '../store/auth-store'
 import { emitFactor, keptRefreshToken, unauthorized } from './accept-code'
 import { forgetWrongCodes } from './code-limits'
 import { findEnrolled } from './disable'
 import {
-  codeBeforeFreshness,
   codeOrPasskey,
   factorRefusals,
   type IrreversibleFields,
@@ -39,27 +38,19 @@ interface PasswordBody extends IrreversibleFields {
   refresh_token?: string
 }
 
-export function passwordChangeRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
-  return withBody({
+export function passwordChangeRoute(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'POST',
-    path: `${base}/password-change/mfa`,
-    describes: {
-      summary: 'Change the password with the second factor, and revoke all other sessions',
-      answers: [done],
-      refuses: [...unauthorized, ...factorRefusals(ctx)],
-    },
-    before: [
-      ...before,
-      routeRateLimit(ctx, 'password_change'),
-      guards.requireAuth(),
-      sameSiteWhenByCookie(ctx),
-      aliveSession(ctx),
-      matureFactor(ctx),
-      codeBeforeFreshness(ctx),
-      freshSession(ctx),
-    ],
+    path: '/password-change/mfa',
+    inEachDelivery: true,
+    summary: 'Change the password with the second factor, and revoke all other sessions',
+    answers: [done],
+    refuses: [...unauthorized, ...factorRefusals(ctx)],
+    access: 'fresh session',
+    limit: 'password_change',
+    checks: [matureFactor(ctx)],
     body: codeOrPasskey<PasswordBody>(ctx, { new_password: passwordText().allow(''), refresh_token: keptRefreshToken }),
-    handle: async (req, res, body) => {
+    handle: async (req, res, body, delivery) => {
       const locale = localeOf(ctx, req)
       const staying = await changePasswordWithMfa(ctx, {
         userId: getAuth(req).sub,

@@ -5,17 +5,17 @@ import { MfaAlreadyEnrolledError, ReauthenticationRequiredError } from '../core/
 import { done, shape, string } from '../http/description'
 import { passwordText } from '../http/input'
 import { localeOf } from '../http/locale'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sendEmpty, sendJson, setResult } from '../http/send'
-import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { readRefreshCookie } from '../sessions/cookies'
 import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { loginAnswer } from '../sessions/delivery'
+import { operation } from '../sessions/operation'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
-import { aliveSession, freshSession, sessionOf } from '../sessions/reauthentication/fresh-session'
+import { sessionOf } from '../sessions/reauthentication/fresh-session'
 import { verifiedAddress } from '../sessions/reauthentication/irreversible-change'
 import { isLiveToken } from '../sessions/reissue-tokens'
-import { type RouteGuards, type RouteSet, routesByDelivery, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { type RouteGuards, routesByDelivery } from '../sessions/routes-by-delivery'
 import { sendReissuedTokens } from '../sessions/send-reissued-tokens'
 import { refuseSupersededToken } from '../sessions/superseded-token'
 import { codeRefusals, factorCode, keptRefreshToken, unauthorized } from './accept-code'
@@ -24,7 +24,6 @@ import { confirmInSession } from './confirm'
 import { disableTotp, regenerateRecoveryCodes } from './disable'
 import { enrollTotp } from './enroll'
 import {
-  codeBeforeFreshness,
   codeOrPasskey,
   factorRefusals,
   type IrreversibleFields,
@@ -44,24 +43,23 @@ interface ConfirmedBody extends IrreversibleFields {
 }
 
 function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
-  const before = [routeRateLimit(ctx, 'mfa'), guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   return [
-    ...routesByDelivery(ctx, (line) => [confirmRoute(ctx, guards, line)]),
-    withBody({
+    ...confirmRoute(ctx, guards),
+    ...operation(ctx, guards, {
       method: 'POST',
       path: '/mfa/enroll',
-      describes: {
-        summary: 'Begin to set up a second factor, or to replace the active second factor',
-        answers: [
-          {
-            status: 200,
-            description: 'The secret, shown once. The second factor changes only at `POST /mfa/confirm`.',
-            schema: enrolmentSchema,
-          },
-        ],
-        refuses: [...unauthorized, MfaAlreadyEnrolledError, ...irreversibleRefusals(ctx)],
-      },
-      before: [...before, aliveSession(ctx), verifiedAddress(ctx), codeBeforeFreshness(ctx), freshSession(ctx)],
+      summary: 'Begin to set up a second factor, or to replace the active second factor',
+      answers: [
+        {
+          status: 200,
+          description: 'The secret, shown once. The second factor changes only at `POST /mfa/confirm`.',
+          schema: enrolmentSchema,
+        },
+      ],
+      refuses: [...unauthorized, MfaAlreadyEnrolledError, ...irreversibleRefusals(ctx)],
+      access: 'fresh session',
+      limit: 'mfa',
+      checks: [verifiedAddress(ctx)],
       body: irreversibleBody<ConfirmedBody>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [claims, session] = [getAuth(req), sessionOf(req)]
@@ -76,15 +74,15 @@ function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
         sendJson(res, 200, { secret, provisioning_uri: provisioningUri, qr_svg: qrSvg, recovery_codes: recoveryCodes })
       },
     }),
-    withBody({
+    ...operation(ctx, guards, {
       method: 'POST',
       path: '/mfa/recovery-codes',
-      describes: {
-        summary: 'Make new recovery codes',
-        answers: [{ status: 200, description: 'The new codes, shown once. The old codes are invalid.', schema: recoveryCodesSchema }],
-        refuses: [...unauthorized, ...factorRefusals(ctx)],
-      },
-      before: [...before, aliveSession(ctx), codeBeforeFreshness(ctx, { isRequired: true }), freshSession(ctx)],
+      summary: 'Make new recovery codes',
+      answers: [{ status: 200, description: 'The new codes, shown once. The old codes are invalid.', schema: recoveryCodesSchema }],
+      refuses: [...unauthorized, ...factorRefusals(ctx)],
+      access: 'fresh session',
+      limit: 'mfa',
+      isCodeRequired: true,
       body: codeOrPasskey<ConfirmedBody>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const locale = localeOf(ctx, req)
@@ -99,11 +97,15 @@ function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
         sendJson(res, 200, { recovery_codes: codes })
       },
     }),
-    withBody({
+    ...operation(ctx, guards, {
       method: 'POST',
       path: '/mfa/disable',
-      describes: { summary: 'Remove the second factor', answers: [done], refuses: [...unauthorized, ...factorRefusals(ctx)] },
-      before: [...before, aliveSession(ctx), codeBeforeFreshness(ctx, { isRequired: true }), freshSession(ctx)],
+      summary: 'Remove the second factor',
+      answers: [done],
+      refuses: [...unauthorized, ...factorRefusals(ctx)],
+      access: 'fresh session',
+      limit: 'mfa',
+      isCodeRequired: true,
       body: codeOrPasskey<ConfirmedBody & { password?: string }>(ctx, {
         ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
         refresh_token: keptRefreshToken,
@@ -125,19 +127,19 @@ function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
 }
 
 /** Revokes every other session. The session of the request gets a new refresh token if it shows the current one. */
-function confirmRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
-  return withBody({
+function confirmRoute(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'POST',
-    path: `${base}/mfa/confirm`,
-    describes: {
-      summary: 'Activate the second factor with its first code, and revoke all other sessions',
-      answers: [loginAnswer(ctx, delivery)],
-      refuses: [...unauthorized, ...codeRefusals, MfaAlreadyEnrolledError, ReauthenticationRequiredError],
-    },
+    path: '/mfa/confirm',
+    inEachDelivery: true,
+    summary: 'Activate the second factor with its first code, and revoke all other sessions',
+    answers: (delivery) => [loginAnswer(ctx, delivery)],
+    refuses: [...unauthorized, ...codeRefusals, MfaAlreadyEnrolledError, ReauthenticationRequiredError],
     delivers: 'login',
-    before: [...before, routeRateLimit(ctx, 'mfa_confirm'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    access: 'live session',
+    limit: 'mfa_confirm',
     body: Joi.object<{ code: string; refresh_token?: string }>({ code: factorCode, refresh_token: keptRefreshToken }),
-    handle: async (req, res, body) => {
+    handle: async (req, res, body, delivery) => {
       const session = sessionOf(req)
       const cookie = delivery === 'cookie' ? readRefreshCookie(ctx, req) : null
       // Any token but the live one counts as not sent.
@@ -153,7 +155,7 @@ function confirmRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, b
 
 /** With `mfaEnabled` off, only the password change by code remains. */
 export function mfaRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
-  const passwordChange = hasPasswords(ctx.settings) ? routesByDelivery(ctx, (line) => [passwordChangeRoute(ctx, guards, line)]) : []
+  const passwordChange = hasPasswords(ctx.settings) ? passwordChangeRoute(ctx, guards) : []
   if (!ctx.settings.mfaEnabled) return passwordChange
   return [
     ...passwordChange,

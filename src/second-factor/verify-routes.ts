@@ -37,7 +37,6 @@ interface VerificationBody extends IrreversibleFields, PasskeyFields {
 const challengeVerification = (ctx: AuthContext): LoginOperation<VerificationBody> => ({
   path: '/mfa/verify',
   describes: describesVerify(ctx),
-  before: [],
   body: codeOrPasskey<VerificationBody>(ctx, { mfa_token: text(4096), ...previousToken }),
   hidesAccount: true,
   run: (ctx, req, { mfa_token: mfaToken, code, credential, challenge_token: challenge, ...body }, client) =>

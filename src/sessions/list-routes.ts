@@ -4,33 +4,32 @@ import type { AuthContext } from '../context'
 import { NotFoundError, TooManyRequestsError } from '../core/errors'
 import { type Answer, done, flag, instant, shape, string, stringOrNull } from '../http/description'
 import { text } from '../http/input'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sendEmpty, sendJson, setResult } from '../http/send'
-import { routeRateLimit } from '../rate-limits/rate-limiter'
 import type { SessionKind, SessionRecord } from '../store/auth-store'
 import { clearEndedCookies } from './current-auth'
 import { isAlive, type PublicSession, sessionsOf, toPublicSession } from './find-session'
 import { revokeOtherSessions } from './log-out'
-import { aliveSession, sessionOf } from './reauthentication/fresh-session'
-import { type RouteGuards, type RouteSet, routesByDelivery, sameSiteWhenByCookie } from './routes-by-delivery'
+import { operation } from './operation'
+import { sessionOf } from './reauthentication/fresh-session'
+import type { RouteGuards } from './routes-by-delivery'
 import { cookieOf, setRenewedCookie } from './send-reissued-tokens'
 
 export function sessionListRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
   if (!ctx.store.sessions) return []
   // First, because `/sessions/:id` also matches `/sessions/revoke-others` and would answer 405.
-  return [list(ctx, guards), ...routesByDelivery(ctx, (line) => [endOthers(ctx, guards, line)]), endOne(ctx, guards)]
+  return [...list(ctx, guards), ...endOthers(ctx, guards), ...endOne(ctx, guards)]
 }
 
-function list(ctx: AuthContext, guards: RouteGuards): Route {
-  return {
+function list(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'GET',
     path: '/sessions',
-    describes: {
-      summary: 'List the live sessions of the account, last used first',
-      answers: [listedSessions],
-      refuses: [TooManyRequestsError],
-    },
-    before: [routeRateLimit(ctx, 'sessions'), guards.requireAuth(), aliveSession(ctx)],
+    summary: 'List the live sessions of the account, last used first',
+    answers: [listedSessions],
+    refuses: [TooManyRequestsError],
+    access: 'live session',
+    limit: 'sessions',
     handle: async (req, res) => {
       const current = ownSession(req)
       const sessions = await listSessions(ctx, current.userId)
@@ -41,42 +40,45 @@ function list(ctx: AuthContext, guards: RouteGuards): Route {
         sessions.map((session) => ({ ...sessionBody(session), is_current: session.id === current.id })),
       )
     },
-  }
+  })
 }
 
-function endOne(ctx: AuthContext, guards: RouteGuards): Route {
-  return {
+function endOne(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'DELETE',
     path: '/sessions/:id',
-    describes: { summary: 'Revoke one session of the account', answers: [done], refuses: [NotFoundError, TooManyRequestsError] },
-    before: changing(ctx, guards),
+    summary: 'Revoke one session of the account',
+    answers: [done],
+    refuses: [NotFoundError, TooManyRequestsError],
+    access: 'live session',
+    limit: 'sessions',
     handle: async (req, res) => {
       await revokeSession(ctx, ownSession(req).userId, String(req.params['id']))
       await clearEndedCookies(ctx, req, res)
       sendEmpty(res)
     },
-  }
+  })
 }
 
-function endOthers(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
-  return withBody({
+function endOthers(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'POST',
-    path: `${base}/sessions/revoke-others`,
-    describes: { summary: 'Revoke all sessions of the account except this session', answers: [done], refuses: [TooManyRequestsError] },
-    before: [...before, ...changing(ctx, guards)],
+    path: '/sessions/revoke-others',
+    inEachDelivery: true,
+    summary: 'Revoke all sessions of the account except this session',
+    answers: [done],
+    refuses: [TooManyRequestsError],
+    access: 'live session',
+    limit: 'sessions',
     // If the token has no `sid`, the refresh token identifies the session that stays live.
     body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
-    handle: async (req, res) => {
+    handle: async (req, res, _body, delivery) => {
       const { cookie } = await revokeOtherSessions(ctx, ownSession(req), cookieOf(ctx, req, delivery))
       await clearEndedCookies(ctx, req, res)
       setRenewedCookie(ctx, res, cookie)
       sendEmpty(res)
     },
   })
-}
-
-function changing(ctx: AuthContext, guards: RouteGuards) {
-  return [routeRateLimit(ctx, 'sessions'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 
 /** Never null, because these routes exist only if the store keeps sessions. */

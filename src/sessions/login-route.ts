@@ -5,6 +5,7 @@ import type { Description } from '../http/description'
 import { bodyWithFixedResponseTime } from '../http/fixed-response-time'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
+import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { clearEndedCookies } from './current-auth'
 import { loginAnswer, loginClient, loginClientWith, sendLogin, sendSessionLogin, sessionLoginAnswer } from './delivery'
 import type { AnyLoginResult, LoginClient } from './login'
@@ -15,8 +16,10 @@ export interface LoginOperation<Body> {
   /** Below the prefix; the routes below `/cookie` and `/session` are made from it. */
   readonly path: `/${string}`
   readonly describes: Omit<Description, 'answers'>
-  /** Run after the cross-site check. */
-  readonly before: readonly RequestHandler[]
+  /** The requests of one client are counted under this name. */
+  readonly limit?: string
+  /** Run after the cross-site check and the limit. */
+  readonly before?: readonly RequestHandler[]
   readonly body: Joi.ObjectSchema<Body>
   /** The response time must reveal nothing about an account. */
   readonly hidesAccount?: true
@@ -30,7 +33,7 @@ export function loginRoute<Body>(ctx: AuthContext, { base, delivery, before }: R
   return routeOf(ctx, operation, {
     path: `${base}${path}`,
     describes: { ...describes, answers: [loginAnswer(ctx, delivery)] },
-    before: [...before, ...operation.before],
+    before: [...before, ...stepsOf(ctx, operation)],
     handle: async (ctx, req, res, body) => {
       const result = await run(ctx, req, body, loginClient(ctx, req))
       if (operation.endsSessions) await clearEndedCookies(ctx, req, res)
@@ -42,12 +45,12 @@ export function loginRoute<Body>(ctx: AuthContext, { base, delivery, before }: R
 /** The same login with a server-side session, in every delivery. None if the store keeps no sessions. */
 export function sessionLoginRoute<Body>(ctx: AuthContext, operation: LoginOperation<Body>, summary?: string): Route[] {
   if (!ctx.store.sessions) return []
-  const { path, describes, before, run } = operation
+  const { path, describes, run } = operation
   return [
     routeOf(ctx, operation, {
       path: `/session${path}`,
       describes: { ...describes, ...(summary !== undefined && { summary }), answers: [sessionLoginAnswer(ctx)] },
-      before: [sameSite(ctx), ...before],
+      before: [sameSite(ctx), ...stepsOf(ctx, operation)],
       handle: async (ctx, req, res, body) => {
         const result = await run(ctx, req, body, loginClientWith(ctx, req, 'session'))
         if (operation.endsSessions) await clearEndedCookies(ctx, req, res)
@@ -55,6 +58,10 @@ export function sessionLoginRoute<Body>(ctx: AuthContext, operation: LoginOperat
       },
     }),
   ]
+}
+
+function stepsOf<Body>(ctx: AuthContext, { limit, before = [] }: LoginOperation<Body>): readonly RequestHandler[] {
+  return limit === undefined ? before : [routeRateLimit(ctx, limit), ...before]
 }
 
 type Delivered<Body> = Pick<Route, 'path' | 'describes' | 'before'> & {

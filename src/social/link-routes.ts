@@ -12,24 +12,18 @@ import {
 import { type Description, shape, string } from '../http/description'
 import { text } from '../http/input'
 import { localeOf } from '../http/locale'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
 import type { OAuthTokens, OAuthUser } from '../providers/provider-client'
-import { routeRateLimit } from '../rate-limits/rate-limiter'
-import {
-  codeBeforeFreshness,
-  confirmIrreversible,
-  type IrreversibleFields,
-  irreversibleBody,
-  irreversibleRefusals,
-} from '../second-factor/irreversible-code'
+import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../second-factor/irreversible-code'
 import { isAccountDigest } from '../sessions/challenge'
 import { getAuth } from '../sessions/current-auth'
 import { isApp, successTarget } from '../sessions/destination'
+import { operation } from '../sessions/operation'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
-import { aliveSession, freshSession, holdSession, sessionOf } from '../sessions/reauthentication/fresh-session'
+import { holdSession, sessionOf } from '../sessions/reauthentication/fresh-session'
 import { verifiedAddress } from '../sessions/reauthentication/irreversible-change'
-import { type RouteGuards, type RouteSet, routesByDelivery, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import type { RouteGuards } from '../sessions/routes-by-delivery'
 import { refuseSupersededToken } from '../sessions/superseded-token'
 import { beginBoundAttempt, isInSameSession, ticketOwner } from './attempts'
 import { registeredProvider } from './client-share'
@@ -64,23 +58,15 @@ const describesLink: Description = {
 
 export function linkRoutes(ctx: AuthContext, guards: RouteGuards, flow: RedirectFlow): Route[] {
   return [
-    withBody({
+    ...operation(ctx, guards, {
       method: 'POST',
       path: '/oauth/:provider/link',
-      describes: {
-        ...describesLink,
-        answers: [...describesLink.answers, ...throttledAnswers(ctx)],
-        refuses: [...(describesLink.refuses ?? []), ...irreversibleRefusals(ctx)],
-      },
-      before: [
-        routeRateLimit(ctx, 'oauth_link'),
-        guards.requireAuth(),
-        sameSiteWhenByCookie(ctx),
-        aliveSession(ctx),
-        verifiedAddress(ctx),
-        codeBeforeFreshness(ctx),
-        freshSession(ctx),
-      ],
+      ...describesLink,
+      answers: [...describesLink.answers, ...throttledAnswers(ctx)],
+      refuses: [...(describesLink.refuses ?? []), ...irreversibleRefusals(ctx)],
+      access: 'fresh session',
+      limit: 'oauth_link',
+      checks: [verifiedAddress(ctx)],
       body: irreversibleBody<LinkBody>(ctx, {
         access_token: accessTokenText.optional(),
         refresh_token: text(4096).optional(),
@@ -89,7 +75,7 @@ export function linkRoutes(ctx: AuthContext, guards: RouteGuards, flow: Redirect
       handle: (req, res, body) => (body.access_token === undefined ? startLink(ctx, flow, req, res, body) : linkToken(ctx, req, res, body)),
       onError: redirectThrottled(ctx),
     }),
-    ...routesByDelivery(ctx, (line) => [redeemRoute(ctx, guards, line)]),
+    ...redeemRoute(ctx, guards),
   ]
 }
 
@@ -160,16 +146,16 @@ interface RedeemBody {
 }
 
 /** For a callback whose browser was not signed in to the session that began the link, and for apps. */
-function redeemRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: RouteSet): Route {
-  return withBody({
+function redeemRoute(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'POST',
-    path: `${base}/oauth/link/redeem`,
-    describes: {
-      summary: 'Link an identity with the ticket from the callback',
-      answers: [{ status: 200, description: 'The linked identity.', schema: identitySchema }],
-      refuses: [OAuthStateMismatchError, OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError],
-    },
-    before: [...before, routeRateLimit(ctx, 'oauth_link_redeem'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    path: '/oauth/link/redeem',
+    inEachDelivery: true,
+    summary: 'Link an identity with the ticket from the callback',
+    answers: [{ status: 200, description: 'The linked identity.', schema: identitySchema }],
+    refuses: [OAuthStateMismatchError, OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError],
+    access: 'live session',
+    limit: 'oauth_link_redeem',
     body: Joi.object<RedeemBody>({ ticket: text(8192), refresh_token: text(4096).optional() }),
     handle: async (req, res, { ticket }) => {
       const locale = localeOf(ctx, req)

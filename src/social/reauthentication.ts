@@ -13,19 +13,19 @@ import {
 } from '../core/errors'
 import { shape, string } from '../http/description'
 import { text } from '../http/input'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
 import { canVerifySignIn } from '../providers/id-token'
-import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { claimsToGoOn } from '../sessions/ask-for-claims'
 import { isAccountDigest } from '../sessions/challenge'
 import { readRefreshCookie } from '../sessions/cookies'
 import { isApp, successTarget } from '../sessions/destination'
-import { aliveSession, reauthenticationRequired, requestSessionOf, requireNewToken } from '../sessions/reauthentication/fresh-session'
+import { operation } from '../sessions/operation'
+import { reauthenticationRequired, requestSessionOf, requireNewToken } from '../sessions/reauthentication/fresh-session'
 import { identityUsableAt, needsFactor } from '../sessions/reauthentication/methods'
 import { issueConfirmationTicket, requireConfirming, type VerifiedIdentity } from '../sessions/reauthentication/provider-proof'
 import { addMethods, keepServerSession, keepStateless, keepTokens } from '../sessions/reissue-tokens'
-import { type RouteGuards, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import type { RouteGuards } from '../sessions/routes-by-delivery'
 import { type ReissuedSession, sendReissuedTokens, setReissuedCookies } from '../sessions/send-reissued-tokens'
 import type { SessionWithUser, UserRecord } from '../store/auth-store'
 import { beginBoundAttempt, isInSameSession } from './attempts'
@@ -37,24 +37,23 @@ import { type DestinationBody, destinationFields, destinationOfBody } from './re
 import type { RedirectFlow } from './redirect-flow'
 import type { BoundAttempt } from './state-cookie'
 
-export function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, flow: RedirectFlow): Route {
-  return withBody({
+export function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, flow: RedirectFlow): Route[] {
+  return operation(ctx, guards, {
     method: 'POST',
     path: '/oauth/:provider/reauthenticate',
-    describes: {
-      summary: 'Confirm the session at a linked provider: get the URL for the browser',
-      answers: [{ status: 200, description: 'The URL to send the browser to.', schema: shape('AuthorizeUrl', { authorize_url: string }) }],
-      refuses: [
-        UnauthorizedError,
-        AccountInactiveError,
-        MfaRequiredError,
-        MfaFactorTooNewError,
-        ReauthenticationRequiredError,
-        OAuthAccountNotLinkedError,
-        OAuthProviderNotConfiguredError,
-      ],
-    },
-    before: [routeRateLimit(ctx, 'oauth_reauthenticate'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    summary: 'Confirm the session at a linked provider: get the URL for the browser',
+    answers: [{ status: 200, description: 'The URL to send the browser to.', schema: shape('AuthorizeUrl', { authorize_url: string }) }],
+    refuses: [
+      UnauthorizedError,
+      AccountInactiveError,
+      MfaRequiredError,
+      MfaFactorTooNewError,
+      ReauthenticationRequiredError,
+      OAuthAccountNotLinkedError,
+      OAuthProviderNotConfiguredError,
+    ],
+    access: 'live session',
+    limit: 'oauth_reauthenticate',
     body: Joi.object<DestinationBody & { refresh_token?: string }>({ refresh_token: text(4096).optional(), ...destinationFields }),
     handle: async (req, res, body) => {
       const { key } = registeredProvider(ctx, req)

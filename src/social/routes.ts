@@ -19,29 +19,24 @@ import { done } from '../http/description'
 import { text } from '../http/input'
 import { askedLocale, localeOf } from '../http/locale'
 import { wantsPage } from '../http/return-to'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { refuseEmbedding, refusingCrossSite } from '../http/same-site'
 import { sendEmpty, sendJson, sendRedirect, setResult } from '../http/send'
 import { verifiesSignIn } from '../providers/id-token'
 import { normalizeProfile } from '../providers/normalize-profile'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
-import {
-  codeBeforeFreshness,
-  confirmIrreversible,
-  type IrreversibleFields,
-  irreversibleBody,
-  irreversibleRefusals,
-} from '../second-factor/irreversible-code'
+import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../second-factor/irreversible-code'
 import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { loginClient, sendLogin, setLoginCookies } from '../sessions/delivery'
 import { isApp, successTarget } from '../sessions/destination'
 import { type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import { sendChallenge } from '../sessions/devices/send-challenge'
 import type { AppCode, LoginChallenge } from '../sessions/login'
+import { operation } from '../sessions/operation'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
-import { aliveSession, freshSession, sessionOf } from '../sessions/reauthentication/fresh-session'
-import { type RouteGuards, sameSiteWhenByCookie } from '../sessions/routes-by-delivery'
+import { sessionOf } from '../sessions/reauthentication/fresh-session'
+import type { RouteGuards } from '../sessions/routes-by-delivery'
 import { exchangeRoutes } from './app-redirect/exchange-code'
 import { beginAttempt, browserOf, consumeAttempt, isOfThisBrowser, markBrowser } from './attempts'
 import { type CallbackAnswer, callbackAnswer } from './callback-answer'
@@ -67,12 +62,12 @@ export function socialRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
     loginRoute(ctx, flow, share),
     callbackRoute(ctx, flow, share),
     ...formPostRoutes(ctx, navigationOnly(ctx)),
-    identitiesRoute(ctx, guards),
-    unlinkRoute(ctx, guards),
+    ...identitiesRoute(ctx, guards),
+    ...unlinkRoute(ctx, guards),
     ...tokenRoutes(ctx),
     ...exchangeRoutes(ctx),
     ...linkRoutes(ctx, guards, flow),
-    reauthenticationRoute(ctx, guards, flow),
+    ...reauthenticationRoute(ctx, guards, flow),
   ]
 }
 
@@ -127,40 +122,30 @@ function callbackRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare)
   }
 }
 
-function identitiesRoute(ctx: AuthContext, guards: RouteGuards): Route {
-  return {
+function identitiesRoute(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'GET',
     path: '/oauth/accounts',
-    describes: {
-      summary: 'List the linked identities of the account',
-      answers: [{ status: 200, description: 'The identities, oldest first.', schema: { type: 'array', items: identitySchema } }],
-    },
-    before: [guards.requireAuth()],
+    summary: 'List the linked identities of the account',
+    answers: [{ status: 200, description: 'The identities, oldest first.', schema: { type: 'array', items: identitySchema } }],
+    access: 'signed in',
     handle: async (req, res) => {
       const identities = await listIdentities(ctx, getAuth(req).sub)
       setResult(res, identities)
       sendJson(res, 200, identities.map(identityBody))
     },
-  }
+  })
 }
 
-function unlinkRoute(ctx: AuthContext, guards: RouteGuards): Route {
-  return withBody({
+function unlinkRoute(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'POST',
     path: '/oauth/accounts/unlink',
-    describes: {
-      summary: 'Unlink a provider from the account, and revoke the other sessions that it opened',
-      answers: [done],
-      refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError, ...irreversibleRefusals(ctx)],
-    },
-    before: [
-      routeRateLimit(ctx, 'oauth_unlink'),
-      guards.requireAuth(),
-      sameSiteWhenByCookie(ctx),
-      aliveSession(ctx),
-      codeBeforeFreshness(ctx),
-      freshSession(ctx),
-    ],
+    summary: 'Unlink a provider from the account, and revoke the other sessions that it opened',
+    answers: [done],
+    refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError, ...irreversibleRefusals(ctx)],
+    access: 'fresh session',
+    limit: 'oauth_unlink',
     body: irreversibleBody<IrreversibleFields & { provider: string; refresh_token?: string }>(ctx, {
       provider: text(64),
       refresh_token: text(4096).optional(),

@@ -6,30 +6,32 @@ import { type Answer, flag, shape, string } from '../../http/description'
 import { linkPage } from '../../http/html/link-page'
 import { text } from '../../http/input'
 import { localeOf } from '../../http/locale'
-import { type Route, withBody } from '../../http/routes'
+import type { Route } from '../../http/routes'
 import { sendJson } from '../../http/send'
 import { routeRateLimit } from '../../rate-limits/rate-limiter'
 import { clearEndedCookies } from '../../sessions/current-auth'
+import { publicOperation } from '../../sessions/operation'
 import { canUndo } from './announce-change'
 import { previewUndo, type UndoResult, undoChanges } from './undo-changes'
 
 /** No routes if notices have no undo links. */
 export function undoRoutes(ctx: AuthContext): Route[] {
   if (!canUndo(ctx)) return []
-  const before = [routeRateLimit(ctx, 'security_undo')]
   return [
-    withBody({
+    publicOperation(ctx, {
       method: 'POST',
       path: '/security/undo',
-      describes: { summary: 'Undo changes to an account with the link from a mail', answers: [undoAnswer], refuses: [InvalidTokenError] },
-      before,
+      summary: 'Undo changes to an account with the link from a mail',
+      answers: [undoAnswer],
+      refuses: [InvalidTokenError],
+      limit: 'security_undo',
       body: Joi.object<{ token: string }>({ token: text(512) }),
       handle: (req, res, { token }) => undo(ctx, req, res, token),
     }),
     ...linkPage(ctx, {
       path: '/security/undo/:token',
       summary: 'Undo changes to an account',
-      before,
+      before: [routeRateLimit(ctx, 'security_undo')],
       form: 'undo',
       done: 'undone',
       look: async (token, { locale }) => ({ items: await previewUndo(ctx, token, locale) }),

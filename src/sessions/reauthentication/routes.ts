@@ -19,12 +19,11 @@ import {
 import { type Answer, describeStep, descriptionOf, flag, instant, shape, string } from '../../http/description'
 import { passwordText, text } from '../../http/input'
 import { localeOf } from '../../http/locale'
-import { type Route, withBody } from '../../http/routes'
+import type { Route } from '../../http/routes'
 import { sameSite } from '../../http/same-site'
 import { sendJson, setResult } from '../../http/send'
 import { optionsBody, requestOptionsSchema } from '../../passkeys/passkey-challenge'
 import { passkeyReauthenticationOptions } from '../../passkeys/step-route'
-import { routeRateLimit } from '../../rate-limits/rate-limiter'
 import { factorCode } from '../../second-factor/accept-code'
 import { optionalPasskey, type PasskeyFields, presentedPasskey } from '../../second-factor/irreversible-code'
 import { ticketOwner } from '../../social/attempts'
@@ -33,10 +32,11 @@ import { findAuth, readCredential } from '../current-auth'
 import { loginSchema } from '../delivery'
 import { presentedDevice, previousToken } from '../devices/device-cookie'
 import { countLinkRequest } from '../devices/login-limits'
-import { type RouteGuards, type RouteSet, routesByDelivery, sameSiteWhenByCookie } from '../routes-by-delivery'
+import { operation } from '../operation'
+import type { RouteGuards } from '../routes-by-delivery'
 import { sendReissuedTokens } from '../send-reissued-tokens'
 import { codeDevice, requestConfirmationCode } from './confirmation-code'
-import { aliveSession, requestSessionOf } from './fresh-session'
+import { requestSessionOf } from './fresh-session'
 import { mailsCodes } from './methods'
 import { reauthenticate } from './reauthenticate'
 
@@ -65,34 +65,35 @@ function answer({ settings }: AuthContext): Answer {
 }
 
 export function reauthenticationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
-  return routesByDelivery(ctx, (line) => [
-    reauthenticationRoute(ctx, guards, line),
-    ...(ctx.settings.passkeysEnabled ? [passkeyOptionsRoute(ctx, guards, line)] : []),
-    ...(mailsCodes(ctx) ? [emailRoute(ctx, guards, line)] : []),
-  ])
+  const both = { ...guards, requireAuth: () => requireTokenOrSession(ctx, guards) }
+  return [
+    ...reauthenticationRoute(ctx, both),
+    ...(ctx.settings.passkeysEnabled ? passkeyOptionsRoute(ctx, both) : []),
+    ...(mailsCodes(ctx) ? emailRoute(ctx, both) : []),
+  ]
 }
 
-function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, { base, delivery, before }: RouteSet): Route {
-  return withBody({
+function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'POST',
-    path: `${base}/reauthenticate`,
-    describes: {
-      summary: 'Confirm the session with a credential',
-      needsOneOf: ['password', 'code', 'credential', 'email_code', 'ticket'],
-      answers: [answer(ctx)],
-      refuses: [
-        OAuthStateMismatchError,
-        MfaRequiredError,
-        MfaFactorTooNewError,
-        MfaCodeInvalidError,
-        MfaNotEnrolledError,
-        MfaThrottledError,
-        TooManyRequestsError,
-        ...(ctx.settings.passkeysEnabled ? [PasskeyRejectedError] : []),
-        ...(mailsCodes(ctx) ? [EmailLoginInvalidError] : []),
-      ],
-    },
-    before: [...before, routeRateLimit(ctx, 'reauthenticate'), ...alive(ctx, guards)],
+    path: '/reauthenticate',
+    inEachDelivery: true,
+    summary: 'Confirm the session with a credential',
+    needsOneOf: ['password', 'code', 'credential', 'email_code', 'ticket'],
+    answers: [answer(ctx)],
+    refuses: [
+      OAuthStateMismatchError,
+      MfaRequiredError,
+      MfaFactorTooNewError,
+      MfaCodeInvalidError,
+      MfaNotEnrolledError,
+      MfaThrottledError,
+      TooManyRequestsError,
+      ...(ctx.settings.passkeysEnabled ? [PasskeyRejectedError] : []),
+      ...(mailsCodes(ctx) ? [EmailLoginInvalidError] : []),
+    ],
+    access: 'live session',
+    limit: 'reauthenticate',
     body: Joi.object<ReauthenticationBody>({
       ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
       code: factorCode.optional(),
@@ -103,7 +104,7 @@ function reauthenticationRoute(ctx: AuthContext, guards: RouteGuards, { base, de
       ...previousToken,
       refresh_token: text(4096).optional(),
     }),
-    handle: async (req, res, { password, code, email_code: emailCode, ticket, ...body }) => {
+    handle: async (req, res, { password, code, email_code: emailCode, ticket, ...body }, delivery) => {
       const { user, session } = requestSessionOf(req)
       // In delivery `both`, the plain route never changes the refresh cookie. A cookie that let the request in gets cookies as the answer.
       const isByCookie = delivery !== 'bearer' || readCredential(ctx, req)?.from !== 'header'
@@ -132,16 +133,16 @@ const mailed: Answer = {
 
 const emailName = 'reauthenticate_email'
 
-function emailRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: RouteSet): Route {
-  return withBody({
+function emailRoute(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'POST',
-    path: `${base}/reauthenticate/email`,
-    describes: {
-      summary: 'Request a mail with a code to confirm the session',
-      answers: [mailed],
-      refuses: [EmailNotVerifiedError, MfaRequiredError, EmailLinkForbiddenError, TooManyRequestsError],
-    },
-    before: [...before, routeRateLimit(ctx, emailName), ...alive(ctx, guards)],
+    path: '/reauthenticate/email',
+    inEachDelivery: true,
+    summary: 'Request a mail with a code to confirm the session',
+    answers: [mailed],
+    refuses: [EmailNotVerifiedError, MfaRequiredError, EmailLinkForbiddenError, TooManyRequestsError],
+    access: 'live session',
+    limit: emailName,
     body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
     handle: async (req, res) => {
       const { user, session } = requestSessionOf(req)
@@ -155,22 +156,22 @@ function emailRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: Rou
   })
 }
 
-function passkeyOptionsRoute(ctx: AuthContext, guards: RouteGuards, { base, before }: RouteSet): Route {
-  return withBody({
+function passkeyOptionsRoute(ctx: AuthContext, guards: RouteGuards): Route[] {
+  return operation(ctx, guards, {
     method: 'POST',
-    path: `${base}/reauthenticate/passkey/options`,
-    describes: {
-      summary: 'Get the options to confirm the session with a passkey',
-      answers: [
-        {
-          status: 200,
-          description: 'The options for `navigator.credentials.get()`, valid for 5 minutes in this session.',
-          schema: requestOptionsSchema,
-        },
-      ],
-      refuses: [MfaNotEnrolledError],
-    },
-    before: [...before, routeRateLimit(ctx, 'reauthenticate_passkey_options'), ...alive(ctx, guards)],
+    path: '/reauthenticate/passkey/options',
+    inEachDelivery: true,
+    summary: 'Get the options to confirm the session with a passkey',
+    answers: [
+      {
+        status: 200,
+        description: 'The options for `navigator.credentials.get()`, valid for 5 minutes in this session.',
+        schema: requestOptionsSchema,
+      },
+    ],
+    refuses: [MfaNotEnrolledError],
+    access: 'live session',
+    limit: 'reauthenticate_passkey_options',
     body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
     handle: async (req, res) => {
       const { user, session } = requestSessionOf(req)
@@ -181,12 +182,8 @@ function passkeyOptionsRoute(ctx: AuthContext, guards: RouteGuards, { base, befo
   })
 }
 
-function alive(ctx: AuthContext, guards: RouteGuards): RequestHandler[] {
-  return [signedIn(ctx, guards), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
-}
-
 /** Without an access token, accepts the cookie of a server-side session, but not from other sites. */
-function signedIn(ctx: AuthContext, guards: RouteGuards): RequestHandler {
+function requireTokenOrSession(ctx: AuthContext, guards: RouteGuards): RequestHandler {
   const byToken = guards.requireAuth()
   if (!ctx.store.sessions) return byToken
   const [bySession, ownSite] = [guards.requireSession(), sameSite(ctx)]

@@ -5,13 +5,13 @@ import { clientOf } from '../../core/client-key'
 import { AppError, OAuthCodeInvalidError } from '../../core/errors'
 import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
 import { text } from '../../http/input'
-import { type Route, withBody } from '../../http/routes'
-import { routeRateLimit } from '../../rate-limits/rate-limiter'
+import type { Route } from '../../http/routes'
 import { consumeChallenge, isAccountDigest, readChallenge } from '../../sessions/challenge'
 import { loginAnswer, loginClientWith, sendLogin } from '../../sessions/delivery'
 import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../../sessions/devices/login-limits'
 import { after } from '../../sessions/find-session'
 import type { LoginClient, LoginResult } from '../../sessions/login'
+import { publicOperation } from '../../sessions/operation'
 import { type BegunLogin, finishLogin, startLogin } from '../../sessions/start-login'
 import { DuplicateRecordError, type UserTokenRecord } from '../../store/auth-store'
 import { type Grant, readGrant } from './issue-code'
@@ -25,16 +25,14 @@ interface ExchangeBody {
 export function exchangeRoutes(ctx: AuthContext): Route[] {
   if (ctx.settings.appRedirects.length === 0) return []
   return [
-    withBody({
+    publicOperation(ctx, {
       method: 'POST',
       path: '/oauth/exchange',
-      describes: {
-        summary: 'Finish the login of an app: exchange the code for tokens',
-        answers: [loginAnswer(ctx, 'bearer')],
-        refuses: [OAuthCodeInvalidError],
-      },
+      summary: 'Finish the login of an app: exchange the code for tokens',
+      answers: [loginAnswer(ctx, 'bearer')],
+      refuses: [OAuthCodeInvalidError],
       delivers: 'login',
-      before: [routeRateLimit(ctx, 'oauth_exchange')],
+      limit: 'oauth_exchange',
       body: Joi.object<ExchangeBody>({ code: text(512), code_verifier: text(512) }),
       handle: async (req, res, { code, code_verifier: codeVerifier }) => {
         const client = loginClientWith(ctx, req, 'tokens')
