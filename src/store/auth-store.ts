@@ -105,6 +105,8 @@ export interface UserRecord {
   activatedAt: Date | null
   /** When the person set the password. Null: doorward generated the password, so nobody knows it. */
   passwordSetAt: Date | null
+  /** When somebody asked for a new password. Null or absent: the password has not expired. */
+  passwordExpiredAt?: Date | null
   /** All of the host's own fields (`UserStore.hostFields`). Absent if the store has none. */
   fields?: HostFields
 }
@@ -584,6 +586,9 @@ export interface SessionStore {
   deleteExpired(expired: Expired): Promise<number>
 }
 
+/** `DEVICE`: the code of a login from an unknown device. */
+export type EmailLoginPurpose = 'DEVICE'
+
 /** One mail with a link or a code. The link or the code signs a person in. The code can also confirm a session. */
 export interface EmailLoginRecord {
   /** A UUID v4 that doorward generates before the insert. The id itself gives no access. */
@@ -609,6 +614,8 @@ export interface EmailLoginRecord {
   sessionId: string | null
   /** True: a known device requested the mail, so requests of other clients never replace the mail. */
   isKnownDevice: boolean
+  /** What the link or code is for. Null or absent: a login, or the confirmation of a session. */
+  purpose?: EmailLoginPurpose | null
 }
 
 /** A row is open while `usedAt` is null and `expiresAt` is in the future. */

@@ -77,7 +77,7 @@ describe.each(await databases())('a database that lacks nothing, on $name', ({ n
     opened = await open()
     await createAuthTables(opened.knex)
     await opened.knex.schema.alterTable('auth_sessions', (table) => table.dropIndex([], 'auth_sessions_ended'))
-    expect(await up(opened.knex)).toEqual({ done: all, tookLock: false })
+    expect(await up(opened.knex)).toEqual({ done: all.slice(0, 1), tookLock: false })
     expect(await up(opened.knex)).toEqual(none)
   })
 

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { afterEach, describe, expect, test } from 'vitest'
+import { checkTables } from '../../src/router/findings/readiness/check-tables'
 import { createKnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
@@ -7,7 +8,7 @@ import { freshHash, later, newIdentity, newSession, newUser, newUserToken, rotat
 
 const COLUMNS: Readonly<Record<string, string>> = {
   auth_users:
-    'activated_at created_at email email_verified_at hashed_password id is_active is_admin last_login_at name password_set_at totp_enabled_at totp_last_step totp_secret updated_at',
+    'activated_at created_at email email_verified_at hashed_password id is_active is_admin last_login_at name password_expired_at password_set_at totp_enabled_at totp_last_step totp_secret updated_at',
   auth_identities: 'created_at email email_verified id last_login_at name picture provider subject user_id',
   auth_user_tokens: 'created_at expires_at id payload purpose token_hash used_at user_id',
   auth_recovery_codes: 'code_hash id used_at user_id',
@@ -17,7 +18,8 @@ const COLUMNS: Readonly<Record<string, string>> = {
     'amr authenticated_at created_at ends_at expires_at generation id ip is_persistent kind last_seen_at provider provider_sid revoked_at rotated_at token_hash user_agent user_id',
   auth_counters: 'count counter_key ends_at',
   auth_audit_log: 'created_at id name payload request_id user_id',
-  auth_email_logins: 'code_hash created_at email expires_at id ip is_known_device return_to session_id token_hash tries used_at user_agent',
+  auth_email_logins:
+    'code_hash created_at email expires_at id ip is_known_device purpose return_to session_id token_hash tries used_at user_agent',
 }
 
 for (const database of await databases()) {
@@ -66,6 +68,34 @@ for (const database of await databases()) {
       await knex.schema.dropTable('auth_counters')
       await createAuthTables(knex, { users: { table: 'auth_users' }, sessions: false, identities: { table: 'auth_identities' } })
       expect(await columns(opened)).toEqual(COLUMNS)
+    })
+
+    test('a column of a later version is added to a table with rows, and a table of the host has it only if the host names it', async () => {
+      opened = await database.open()
+      const { knex } = opened
+      await createAuthTables(knex)
+      await knex.schema.alterTable('auth_users', (table) => table.dropColumn('password_expired_at'))
+      const isThere = () => knex.schema.hasColumn('auth_users', 'password_expired_at')
+      const ofHost = createKnexStore({ knex, users: { table: 'auth_users' } })
+      const user = await ofHost.users.insert(newUser())
+      expect(ofHost.users.fields.has('passwordExpiredAt')).toBe(false)
+      expect(await checkTables(knex, { users: { table: 'auth_users' } })).toEqual([])
+      await createAuthTables(knex, { users: { table: 'auth_users' } })
+      expect(await isThere()).toBe(false)
+      expect(await checkTables(knex)).toEqual([expect.objectContaining({ key: 'migrations', level: 'error' })])
+
+      await createAuthTables(knex)
+      expect(await isThere()).toBe(true)
+      for (const store of [
+        createKnexStore({ knex }),
+        createKnexStore({ knex, users: { columns: { passwordExpiredAt: 'password_expired_at' } } }),
+      ]) {
+        expect(await store.users.find(user.id)).toEqual(user)
+        await store.users.update(user.id, { passwordExpiredAt: later(5) })
+        expect(await store.users.find(user.id)).toEqual({ ...user, passwordExpiredAt: later(5) })
+        await store.users.update(user.id, { passwordExpiredAt: null })
+        expect(await store.users.find(user.id)).toEqual(user)
+      }
     })
 
     test('lists and filters of users go along indexes, which createAuthTables makes again on a table with rows (24.7)', async () => {

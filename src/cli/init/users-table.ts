@@ -57,6 +57,7 @@ const synonyms: Readonly<Record<Field, readonly string[]>> = {
   emailVerifiedAt: ['email_confirmed_at', 'verified_at', 'confirmed_at', 'email_verified'],
   activatedAt: [],
   passwordSetAt: [],
+  passwordExpiredAt: [],
   totpSecret: [],
   totpEnabledAt: [],
   totpLastStep: [],

@@ -42,13 +42,13 @@ export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables
   checkHostTables(tables)
   const binding: Binding = { knex, dialect, userIds: tables.users?.ids ?? 'uuid' }
   return {
-    users: bindUsersTable(usersTable, tables.users ?? {}, binding),
-    identities: bindTable(identitiesTable, tables.identities || {}, binding),
-    userTokens: bindTable(userTokensTable, tables.userTokens ?? {}, binding),
-    recoveryCodes: bindTable(recoveryCodesTable, tables.recoveryCodes || {}, binding),
-    passkeys: bindTable(passkeysTable, tables.passkeys || {}, binding),
-    sessions: bindTable(sessionsTable, tables.sessions || {}, binding),
-    emailLogins: bindTable(emailLoginsTable, tables.emailLogins || {}, binding),
+    users: bindUsersTable(usersTable, tables.users, binding),
+    identities: bindTable(identitiesTable, tables.identities || undefined, binding),
+    userTokens: bindTable(userTokensTable, tables.userTokens, binding),
+    recoveryCodes: bindTable(recoveryCodesTable, tables.recoveryCodes || undefined, binding),
+    passkeys: bindTable(passkeysTable, tables.passkeys || undefined, binding),
+    sessions: bindTable(sessionsTable, tables.sessions || undefined, binding),
+    emailLogins: bindTable(emailLoginsTable, tables.emailLogins || undefined, binding),
   }
 }
 
@@ -98,7 +98,9 @@ const usersTable: TableDefinition<OwnUserFields> = {
     emailVerifiedAt: field('email_verified_at', 'instant'),
     activatedAt: field('activated_at', 'instant'),
     passwordSetAt: field('password_set_at', 'instant'),
+    passwordExpiredAt: field('password_expired_at', 'instant'),
   },
+  onlyIfNamed: ['passwordExpiredAt'],
 }
 
 const identitiesTable: TableDefinition<IdentityRecord> = {
@@ -200,6 +202,7 @@ const emailLoginsTable: TableDefinition<EmailLoginRecord> = {
   prefix: 'emaillogins',
   keyIsGiven: true,
   optional: { returnTo: () => null, ip: () => null, userAgent: () => null },
+  onlyIfNamed: ['purpose'],
   fields: {
     id: field('id', 'id'),
     email: field('email', 'text', 320),
@@ -214,6 +217,7 @@ const emailLoginsTable: TableDefinition<EmailLoginRecord> = {
     usedAt: field('used_at', 'instant'),
     sessionId: field('session_id', 'text', 36),
     isKnownDevice: field('is_known_device', 'boolean'),
+    purpose: field('purpose', 'text', 18),
   },
 }
 

@@ -4,7 +4,7 @@ import type { AuthStore } from '../auth-store'
 import type { CheckedTables } from './check/check-store-tables'
 import { poolConnection } from './connection'
 import { checkedTablesOf } from './knex-store'
-import { conditionOf, createAuthTables, statements, usersOf } from './schema'
+import { addedColumn, conditionOf, createAuthTables, statements, usersOf } from './schema'
 import { missingOf, pendingVersions, VERSIONS, type Version } from './schema-versions'
 
 /** doorward reads the state from the tables themselves, because a host can make the tables in several ways. */
@@ -110,6 +110,7 @@ async function sqlOf(checked: CheckedTables, version: Version): Promise<string[]
   const missing = await missingOf(checked, version)
   return [
     ...missing.tables.flatMap((table) => statements(table, dialect, users, options)),
+    ...missing.columns.map((column) => addedColumn(column, dialect)),
     ...missing.indexes.map(({ name, table, columns, where }) => `create index ${name} on ${table} (${columns})${conditionOf(where)}`),
   ]
 }

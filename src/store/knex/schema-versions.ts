@@ -212,14 +212,32 @@ export const VERSIONS: readonly Version[] = [
       },
     ],
   },
+  {
+    name: 'doorward_0002_login_tasks',
+    tables: [],
+    columns: [
+      { ...onUsers, name: 'password_expired_at', type: ({ instant }) => instant },
+      { table: 'auth_email_logins', record: 'emailLogins', name: 'purpose', type: () => 'varchar(18)' },
+    ],
+  },
 ]
 
 /** A released version never changes: a later version alters the tables of an earlier version. */
 export interface Version {
   readonly name: string
   readonly tables: readonly TableSchema[]
+  /** In tables of earlier versions, which may already have rows. */
+  readonly columns?: readonly AddedColumn[]
   /** Also on tables of earlier versions, which may already have rows. */
   readonly indexes?: readonly AddedIndex[]
+}
+
+/** Holds null in the rows that are there already. */
+export interface AddedColumn {
+  readonly table: string
+  readonly record: keyof HostTables
+  readonly name: string
+  type(types: ColumnTypes): string
 }
 
 export interface AddedIndex extends IndexSchema {
@@ -266,12 +284,13 @@ export async function pendingVersions(place: SchemaPlace): Promise<Version[]> {
 
 interface Missing {
   readonly tables: readonly TableSchema[]
+  readonly columns: readonly AddedColumn[]
   /** Without the indexes that are made together with a missing table. */
   readonly indexes: readonly AddedIndex[]
 }
 
-export function isNothing({ tables, indexes }: Missing): boolean {
-  return tables.length + indexes.length === 0
+export function isNothing({ tables, columns, indexes }: Missing): boolean {
+  return tables.length + columns.length + indexes.length === 0
 }
 
 export async function missingOf({ knex, dialect, hostTables }: SchemaPlace, version: Version): Promise<Missing> {
@@ -284,7 +303,14 @@ export async function missingOf({ knex, dialect, hostTables }: SchemaPlace, vers
   const indexes: AddedIndex[] = []
   for (const index of [...wanted, ...addedIndexes(version, hostTables, dialect)])
     if (!(await dialect.hasIndex(knex, index.table, index.name))) indexes.push(index)
-  return { tables, indexes }
+  return { tables, columns: await missingColumns({ knex, dialect, hostTables }, version), indexes }
+}
+
+async function missingColumns({ knex, dialect, hostTables }: SchemaPlace, { columns = [] }: Version): Promise<AddedColumn[]> {
+  const missing: AddedColumn[] = []
+  for (const column of columns.filter((one) => isOurs(one, hostTables)))
+    if ((await dialect.columnType(knex, databaseName(knex, column.table), databaseName(knex, column.name))) === null) missing.push(column)
+  return missing
 }
 
 export function indexesOf({ indexes }: TableSchema, dialect: Dialect): readonly IndexSchema[] {

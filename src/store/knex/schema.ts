@@ -8,6 +8,7 @@ import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import { databaseName, type Queryable } from './queryable'
 import {
+  type AddedColumn,
   type AddedIndex,
   addedIndexes,
   indexesOf,
@@ -93,6 +94,9 @@ function down(knex: Knex, version: Version, hostTables: HostTables): Promise<voi
     for (const { name, table } of addedIndexes(version, hostTables, dialect))
       if (await dialect.hasIndex(db, table, name))
         await db.raw(dialect.indexesInTable ? `drop index ${name} on ${table}` : `drop index if exists ${name}`)
+    for (const { table, name } of version.columns ?? [])
+      if (await dialect.columnType(db, databaseName(db, table), databaseName(db, name)))
+        await db.raw(`alter table ${table} drop column ${name}`)
     for (const { name } of ownTables(version, hostTables).toReversed()) await db.schema.dropTableIfExists(name)
   })
 }
@@ -102,6 +106,18 @@ async function makeTables(db: Queryable, dialect: Dialect, version: Version, hos
   for (const table of ownTables(version, hostTables))
     if (!(await dialect.hasTable(db, databaseName(db, table.name))))
       for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
+  const { columns } = await missingOf({ knex: db, dialect, hostTables }, version)
+  for (const column of columns) await addColumn(db, dialect, column)
+}
+
+/** SQLite has no schema lock, so another process can add the column at the same time. */
+function addColumn(db: Queryable, dialect: Dialect, column: AddedColumn): Promise<void> {
+  const isThere = async () => (await dialect.columnType(db, databaseName(db, column.table), databaseName(db, column.name))) !== null
+  return untilDone(isThere, () => db.raw(addedColumn(column, dialect)))
+}
+
+export function addedColumn({ table, name, type }: AddedColumn, dialect: Dialect): string {
+  return `alter table ${table} add column ${name} ${type(dialect.types)}`
 }
 
 export async function usersOf(db: Queryable, dialect: Dialect, { users }: HostTables): Promise<UsersKey> {

@@ -26,6 +26,7 @@ const KEYS: ReadonlySet<string> = new Set(['table', 'columns', 'ids', 'insertDef
 export interface MappableTable {
   readonly fields: object
   readonly optional: object
+  readonly onlyIfNamed?: readonly string[]
   /** True: the caller makes the key, so `ids` cannot be 'integer'. */
   readonly keyIsGiven?: boolean
 }
@@ -46,7 +47,7 @@ export function checkTableOptions(name: string, options: unknown, definition: Ma
   if (insertDefaults !== undefined && typeof insertDefaults !== 'function') throw refusal(name, '.insertDefaults must be a function.')
   if (typeof columns !== 'object' || columns === null) throw refusal(name, '.columns must be an object: our field -> your column.')
   for (const [field, column] of Object.entries(columns)) checkColumn(`${name}.columns.${field}`, field, column, definition)
-  const needed = Object.keys(columns).filter((field) => Reflect.get(columns, field) === false && !Object.hasOwn(definition.optional, field))
+  const needed = Object.keys(columns).filter((field) => Reflect.get(columns, field) === false && !mayLack(definition, field))
   if (needed.length > 0)
     throw refusal(
       needed.map((field) => `${name}.columns.${field}`).join(', '),
@@ -54,8 +55,12 @@ export function checkTableOptions(name: string, options: unknown, definition: Ma
     )
 }
 
-function fixOf(name: string, { fields, optional }: MappableTable): string {
-  const may = Object.keys(fields).filter((field) => Object.hasOwn(optional, field))
+function mayLack({ optional, onlyIfNamed = [] }: MappableTable, field: string): boolean {
+  return Object.hasOwn(optional, field) || onlyIfNamed.includes(field)
+}
+
+function fixOf(name: string, definition: MappableTable): string {
+  const may = Object.keys(definition.fields).filter((field) => mayLack(definition, field))
   return may.length === 0 ? `No column of ${name} may be missing.` : `Of ${name} only ${may.join(', ')} may be false.`
 }
 

@@ -25,6 +25,11 @@ export interface TableDefinition<R> {
   /** The fields that a host's table may lack, with the value for that case. */
   readonly optional: { readonly [F in keyof R]?: (record: Partial<R>) => R[F] }
   readonly keyIsGiven?: boolean
+  /**
+   * Columns of optional features. A host's own table has such a column only if the host names it in `columns`. A record has the field only
+   * if it has a value.
+   */
+  readonly onlyIfNamed?: readonly (keyof R & string)[]
 }
 
 export type Values = Record<string, Knex.Value | null>
@@ -91,18 +96,21 @@ export interface Binding {
 
 export function bindTable<R extends { id: string }>(
   definition: TableDefinition<R>,
-  options: TableOptions<R>,
+  given: TableOptions<R> | undefined,
   { knex, dialect, userIds }: Binding,
 ): Table<R> {
-  const { optional, prefix } = definition
+  const options = given ?? {}
+  const { optional, prefix, onlyIfNamed = [] } = definition
   const name = options.table ?? definition.table
   const names = Object.keys(definition.fields) as (keyof R & string)[] // a mapped type has exactly the keys of R
-  const columns: ReadonlyMap<keyof R, MappedColumn> = columnsOf(definition, options, userIds)
+  const columns: ReadonlyMap<keyof R, MappedColumn> = columnsOf(definition, given, userIds)
   const selected = new Map([...columns].map(([field, column]) => [field, selectedColumn(column, name, alias(prefix, String(field)))]))
 
   // Every request reads records here. So this code computes only once what is equal for all rows.
-  const readers = [...columns].map(([field, column]) => ({ field: String(field), as: alias(prefix, String(field)), column }))
-  const missing = names.filter((field) => !columns.has(field))
+  const readers = [...columns].map(([field, column]) => {
+    return { field: String(field), as: alias(prefix, String(field)), column, isOmitted: onlyIfNamed.some((one) => one === field) }
+  })
+  const missing = names.filter((field) => !columns.has(field) && !onlyIfNamed.includes(field))
   const widths = new Map<keyof R, Width>()
 
   function columnOf(field: keyof R): MappedColumn {
@@ -192,11 +200,19 @@ export function bindTable<R extends { id: string }>(
     },
     toRecord(row) {
       const record: Record<string, unknown> = {}
-      for (const { field, as, column } of readers) record[field] = readColumn(column, row[as])
+      for (const { field, as, column, isOmitted } of readers) {
+        const value = readColumn(column, row[as])
+        if (value !== null || !isOmitted) record[field] = value
+      }
       return completed(record as Partial<R>) // fields of R
     },
     asRow: (values) => Object.fromEntries(entries(values).map(([field, value]) => [table.alias(field), value])),
-    asStored: (record) => completed(Object.fromEntries(entries(table.fit(record)).filter(([field]) => columns.has(field))) as Partial<R>), // fields of R
+    asStored(record) {
+      const stored = entries(table.fit(record)).filter(
+        ([field, value]) => columns.has(field) && (value !== null || !onlyIfNamed.includes(field)),
+      )
+      return completed(Object.fromEntries(stored) as Partial<R>) // fields of R
+    },
     narrow: (field, width) => void widths.set(field, width),
     fit(values) {
       if (widths.size === 0) return values
@@ -237,10 +253,12 @@ export function unreadableColumn(column: string, error: unknown): ServiceUnavail
 
 /** @throws ConfigurationError if two fields use one column */
 function columnsOf<R>(
-  { fields }: TableDefinition<R>,
-  options: TableOptions<R>,
+  { fields, onlyIfNamed = [] }: TableDefinition<R>,
+  given: TableOptions<R> | undefined,
   userIds: Binding['userIds'],
 ): Map<keyof R & string, MappedColumn> {
+  const options = given ?? {}
+  const isUnnamed = (field: string) => given?.columns?.[field as keyof R] === undefined && given !== undefined
   const columns = new Map<keyof R & string, MappedColumn>()
   const kinds: Record<FieldKind, ColumnKind> = {
     id: keyKind(options.ids ?? 'uuid'),
@@ -253,7 +271,7 @@ function columnsOf<R>(
   const owners = new Map<string, string>()
   for (const [field, definition] of Object.entries<Field>(fields)) {
     const name = options.columns?.[field as keyof R] ?? definition.column // Object.entries widens the keys
-    if (name === false) continue
+    if (name === false || (onlyIfNamed.some((one) => one === field) && isUnnamed(field))) continue
     const owner = owners.get(name)
     if (owner) throw new ConfigurationError(`createKnexStore(): the column ${name} is mapped twice, to ${owner} and ${field}.`)
     owners.set(name, field)

@@ -48,11 +48,15 @@ export interface UsersTable extends Table<UserRecord> {
   newUserRow(user: NewUser, origin: UserOrigin): Values
 }
 
-export function bindUsersTable(definition: TableDefinition<OwnUserFields>, options: UsersTableOptions, binding: Binding): UsersTable {
-  const { fields, insertDefaults, columns = {}, ...rest } = options
+export function bindUsersTable(
+  definition: TableDefinition<OwnUserFields>,
+  given: UsersTableOptions | undefined,
+  binding: Binding,
+): UsersTable {
+  const { fields, insertDefaults, columns = {}, ...rest } = given ?? {}
   const { isAdmin } = columns
   const roleOptions = isRole(isAdmin) ? isAdmin : null
-  const base = bindTable(definition, { ...rest, columns: withRoleColumn(columns) }, binding)
+  const base = bindTable(definition, given && { ...rest, columns: withRoleColumn(columns) }, binding)
   const role = roleOptions && bindRoleColumn(roleOptions, { ...binding, table: base.name, alias: base.alias('isAdmin') })
   const adminColumn = base.fields.has('isAdmin') ? base.bareColumn('isAdmin') : null
   const host = fields && Object.keys(fields).length > 0 ? bindHostFields(fields, base.name, columnOwners(base), adminColumn) : null

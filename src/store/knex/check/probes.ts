@@ -129,9 +129,10 @@ function isOfDefaultTable({ hostTables }: SchemaPlace, { key }: TableFinding): b
   return Object(hostTables)[recordOf(key)] === undefined
 }
 
-function fixes({ tables, indexes = [] }: Version, { key }: TableFinding): boolean {
+function fixes({ tables, columns = [], indexes = [] }: Version, { key }: TableFinding): boolean {
   const isOf = ({ record }: { record: string | null }) => record === recordOf(key)
   const isMissing = !/[.:]/.test(key)
+  if (columns.some(({ record, name }) => key === `${record}.${name}`)) return true
   return (isMissing && tables.some(isOf)) || (indexes.some(isOf) && key.endsWith(':index'))
 }
 

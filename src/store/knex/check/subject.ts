@@ -103,9 +103,13 @@ function expectedTable(record: keyof HostTables, types: ColumnTypes): ExpectedTa
   const schema = schemaOf(record)
   const lines = schema.columns(types, types.id).map(readLine)
   const constraints = schema.constraints('users')
+  const later = VERSIONS.flatMap(({ columns = [] }) => columns).filter(({ table }) => table === schema.name)
   const added = VERSIONS.flatMap(({ indexes = [] }) => indexes).filter(({ table, isOptional }) => table === schema.name && !isOptional)
   return {
-    columns: new Map(lines.map(({ name, type, isNotNull }) => [name, { type, isNotNull }])),
+    columns: new Map([
+      ...lines.map(({ name, type, isNotNull }) => [name, { type, isNotNull }] as const),
+      ...later.map(({ name, type }) => [name, { type: type(types), isNotNull: false }] as const),
+    ]),
     unique: [
       ...lines.filter(({ isUnique }) => isUnique).map(({ name }) => [name]),
       ...constraints.flatMap((constraint) => /^unique \((.*)\)$/.exec(constraint)?.slice(1).map(namesIn) ?? []),
