@@ -22,7 +22,7 @@ const [mostSlower, mostSeconds, mostBlockedMs] = [1.25, 60, 20]
 const [abandoned, pending] = [20_000, 300_000]
 const fewestLogins = 500
 /** So many logins beside a purge say enough, and the purge then ends sooner. */
-const mostLogins = 1_500
+const mostLogins = 800
 const account = { email: 'ana@example.test', password: 'a quiet harbour in winter' }
 
 async function main(): Promise<number> {
