@@ -52,7 +52,12 @@ function accountLines(site: PageSite, page: AccountPage, all: readonly AccountPa
       const entered = await enter(visit, page, state.values)
       const word = state === emptyForm ? takeNotice(visit.ctx, visit.req, visit.res) : null
       const said = notice(word && visit.reader.text(`notice.${word}`))
-      return inArea(entered, page, all, [said, afterRemoval(entered, word, all), await page.show(entered, state)])
+      return inArea(entered, page, all, [
+        said,
+        afterRemoval(entered, word, all),
+        signal(entered, page, word),
+        await page.show(entered, state),
+      ])
     },
     ...(post && {
       post: async (visit: Visit, fields: Fields) => {
@@ -65,6 +70,13 @@ function accountLines(site: PageSite, page: AccountPage, all: readonly AccountPa
       },
     }),
   })
+}
+
+/** After a login, which leads to the overview, and after each change, the page's script tells the authenticators. */
+function signal({ ctx, reader }: AccountVisit, { page }: AccountPage, word: NoticeWord | null): Part {
+  if (!ctx.settings.passkeysEnabled || (page !== 'account' && word === null)) return null
+  return html`<span hidden data-signal="${reader.href('/passkeys/signal')}"></span>
+`
 }
 
 const removals: ReadonlySet<NoticeWord | null> = new Set<NoticeWord>(['passkey_removed', 'connection_removed'])

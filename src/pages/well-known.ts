@@ -3,14 +3,36 @@ import type { AuthContext } from '../context'
 import { shape, string } from '../http/description'
 import type { Route } from '../http/routes'
 import { sendJson, sendRedirect } from '../http/send'
+import { relatedOrigins } from '../passkeys/webauthn/ceremonies'
 import { password } from './account/password'
 import { security } from './account/security'
 
-/** For `auth.wellKnown`: password managers read these at the root of the site to find our pages. */
+/** For `auth.wellKnown`, at the root of the site: password managers find our pages, and browsers the related origins of passkeys. */
 export function wellKnownRoutes(ctx: AuthContext): Route[] {
   const { pagesEnabled, passkeysEnabled } = ctx.settings
-  if (!pagesEnabled) return []
-  return [...(password.isThere(ctx) ? [changePassword(ctx)] : []), ...(passkeysEnabled ? [passkeyEndpoints(ctx)] : [])]
+  return [
+    ...(pagesEnabled && password.isThere(ctx) ? [changePassword(ctx)] : []),
+    ...(pagesEnabled && passkeysEnabled ? [passkeyEndpoints(ctx)] : []),
+    ...(passkeysEnabled ? relatedOriginsRoute(relatedOrigins(ctx.settings)) : []),
+  ]
+}
+
+/** Web Authentication Level 3, section 5.11. A browser asks only the RP id's own host. */
+function relatedOriginsRoute(origins: readonly string[]): Route[] {
+  if (origins.length === 0) return []
+  return [
+    {
+      method: 'GET',
+      path: '/.well-known/webauthn',
+      describes: {
+        summary: 'The other sites that may use the passkeys of this one',
+        answers: [
+          { status: 200, description: 'The origins.', schema: shape('RelatedOrigins', { origins: { type: 'array', items: string } }) },
+        ],
+      },
+      handle: (_req, res) => sendJson(res, 200, { origins }),
+    },
+  ]
 }
 
 /** https://w3c.github.io/webappsec-change-password-url/ */

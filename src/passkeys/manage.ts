@@ -37,6 +37,7 @@ import type { SessionRecord } from '../store/auth-store'
 import { creationOptionsSchema, optionsBody } from './passkey-challenge'
 import { passkeyLoginRoutes, sessionPasskeyLoginRoute } from './passkey-login'
 import { type PublicPasskey, passkeyBody, passkeyRegistrationOptions, passkeySchema, registerPasskey, toPublicPasskey } from './register'
+import { signalRoute } from './signal'
 import { passkeyStepRoute } from './step-route'
 import { passkeyToolsOf } from './verify-passkey'
 
@@ -102,6 +103,7 @@ export function passkeyRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
     ...routesByDelivery(ctx, (line) => passkeyLoginRoutes(ctx, line)),
     ...sessionPasskeyLoginRoute(ctx),
     ...registrationRoutes(ctx, guards),
+    ...signalRoute(ctx, guards), // before `/passkeys/:id`, which also matches its path
     ...ownPasskeyRoutes(ctx, guards),
     ...(ctx.settings.mfaEnabled ? [passkeyStepRoute(ctx)] : []),
   ]

@@ -39,7 +39,7 @@ export async function passkeyRegistrationOptions(
   const user = await findActiveUser(ctx, userId)
   const known = await passkeys.listForUser(userId)
   if (known.length >= mostPasskeys) throw new PasskeyLimitError()
-  const handle = known[0]?.userHandle ?? newUserHandle(ctx, userId)
+  const handle = userHandleOf(ctx, userId, known)
   const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'register', ownerOf({ userId, session }), { handle, isFinal })
   const options = webauthn.creationOptions({
     challenge,
@@ -138,9 +138,10 @@ function ownerOf({ userId, session }: RegistrationAsker): ChallengeOwner {
   return { userId, boundTo: session?.id ?? null }
 }
 
-/** An account keeps the handle of its first passkey, even if the secret changes. Does not reveal the user's id. */
-function newUserHandle(ctx: AuthContext, userId: string): string {
-  return createHmac('sha256', ctx.keys['webauthn-user-handle'][0]).update(userId).digest('base64url')
+/** An account keeps the handle of its first passkey, even if the secret changes. Does not reveal the user's id. @param known oldest first */
+export function userHandleOf(ctx: AuthContext, userId: string, known: readonly PasskeyRecord[]): string {
+  const [first] = known
+  return first ? first.userHandle : createHmac('sha256', ctx.keys['webauthn-user-handle'][0]).update(userId).digest('base64url')
 }
 
 /** A passkey as its owner sees it. */

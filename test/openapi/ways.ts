@@ -241,6 +241,7 @@ const passkeys: Readonly<Record<string, Way>> = {
   'post /passkeys/register/options': async (host) => post(host, '/passkeys/register/options', {}, bearerOf(await passkeyOwner(host))),
   'post /passkeys/register': async (host) => register(host, await signedIn(host), newAuthenticator()),
   'get /passkeys': async (host) => get(host, '/passkeys', bearerOf(await passkeyOwner(host))),
+  'get /passkeys/signal': async (host) => get(host, '/passkeys/signal', bearerOf(await passkeyOwner(host))),
   async 'patch /passkeys/{id}'(host) {
     const owner = await passkeyOwner(host)
     return host.browser().patch(`${host.prefix}/passkeys/${owner.passkeyId}`).set(bearerOf(owner)).send({ name: 'A key' })

@@ -182,4 +182,41 @@ describe.skipIf(!hasChromium)('passkeys on the pages, in Chromium', { timeout: 6
     await page.getByRole('heading', { name: 'Add a passkey' }).waitFor()
     expect(await page.getByRole('button', { name: 'Add the passkey' }).isVisible()).toBe(false)
   })
+
+  test('the pages tell the browser which passkeys are left, and the present name', async () => {
+    const served = await serve()
+    const { email, userId: user_id } = await signedIn(served.host)
+    const page = await browse(served)
+    await page.addInitScript(`
+      const tell = (kind) => async (told) => {
+        const all = JSON.parse(localStorage.getItem('told') ?? '[]')
+        localStorage.setItem('told', JSON.stringify([...all, { kind, ...told }]))
+      }
+      PublicKeyCredential.signalAllAcceptedCredentials = tell('accepted')
+      PublicKeyCredential.signalCurrentUserDetails = tell('details')
+      PublicKeyCredential.signalUnknownCredential = tell('unknown')`)
+    const told = async () => {
+      await page.waitForFunction("localStorage.getItem('told')?.includes('details')")
+      const all = JSON.parse(await page.evaluate("localStorage.getItem('told')")) as Record<string, unknown>[]
+      await page.evaluate('localStorage.clear()')
+      return all
+    }
+    await plugIn(page)
+    await logIn(page, { email })
+    const [{ userId = '' } = {}] = await told()
+    const who = { rpId: 'localhost', userId }
+    await addPasskey(page, 'Laptop')
+    const [{ credential_id }] = await served.host.knex('auth_passkeys').where({ user_id })
+    expect(await told()).toEqual([
+      { kind: 'accepted', ...who, allAcceptedCredentialIds: [credential_id] },
+      { kind: 'details', ...who, name: email, displayName: expect.any(String) },
+    ])
+    await page.goto('/auth/account/security')
+    await page.waitForFunction('document.readyState === "complete"')
+    expect(await page.evaluate("localStorage.getItem('told')")).toBeNull() // nothing has changed
+
+    await page.goto('/auth/account/profile')
+    await sendInPage(page, { name: 'Ada of today' })
+    expect(await told()).toContainEqual({ kind: 'details', ...who, name: email, displayName: 'Ada of today' })
+  })
 })

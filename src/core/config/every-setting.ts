@@ -227,8 +227,8 @@ export interface Settings {
   /** The name when a person adds a passkey: up to 64 characters, no colon. Default null: `mfaIssuer`. `AUTH_WEBAUTHN_RP_NAME`. */
   readonly webauthnRpName: string | null
   /**
-   * Up to 100 other origins that use passkeys. Examples are native apps (`android:apk-key-hash:…`) and https origins at or below
-   * `webauthnRpId`. The origins of `publicUrl` and `trustedOrigins` are always allowed. Default `[]`. `AUTH_WEBAUTHN_ORIGINS`.
+   * Up to 100 other origins that use passkeys: native apps (`android:apk-key-hash:…`), and https origins. An origin that is not at or below
+   * `webauthnRpId` is a related origin, and `auth.wellKnown` lists it. The origins of `publicUrl` and `trustedOrigins` are always allowed. Default `[]`. `AUTH_WEBAUTHN_ORIGINS`.
    */
   readonly webauthnOrigins: readonly string[]
   /**

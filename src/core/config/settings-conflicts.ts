@@ -83,11 +83,14 @@ function passkeys({ passkeysEnabled, publicUrl, webauthnRpId, webauthnRpName, mf
       ...conflicts,
       'passkeysEnabled needs a publicUrl (AUTH_PUBLIC_URL) with a domain, because a passkey cannot belong to an IP address; for development, use localhost.',
     ]
-  if (!isAtOrBelow(hostname, rpId) || (rpId !== hostname && !rpId.includes('.')))
-    conflicts.push(`webauthnRpId (AUTH_WEBAUTHN_RP_ID) must be the host of publicUrl, ${hostname}, or a domain above it.`)
-  if (webauthnOrigins.some((origin) => !origin.startsWith('android:') && !isAtOrBelow(new URL(origin).hostname, rpId)))
+  const isRelated = publicUrl.startsWith('https:') && webauthnOrigins.includes(publicUrl)
+  if ((!isAtOrBelow(hostname, rpId) && !isRelated) || (rpId !== hostname && !rpId.includes('.')))
     conflicts.push(
-      'webauthnOrigins (AUTH_WEBAUTHN_ORIGINS) has an origin that is not at or below webauthnRpId: browsers refuse passkeys there; remove it.',
+      `webauthnRpId (AUTH_WEBAUTHN_RP_ID) must be the host of publicUrl, ${hostname}, or a domain above it. For a related origin, add publicUrl to webauthnOrigins.`,
+    )
+  if (webauthnOrigins.some((origin) => origin.startsWith('http:') && !isAtOrBelow(new URL(origin).hostname, rpId)))
+    conflicts.push(
+      'webauthnOrigins (AUTH_WEBAUTHN_ORIGINS) has an http origin that is not at or below webauthnRpId: browsers refuse passkeys there; use https, or remove it.',
     )
   return conflicts
 }

@@ -109,6 +109,17 @@ export const pageScript = `'use strict'
     if ('conditional' in form.dataset) offer(form).catch(() => undefined)
     if ('renew' in form.dataset) keepRenewed(form)
   }
+  const signal = async (url) => {
+    const { PublicKeyCredential: api } = window
+    if (!api?.signalAllAcceptedCredentials && !api?.signalCurrentUserDetails) return
+    const answer = await fetch(url)
+    if (!answer.ok) return
+    const { rp_id: rpId, user_id: userId, all_accepted_credential_ids: ids, name, display_name: displayName } = await answer.json()
+    if (ids) await api.signalAllAcceptedCredentials?.({ rpId, userId, allAcceptedCredentialIds: ids })
+    await api.signalCurrentUserDetails?.({ rpId, userId, name, displayName })
+  }
+  const signalled = document.querySelector('[data-signal]')
+  if (signalled) signal(signalled.dataset.signal).catch(() => undefined)
   if (!window.PublicKeyCredential) for (const note of document.querySelectorAll('[data-unsupported]')) note.hidden = false
 
   for (const button of document.querySelectorAll('button[data-print]')) {

@@ -93,6 +93,8 @@ export interface AssertedCredential {
 }
 
 export interface WebAuthn {
+  /** The domain of the passkeys. */
+  readonly rpId: string
   creationOptions(about: {
     challenge: string
     seconds: number
@@ -117,6 +119,7 @@ export function createWebAuthn(settings: Settings): WebAuthn {
   const decoy = { publicKey: newEs256Key(), isBackupEligible: false }
   const rp = { id: site.rpId, name: settings.webauthnRpName ?? settings.mfaIssuer ?? '' } // the boot checks require one of the two
   return {
+    rpId: site.rpId,
     creationOptions: ({ challenge, seconds, user, exclude }) => ({
       rp,
       user,
@@ -152,6 +155,12 @@ interface Site {
 
 function rpIdOf({ webauthnRpId, publicUrl }: Settings): string {
   return webauthnRpId ?? new URL(publicUrl).hostname
+}
+
+/** In the order of `webauthnOrigins`: sites that are neither the RP id nor below it (Web Authentication Level 3, section 5.11). */
+export function relatedOrigins(settings: Settings): string[] {
+  const { webauthnOrigins } = settings
+  return webauthnOrigins.filter((origin) => origin.startsWith('https:') && !isAtOrBelow(new URL(origin).hostname, rpIdOf(settings)))
 }
 
 function originsOf(settings: Settings): string[] {

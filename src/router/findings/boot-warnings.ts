@@ -1,6 +1,7 @@
 import { leadsSomewhere } from '../../accounts/email-links/email-link'
 import { missingTexts } from '../../core/texts/phrase-book'
 import { seeTroubleshooting } from '../../core/troubleshooting'
+import { relatedOrigins } from '../../passkeys/webauthn/ceremonies'
 import { isPassportProvider } from '../../providers/passport-provider'
 import { redirectUriOf } from '../../social/client-share'
 import type { Boot } from './boot-checks'
@@ -24,6 +25,7 @@ const warnings: readonly ((boot: Boot) => void)[] = [
   warnOfNoUndo,
   warnOfNoFreshness,
   warnOfMissingTexts,
+  tellRelatedOrigins,
   tellRedirectUris,
 ]
 
@@ -143,6 +145,33 @@ function warnOfMissingTexts({ options: { languages = {} }, logger }: Boot): void
       'doorward: option languages lacks some texts of a language, so people see these texts in English. Add the texts.',
     )
   }
+}
+
+/** Browsers support at least five registrable names (Web Authentication Level 3, section 5.11.1), so a sixth may not work. */
+const mostNames = 5
+
+function tellRelatedOrigins({ settings, logger }: Boot): void {
+  const origins = settings.passkeysEnabled ? relatedOrigins(settings) : []
+  if (origins.length === 0) return
+  logger.info({ origins }, 'doorward: passkeys also work at these related origins. Browsers ask the host of webauthnRpId for the list.')
+  const rpId = settings.webauthnRpId
+  if (rpId !== null && rpId !== new URL(settings.publicUrl).hostname)
+    logger.warn(
+      { rpId },
+      `doorward: browsers read the related origins only at https://${rpId}/.well-known/webauthn, which is not the host of publicUrl. Serve auth.wellKnown there too. See docs/passkeys.md.`,
+    )
+  const names = new Set(origins.map((origin) => registrableNameOf(new URL(origin).hostname)))
+  if (names.size > mostNames)
+    logger.warn(
+      { names: [...names] },
+      `doorward: webauthnOrigins has related origins of ${names.size} names, and browsers may stop after ${mostNames}. Remove those that you no longer use.`,
+    )
+}
+
+/** An estimate without the public suffix list: a second label of at most three letters is a suffix, as in `co.uk`. */
+function registrableNameOf(hostname: string): string {
+  const [last = '', second = '', third = ''] = hostname.split('.').toReversed()
+  return second.length <= 3 && third !== '' && last.length === 2 ? third : second
 }
 
 /**
