@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import { ServiceUnavailableError } from '../../core/errors'
 import { withTimeout } from '../../core/with-timeout'
 import type { UnitOptions } from '../auth-store'
-import type { Dialect } from './dialect'
+import type { Close, Dialect } from './dialect'
 import { type Advise, isConflict, translateDriverError } from './driver-errors'
 import type { Queryable } from './queryable'
 
@@ -30,7 +30,7 @@ export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): C
     guarded: (verb, run) => (dialect.returning ? connection.statement(verb, run) : connection.together(verb, run)),
     together: (verb, run) => connection.unit((inside) => inside.statement(verb, run)),
     unit(work, { deadlineMs } = {}) {
-      const progress = new Progress()
+      const progress = new Progress(deadlineMs)
       const result = repeatAfterConflict(() => newUnit(knex, dialect, work, { progress, advise }))
       return deadlineMs === undefined ? result : untilDeadline(result, deadlineMs, progress)
     },
@@ -46,27 +46,38 @@ interface InTransaction {
   readonly failures?: Error[]
   readonly begun?: Map<Promise<unknown>, string>
   readonly beforeRead?: readonly string[]
+  readonly turn?: Turn
+}
+
+interface Turn {
+  /** Settles when the connection has answered every statement that was sent on it. */
+  last: Promise<unknown> | null
+  isBusy: boolean
 }
 
 /** One method after the other: after a conflict, InnoDB commits the next statement alone. Only the owner can repeat the work. */
 export function transactionConnection(
   db: Queryable,
   dialect: Dialect,
-  { advise, refuse, failures, begun, beforeRead = [] }: InTransaction = {},
+  { advise, refuse, failures, begun, beforeRead = [], turn = { last: null, isBusy: false } }: InTransaction = {},
 ): Connection {
-  let last: Promise<unknown> | null = null
   const whole: Connection['whole'] = (verb, work) => kept(begun, verb, work())
   const inTurn = <T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T> => {
-    const send = () => {
+    const send = async () => {
       refuse?.()
-      return run(db)
+      turn.isBusy = true
+      try {
+        return await run(db)
+      } finally {
+        turn.isBusy = false
+      }
     }
-    const sent = (last ?? Promise.resolve()).then(() => translating(verb, send, { advise, failures }))
-    last = sent.catch(() => undefined)
+    const sent = (turn.last ?? Promise.resolve()).then(() => translating(verb, send, { advise, failures }))
+    turn.last = sent.catch(() => undefined)
     return kept(begun, verb, sent)
   }
   const statement: Connection['statement'] = (verb, run) => {
-    const isFirst = last === null && beforeRead.length > 0
+    const isFirst = turn.last === null && beforeRead.length > 0
     return inTurn(verb, isFirst ? async (db) => sendAll(db, beforeRead, failures).then(() => run(db)) : run)
   }
   const connection: Connection = {
@@ -87,9 +98,11 @@ class Progress {
   isAbandoned = false
   /** An AbortController would cost each unit some 6 µs. */
   readonly abandoned: Promise<void>
+  readonly #deadline: number | null
   #resolve: () => void = () => undefined
 
-  constructor() {
+  constructor(deadlineMs: number | undefined) {
+    this.#deadline = deadlineMs === undefined ? null : performance.now() + deadlineMs
     this.abandoned = new Promise((resolve) => {
       this.#resolve = resolve
     })
@@ -98,6 +111,11 @@ class Progress {
   abandon(): void {
     this.isAbandoned = true
     this.#resolve()
+  }
+
+  /** Null: the transaction has no deadline. */
+  remainingMs(): number | null {
+    return this.#deadline === null ? null : Math.max(0, Math.ceil(this.#deadline - performance.now()))
   }
 }
 
@@ -129,6 +147,7 @@ async function newUnit<T>(
   progress.isCommitting = false
   const failures: Error[] = []
   const begun = new Map<Promise<unknown>, string>()
+  const turn: Turn = { last: null, isBusy: false }
   let isOver = false
   const refuse = () => {
     // After any failure, the database may have ended the transaction.
@@ -138,7 +157,7 @@ async function newUnit<T>(
     try {
       if (progress.isAbandoned) throw new ServiceUnavailableError()
       const refused = refusalsIn(trx)
-      const connection = transactionConnection(trx, dialect, { advise, refuse, failures, begun, beforeRead: dialect.beforeRead })
+      const connection = transactionConnection(trx, dialect, { advise, refuse, failures, begun, beforeRead: dialect.beforeRead, turn })
       const result = await Promise.race([work(connection), progress.abandoned.then(refuseLate)])
       const [unended] = begun.values()
       if (unended) throw new Error(`The transaction ended before ${unended} did: await every method of the store`) // else the database could commit half of the method
@@ -153,7 +172,7 @@ async function newUnit<T>(
     }
   }
   try {
-    return await inTransaction(knex, dialect, whole, () => begun.size > 0 || progress.isAbandoned)
+    return await inTransaction(knex, dialect, whole, { progress, turn, isWaiting: () => begun.size > 0 || progress.isAbandoned })
   } catch (error) {
     throw [error, ...failures].find(isConflict) ?? error
   }
@@ -206,32 +225,37 @@ async function repeatAfterConflict<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-const answerMs = 1_000
+interface Transacting {
+  readonly progress: Progress
+  readonly turn: Turn
+  /** Called when the work failed. True: the connection may still wait for an answer of the database. */
+  isWaiting(): boolean
+}
 
-/**
- * @param isWaiting called when `work` failed: true if the connection may still be waiting for a response of the database
- * @throws the error of `work`; a translated driver error if the database refused to begin or to commit
- */
+/** @throws the error of `work`; a translated driver error if the database refused to begin or to commit */
 async function inTransaction<T>(
   knex: Knex,
   dialect: Dialect,
   work: (trx: Knex.Transaction) => Promise<T>,
-  isWaiting: () => boolean,
+  { progress, turn, isWaiting }: Transacting,
 ): Promise<T> {
   const failures: unknown[] = [] // kept here, because Knex rejects with another error if ROLLBACK fails too
+  let close: Close | null | undefined
   let result: T | undefined // not given to Knex: its transaction object would keep it until the next collection of old objects
   const container = async (trx: Knex.Transaction) => {
     if (trx.isCompleted()) throw new Error('Knex calls this also where BEGIN failed, and has that error already')
     result = await work(trx).catch(async (error: unknown) => {
       failures.push(error)
-      if (isWaiting()) await dropUnlessAnswering(trx)
+      if (isWaiting()) await (close ? closeUnlessFree(trx, turn, close) : dropUnlessAnswering(trx))
       throw error
     })
     await sendAll(trx, dialect.beforeCommit, failures)
   }
   try {
     // Without `doNotRejectOnRollback: false`, Knex treats a rejection without a reason as a success.
-    await knex.transaction(container, { ...dialect.transaction, doNotRejectOnRollback: false })
+    const transaction = knex.transaction(container, { ...dialect.transaction, doNotRejectOnRollback: false })
+    close = dialect.beginWithin?.(transaction, progress)
+    await transaction
     return result as T
   } catch (error) {
     throw failures.length > 0 ? failures[0] : translateDriverError('transaction', error)
@@ -247,6 +271,17 @@ async function sendAll(db: Queryable, statements: readonly string[], failures: u
     throw error
   }
 }
+
+/** A pool must be free again 200 ms after a deadline. */
+const freeMs = 150
+
+/** ROLLBACK would wait behind a busy statement. The database ends a statement soon after the deadline, but may have begun it late. */
+async function closeUnlessFree(trx: Knex.Transaction, turn: Turn, close: Close): Promise<void> {
+  const answer = turn.isBusy ? turn.last : trx.raw('select 1').catch(() => undefined) // a refusal is an answer too
+  await withTimeout(Promise.resolve(answer), freeMs, () => new ServiceUnavailableError()).catch(close)
+}
+
+const answerMs = 1_000
 
 /** ROLLBACK would hang too. If a statement with a timeout times out, Knex closes the connection. */
 async function dropUnlessAnswering(trx: Knex.Transaction): Promise<void> {

@@ -29,6 +29,7 @@ export const mysql: Dialect = {
   run: async (db, { sql, bindings }) => (await db.raw(sql, bindings))[0],
   booleanToColumn: (value) => (value ? 1 : 0),
   transaction: { isolationLevel: 'read committed' },
+  beginWithin: null,
   beforeRead: [],
   beforeCommit: [],
   withSchemaLock,

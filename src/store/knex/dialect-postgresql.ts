@@ -1,4 +1,5 @@
 import { asciiLowerCase } from '../../core/ascii-lower-case'
+import { beginWithin } from './begin-within'
 import { quotedPath } from './check/read-table'
 import { type ColumnFacts, type IndexFacts, type IndexKey, noFacts, type TableFacts, type TypeFamily } from './check/table-facts'
 import type { Dialect } from './dialect'
@@ -24,6 +25,7 @@ export const postgresql: Dialect = {
   run: runPrepared,
   booleanToColumn: (value) => value,
   transaction: { isolationLevel: 'read committed' },
+  beginWithin,
   beforeRead: [],
   beforeCommit: [],
   async withSchemaLock(db, work) {

@@ -2,6 +2,9 @@ import type { Knex } from 'knex'
 import type { TableFacts } from './check/table-facts'
 import type { Queryable, Row, Statement } from './queryable'
 
+/** Closes the connection of a transaction while a statement is under way on it. */
+export type Close = () => Promise<void>
+
 export interface Dialect {
   readonly name: 'postgresql' | 'sqlite' | 'mysql'
   /** WITH may contain INSERT and UPDATE, so a method with several writes needs only one round trip. */
@@ -25,6 +28,11 @@ export interface Dialect {
   readonly insertFree: null | ((db: Queryable, table: string, rows: readonly Row[], column: string) => Promise<string[]>)
   run(db: Queryable, statement: Statement): Promise<Row[]>
   readonly transaction: Knex.TransactionConfig
+  /**
+   * Makes a new transaction of Knex begin so that the database ends each statement, also one that waits for a lock, soon after the
+   * deadline. Null: this database has no such limit, or this Knex cannot begin so.
+   */
+  readonly beginWithin: null | ((transaction: object, deadline: { remainingMs(): number | null }) => Close | null)
   /** Sent before the first statement, unless the first statement is a guarded change. */
   readonly beforeRead: readonly string[]
   readonly beforeCommit: readonly string[]
