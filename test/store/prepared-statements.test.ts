@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ConfigurationError, createAuthTables, createKnexStore } from '../../src'
-import type { CompleteStore } from '../../src/store/auth-store'
+import type { AuthStore, CompleteStore } from '../../src/store/auth-store'
 import { type Database, type DatabaseName, databases, type OpenDatabase } from '../support/databases'
 import { newUser, rotationOf, withSession } from './contract'
 import { createRenamedTables } from './host-tables'
@@ -41,11 +41,11 @@ for (const postgres of await named('postgres')) {
   /** A chain of refresh tokens, as long as it goes on. */
   async function chainOn(store: CompleteStore) {
     let { tokenHash } = await withSession(store)
-    return async (inside: Pick<CompleteStore, 'sessions'> = store) => {
+    return async (inside: Pick<AuthStore, 'sessions'> = store) => {
       const rotation = rotationOf(tokenHash)
-      const rotated = await inside.sessions.rotate(rotation)
+      const rotated = await inside.sessions?.rotate(rotation)
       tokenHash = rotation.successorHash
-      return rotated !== null
+      return Boolean(rotated)
     }
   }
 
@@ -77,7 +77,7 @@ for (const postgres of await named('postgres')) {
 
   const lost = /prepared statement was lost.*preparedStatements: false/
   const retyped = /column of a prepared statement has changed its type/
-  test.each<[string, RegExp, (rotate: () => Promise<boolean>) => Promise<unknown>]>([
+  const losses: readonly [string, RegExp, (rotate: () => Promise<boolean>) => Promise<unknown>][] = [
     ['the name no more', lost, async (rotate) => (await rotate()) && knex.raw('deallocate all')],
     ['the name for something else', lost, async () => knex.raw(`prepare ${await nameOfRotation()} as select 1`)],
     [
@@ -85,7 +85,8 @@ for (const postgres of await named('postgres')) {
       retyped,
       async (rotate) => (await rotate()) && knex.raw('alter table auth_users alter email type varchar(500)'),
     ],
-  ])(
+  ]
+  test.each(losses)(
     'where the connection knows %s, the statement is sent as it is, and so is every later one; it is said once',
     async (_what, said, happens) => {
       const [rotate, another] = [await chainOn(createKnexStore({ knex })), await chainOn(createKnexStore({ knex }))]
@@ -97,13 +98,111 @@ for (const postgres of await named('postgres')) {
     },
   )
 
+  const namesIn = (sent: readonly Sent[]) => sent.map(({ options }) => options?.name)
+
+  /** The statements that Knex sends from now on. */
+  function watched(): Sent[] {
+    const sent: Sent[] = []
+    knex.on('query', (query: Sent) => sent.push(query))
+    return sent
+  }
+
+  const countUsers = async () => Number((await knex('auth_users').count({ count: '*' }))[0]?.count)
+
+  test('in a transaction of our own the statements have the same names', async () => {
+    const store = createKnexStore({ knex })
+    const rotate = await chainOn(store)
+    await rotate()
+    const [sent, names] = [watched(), await prepared()]
+    for (let round = 0; round < 2; round++) expect(await store.transaction(rotate, { deadlineMs: 60_000 })).toBe(true)
+    expect(namesIn(sent.filter(({ sql }) => sql.startsWith('update')))).toEqual([names[0], names[0]])
+    expect(await prepared()).toEqual(names)
+  })
+
+  test.each(losses)(
+    'where the connection knows %s, a transaction of our own runs again without names, and is committed once; no later one has any',
+    async (_what, said, happens) => {
+      const store = createKnexStore({ knex })
+      const rotate = await chainOn(store)
+      await happens(rotate)
+      const [before, sent] = [await countUsers(), watched()]
+      let runs = 0
+      const unit = () =>
+        store.transaction(async (inside) => {
+          runs += 1
+          await inside.users.insert(newUser())
+          return rotate(inside)
+        })
+      expect(await unit()).toBe(true)
+      expect([runs, await countUsers()]).toEqual([2, before + 1])
+      sent.splice(0)
+      expect(await unit()).toBe(true)
+      expect(await rotate()).toBe(true)
+      expect([runs, await countUsers()]).toEqual([3, before + 2])
+      expect(namesIn(sent).filter((name) => name !== undefined)).toEqual([])
+      expect(warn).toHaveBeenCalledTimes(1)
+      expect(warn.mock.calls.join()).toMatch(said)
+    },
+  )
+
+  test('a lost name repeats the transaction too where its work caught the error', async () => {
+    const store = createKnexStore({ knex })
+    const rotate = await chainOn(store)
+    await rotate()
+    await knex.raw('deallocate all')
+    const seen: unknown[] = []
+    await store.transaction(async (inside) => void seen.push(await rotate(inside).catch(() => 'caught')))
+    expect(seen).toEqual(['caught', true])
+  })
+
+  test('a lost name stops the names also where the work refuses by itself the second time', async () => {
+    const store = createKnexStore({ knex })
+    const rotate = await chainOn(store)
+    await rotate()
+    await knex.raw('deallocate all')
+    const no = new Error('no')
+    await expect(store.transaction(async (inside) => rotate(inside).then(() => Promise.reject(no)))).rejects.toBe(no)
+    expect(warn).toHaveBeenCalledTimes(1)
+    const [another, sent] = [await chainOn(store), watched()]
+    expect(await store.transaction(another)).toBe(true)
+    expect(namesIn(sent).filter((name) => name !== undefined)).toEqual([])
+  })
+
+  test('the same code of another cause is thrown after one repetition, and the names stay; a transaction of the host runs once', async () => {
+    await knex.raw(
+      "create function refused() returns trigger language plpgsql as $$ begin raise exception 'no' using errcode = '0A000'; end $$",
+    )
+    const store = createKnexStore({ knex })
+    const rotate = await chainOn(store)
+    await knex.raw('create trigger refused before update on auth_sessions for each row execute function refused()')
+    let [runs, ofHost] = [0, 0]
+    const unit = store.transaction(async (inside) => {
+      runs += 1
+      return rotate(inside)
+    })
+    await expect(unit).rejects.toThrow(/sessions.rotate \(0A000\)/)
+    const host = knex.transaction(async (trx) => {
+      ofHost += 1
+      return rotate(store.using(trx))
+    })
+    await expect(host).rejects.toThrow(/sessions.rotate \(0A000\)/)
+    expect([runs, ofHost]).toEqual([2, 1])
+    expect(warn).not.toHaveBeenCalled()
+    await knex.raw('drop trigger refused on auth_sessions')
+    const sent = watched()
+    expect(await store.transaction(rotate)).toBe(true)
+    expect(namesIn(sent.filter(({ sql }) => sql.startsWith('update')))).toEqual([expect.stringMatching(/^doorward_/)])
+  })
+
   test('with preparedStatements: false, and inside a transaction of the host, nothing is prepared', async () => {
     const store = createKnexStore({ knex })
     const rotate = await chainOn(store)
     await knex.transaction(async (trx) => expect(await rotate(store.using(trx))).toBe(true))
     expect(await prepared()).toEqual([])
-    const plainly = await chainOn(createKnexStore({ knex, preparedStatements: false }))
+    const unprepared = createKnexStore({ knex, preparedStatements: false })
+    const plainly = await chainOn(unprepared)
     expect(await plainly()).toBe(true)
+    expect(await unprepared.transaction(plainly)).toBe(true)
     expect(await prepared()).toEqual([])
     expect(warn).not.toHaveBeenCalled()
   })

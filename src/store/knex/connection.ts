@@ -6,6 +6,7 @@ import type { UnitOptions } from '../auth-store'
 import type { Close, Dialect } from './dialect'
 import { type Advise, isConflict, translateDriverError } from './driver-errors'
 import type { Queryable } from './queryable'
+import { lostName, repeatWithoutNames, runNamedOn } from './statements'
 
 export interface Connection {
   readonly dialect: Dialect
@@ -24,6 +25,7 @@ export interface Connection {
 
 /** After a conflict, runs the statement or the whole transaction again. @param advise returns the advice after the error code */
 export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): Connection {
+  const named: Dialect | null = dialect.namesStatements ? { ...dialect, run: runNamedOn(knex) } : null
   const connection: Connection = {
     dialect,
     statement: (verb, run) => repeatAfterConflict(() => translating(verb, () => run(knex), { advise })),
@@ -31,7 +33,16 @@ export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): C
     together: (verb, run) => connection.unit((inside) => inside.statement(verb, run)),
     unit(work, { deadlineMs } = {}) {
       const progress = new Progress(deadlineMs)
-      const result = repeatAfterConflict(() => newUnit(knex, dialect, work, { progress, advise }))
+      const attempt = (used: Dialect) => newUnit(knex, used, work, { progress, advise })
+      const result = repeatAfterConflict(() =>
+        named
+          ? repeatWithoutNames(
+              knex,
+              () => attempt(named),
+              () => attempt(dialect),
+            )
+          : attempt(dialect),
+      )
       return deadlineMs === undefined ? result : untilDeadline(result, deadlineMs, progress)
     },
     whole: (_verb, work) => work(),
@@ -174,7 +185,7 @@ async function newUnit<T>(
   try {
     return await inTransaction(knex, dialect, whole, { progress, turn, isWaiting: () => begun.size > 0 || progress.isAbandoned })
   } catch (error) {
-    throw [error, ...failures].find(isConflict) ?? error
+    throw [error, ...failures].find((failure) => isConflict(failure) || lostName(failure)) ?? error
   }
 }
 

@@ -28,6 +28,7 @@ export const mysql: Dialect = {
   integerKeyExpression: 'cast(?? as char)',
   run: async (db, { sql, bindings }) => (await db.raw(sql, bindings))[0],
   booleanToColumn: (value) => (value ? 1 : 0),
+  namesStatements: false,
   transaction: { isolationLevel: 'read committed' },
   beginWithin: null,
   beforeRead: [],

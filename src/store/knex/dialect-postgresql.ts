@@ -24,6 +24,7 @@ export const postgresql: Dialect = {
   insertFree,
   run: runPrepared,
   booleanToColumn: (value) => value,
+  namesStatements: true,
   transaction: { isolationLevel: 'read committed' },
   beginWithin,
   beforeRead: [],

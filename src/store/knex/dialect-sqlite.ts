@@ -19,6 +19,7 @@ export const sqlite: Dialect = {
   integerKeyExpression: 'cast(?? as text)',
   run: async (db, { sql, bindings }) => db.raw(sql, bindings),
   booleanToColumn: (value) => (value ? 1 : 0),
+  namesStatements: false,
   transaction: {},
   beginWithin: null,
   // Begins again with the write lock. A read before the first write could end in SQLITE_BUSY_SNAPSHOT or a deadlock.

@@ -27,6 +27,8 @@ export interface Dialect {
   /** One bound parameter. All rows have the same column names. Returns `column` of the inserted rows. Null: no such statement. */
   readonly insertFree: null | ((db: Queryable, table: string, rows: readonly Row[], column: string) => Promise<string[]>)
   run(db: Queryable, statement: Statement): Promise<Row[]>
+  /** A statement with a name is planned once for each connection. The store names statements in its own transactions too. */
+  readonly namesStatements: boolean
   readonly transaction: Knex.TransactionConfig
   /**
    * Makes a new transaction of Knex begin so that the database ends each statement, also one that waits for a lock, soon after the

@@ -27,6 +27,11 @@ export function isConflict(error: unknown): boolean {
   return error instanceof ServiceUnavailableError && error.cause instanceof DriverError && isConflictCode(error.cause.code)
 }
 
+/** Null: the error is no failure of the database, or says only that the database is out of reach. */
+export function driverCodeIn(error: unknown): string | null {
+  return error instanceof DriverError ? error.code : null
+}
+
 /** No row can contain a text that the column's character set cannot represent (`ascii`, `latin1`, `utf8mb3`, no UTF8). */
 export function isUnwritableText(error: unknown): boolean {
   return error instanceof DriverError && /^(ER_CANT_AGGREGATE_2COLLATIONS|22P05)$/.test(error.code)

@@ -4,6 +4,7 @@ import { quietly } from '../../core/logger'
 import { Slot } from './column-values'
 import type { Tables } from './default-tables'
 import type { Dialect } from './dialect'
+import { driverCodeIn } from './driver-errors'
 import type { Queryable, Row, Statement } from './queryable'
 import type { Selected, Table } from './table'
 
@@ -77,7 +78,7 @@ export function neverPrepare(knex: Knex): void {
   preparingOf(knex).isOff = true
 }
 
-/** PostgreSQL plans a named statement once per connection. In a transaction it has none: an error of the name would end it. */
+/** PostgreSQL plans a named statement once per connection. In a host's transaction it has no name: an error of the name would end it. */
 export async function runPrepared(db: Queryable, { name, sql, bindings }: Statement): Promise<Row[]> {
   const plainly = async () => rowsOf(await db.raw(sql, bindings))
   if (!name || db.isTransaction || !mayPrepare(db, name)) return plainly()
@@ -90,6 +91,33 @@ export async function runPrepared(db: Queryable, { name, sql, bindings }: Statem
     stopPreparing(db, reason) // the statement succeeded without its name, so the name caused the error
     return rows
   }
+}
+
+/** For a transaction of our own. It knows no pool, so the names are counted for `pool`. */
+export function runNamedOn(pool: Queryable): Dialect['run'] {
+  return async (db, { name, sql, bindings }) => {
+    const query = db.raw(sql, bindings)
+    return rowsOf(await (name && mayPrepare(pool, name) ? query.options({ name }) : query))
+  }
+}
+
+/** Runs a transaction of our own once more, without names, after an error of a name, because such an error ends a transaction. */
+export async function repeatWithoutNames<T>(pool: Queryable, named: () => Promise<T>, unnamed: () => Promise<T>): Promise<T> {
+  try {
+    return await named()
+  } catch (error) {
+    const reason = lostName(error)
+    if (!reason) throw error
+    const result = unnamed()
+    const again = await result.then(() => null, lostName)
+    if (!again) stopPreparing(pool, reason) // else the error has another cause than the name
+    return result
+  }
+}
+
+/** Null: the error of the store has another cause than the name of a statement. */
+export function lostName(error: unknown): string | null {
+  return reasons.get(driverCodeIn(error)) ?? null
 }
 
 function preparingOf({ client }: Queryable): Preparing {
