@@ -25,7 +25,7 @@ export interface Connection {
 
 /** After a conflict, runs the statement or the whole transaction again. @param advise returns the advice after the error code */
 export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): Connection {
-  const named: Dialect | null = dialect.namesStatements ? { ...dialect, run: runNamedOn(knex) } : null
+  const named: Dialect | null = dialect.namesStatements && !knex.isTransaction ? { ...dialect, run: runNamedOn(knex) } : null
   const connection: Connection = {
     dialect,
     statement: (verb, run) => repeatAfterConflict(() => translating(verb, () => run(knex), { advise })),
@@ -265,7 +265,7 @@ async function inTransaction<T>(
   try {
     // Without `doNotRejectOnRollback: false`, Knex treats a rejection without a reason as a success.
     const transaction = knex.transaction(container, { ...dialect.transaction, doNotRejectOnRollback: false })
-    close = dialect.beginWithin?.(transaction, progress)
+    close = knex.isTransaction ? null : dialect.beginWithin?.(transaction, progress)
     await transaction
     return result as T
   } catch (error) {

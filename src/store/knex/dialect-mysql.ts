@@ -3,6 +3,7 @@ import { ConfigurationError, ServiceUnavailableError } from '../../core/errors'
 import { type ColumnFacts, type IndexFacts, noFacts, type TableFacts, type TypeFamily } from './check/table-facts'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
+import { answerOfMysql } from './statements'
 
 // A cast, because MySQL has deprecated the operator BINARY. Converts to utf8mb4 first: the host may use another character set.
 const BYTES_OF_COLUMN = 'cast(convert(:column: using utf8mb4) as binary)'
@@ -26,7 +27,7 @@ export const mysql: Dialect = {
   // The instant is text, because the driver would read it as local time. When clocks go forward, one hour of local time does not exist.
   instantExpression: "date_format(??, '%Y-%m-%dT%H:%i:%s.%fZ')",
   integerKeyExpression: 'cast(?? as char)',
-  run: async (db, { sql, bindings }) => (await db.raw(sql, bindings))[0],
+  run: async (db, statement) => (await answerOfMysql(db, statement))[0],
   booleanToColumn: (value) => (value ? 1 : 0),
   namesStatements: false,
   transaction: { isolationLevel: 'read committed' },

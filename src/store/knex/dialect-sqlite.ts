@@ -3,6 +3,7 @@ import { quotedName } from './check/read-table'
 import { type ColumnFacts, type IndexFacts, noFacts, type TableFacts, type TypeFamily } from './check/table-facts'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
+import { send } from './statements'
 
 export const sqlite: Dialect = {
   name: 'sqlite',
@@ -17,7 +18,7 @@ export const sqlite: Dialect = {
   instantToColumn: (instant) => instant.getTime(),
   instantExpression: null,
   integerKeyExpression: 'cast(?? as text)',
-  run: async (db, { sql, bindings }) => db.raw(sql, bindings),
+  run: async (db, statement) => send(db, statement),
   booleanToColumn: (value) => (value ? 1 : 0),
   namesStatements: false,
   transaction: {},

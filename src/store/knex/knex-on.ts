@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { ConfigurationError, ServiceUnavailableError } from '../../core/errors'
 import { withTimeout } from '../../core/with-timeout'
+import { directOnMysql, directOnPg, directOnSqlite, sendDirectly } from './direct-statements'
 
 /** A `Pool` of `pg`. */
 export interface PgPool {
@@ -48,11 +49,19 @@ export function knexOn(pool: PgPool | MysqlPool | SqliteHandle): Knex {
     )
   if (isPgPool(pool)) {
     surviveEndedSessions(pool)
-    return create({ client: 'pg', connectionPool: inTime(pool), pool: { max: pool.options?.max ?? 10 }, log: { warn } })
+    const limited = inTime(pool)
+    const knex = create({ client: 'pg', connectionPool: limited, pool: { max: pool.options?.max ?? 10 }, log: { warn } })
+    return sendDirectly(knex, directOnPg(limited.connect))
   }
-  if (isSqliteHandle(pool))
-    return create({ client: 'better-sqlite3', connectionPool: oneAtATime(pool), useNullAsDefault: true, log: { warn } })
-  if (isMysqlPool(pool)) return create({ client: 'mysql2', connectionPool: callbacksInTime(pool), log: { warn } })
+  if (isSqliteHandle(pool)) {
+    const queue = oneAtATime(pool)
+    const knex = create({ client: 'better-sqlite3', connectionPool: queue, useNullAsDefault: true, log: { warn } })
+    return sendDirectly(knex, queue.sendDirectly)
+  }
+  if (isMysqlPool(pool)) {
+    const { acquire, ...limited } = callbacksInTime(pool)
+    return sendDirectly(create({ client: 'mysql2', connectionPool: limited, log: { warn } }), directOnMysql(acquire))
+  }
   throw new ConfigurationError(
     'knexOn() takes a Pool of pg, a pool of mysql2 (createPool) or mysql2/promise, or a Database of better-sqlite3. Pass that object itself, not its options.',
   )
@@ -132,7 +141,7 @@ function withinTime<T>(acquired: Promise<T>, giveBack: (late: T) => void): Promi
 
 /** The pool for Knex, whose `connect` has a time limit. */
 function inTime(pool: PgPool) {
-  const connect = () => withinTime(pool.connect(), (late) => (late as { release(): void }).release())
+  const connect = () => withinTime(pool.connect() as Promise<PooledClient>, (late) => late.release()) // as the pools of pg answer
   return {
     connect,
     end: () => pool.end(),
@@ -148,21 +157,24 @@ function inTime(pool: PgPool) {
   }
 }
 
-interface MysqlConnection {
-  release(): void
-}
+type PooledClient = Awaited<ReturnType<Parameters<typeof directOnPg>[0]>>
+
+type MysqlConnection = Awaited<ReturnType<Parameters<typeof directOnMysql>[0]>>
 
 type Callback = (error: Error | null, connection?: MysqlConnection) => void
 
 function callbacksInTime(pool: MysqlPool) {
   const inner = withCallbacks(pool) as { getConnection(callback: Callback): void; end(): void }
-  const acquire = () =>
-    new Promise<MysqlConnection>((resolve, reject) => {
+  const acquire = () => {
+    const acquired = new Promise<MysqlConnection>((resolve, reject) => {
       inner.getConnection((error, connection) => (connection ? resolve(connection) : reject(error)))
     })
+    return withinTime(acquired, (late) => late.release())
+  }
   return {
+    acquire,
     getConnection(callback: Callback) {
-      withinTime(acquire(), (late) => late.release()).then(
+      acquire().then(
         (connection) => callback(null, connection),
         (error: Error) => callback(error),
       )
@@ -191,13 +203,16 @@ function queueOf(handle: SqliteHandle) {
     if (next) next()
     else isTaken = false
   }
+  /** An open transaction is the app's, and would keep or lose what doorward writes. */
+  const refuseOpen = () => {
+    if (!handle.inTransaction) return
+    pass()
+    throw new ServiceUnavailableError()
+  }
   async function take(): Promise<SqliteHandle> {
     if (isTaken) await inTurn()
     isTaken = true
-    if (handle.inTransaction) {
-      pass()
-      throw new ServiceUnavailableError() // the open transaction is the app's, and would keep or lose what doorward writes
-    }
+    refuseOpen()
     const view = Object.create(handle) as SqliteHandle // one for each holder, because Knex gives a connection back twice after a stream
     holder = view
     return view
@@ -215,7 +230,18 @@ function queueOf(handle: SqliteHandle) {
       waiting.push(go)
     })
   }
+  async function whenFree<T>(work: () => T): Promise<T> {
+    if (isTaken) await inTurn()
+    isTaken = true
+    refuseOpen()
+    try {
+      return work()
+    } finally {
+      pass()
+    }
+  }
   return {
+    sendDirectly: directOnSqlite(handle, whenFree),
     acquire: () => ({ promise: take() }),
     release(view: SqliteHandle) {
       if (view !== holder) return false

@@ -10,6 +10,8 @@ export interface Statement {
   /** A hash of the SQL, for prepared statements. Equal SQL has an equal name in every process and version. */
   readonly name?: string
   readonly sql: string
+  /** The SQL with the driver's own placeholders. Without it, the statement goes through Knex. */
+  readonly text?: string
   readonly bindings: readonly Knex.Value[]
 }
 

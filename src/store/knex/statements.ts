@@ -4,6 +4,7 @@ import { quietly } from '../../core/logger'
 import { Slot } from './column-values'
 import type { Tables } from './default-tables'
 import type { Dialect } from './dialect'
+import { senderOf } from './direct-statements'
 import { driverCodeIn } from './driver-errors'
 import type { Queryable, Row, Statement } from './queryable'
 import type { Selected, Table } from './table'
@@ -31,6 +32,7 @@ export function compiledSelect<Input extends object>(
   }
 }
 
+/** Only MySQL needs it: the others return the changed rows. */
 export function compiledUpdate<Input extends object>(
   fields: readonly (keyof Input)[],
   build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,
@@ -38,8 +40,7 @@ export function compiledUpdate<Input extends object>(
   const statement = compiledFor<Input>((db, tables) => build(db, tables, slotsOf(fields)))
   return async (db, dialect, tables, input) => {
     if (!answersTexts(db, dialect)) return build(db, tables, input)
-    const { sql, bindings } = statement(db, tables, input)
-    const [{ affectedRows }] = await db.raw(sql, bindings)
+    const [{ affectedRows }] = await answerOfMysql(db, statement(db, tables, input))
     return affectedRows
   }
 }
@@ -56,10 +57,17 @@ export function slotsOf<Input extends object>(fields: readonly (keyof Input)[]):
 }
 
 function compileOnce<Input>(query: Knex.QueryBuilder | Knex.Raw): (input: Input) => Statement {
-  const { sql, bindings } = query.toSQL() // the code keeps only these two, because the object holds a connection
+  const compiled = query.toSQL() // the code keeps only texts and values of it, because the object holds a connection
+  const { sql, bindings } = compiled
+  const text = compiled.toNative().sql
   const name = `doorward_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`
   const values: readonly unknown[] = bindings
-  return (input) => ({ name, sql, bindings: values.map((value) => (value instanceof Slot ? value.read(input) : value) as Knex.Value) }) // each value is already converted for its column
+  return (input) => ({
+    name,
+    sql,
+    text,
+    bindings: values.map((value) => (value instanceof Slot ? value.read(input) : value) as Knex.Value),
+  }) // each value is already converted for its column
 }
 
 interface Preparing {
@@ -79,25 +87,42 @@ export function neverPrepare(knex: Knex): void {
 }
 
 /** PostgreSQL plans a named statement once per connection. In a host's transaction it has no name: an error of the name would end it. */
-export async function runPrepared(db: Queryable, { name, sql, bindings }: Statement): Promise<Row[]> {
-  const plainly = async () => rowsOf(await db.raw(sql, bindings))
-  if (!name || db.isTransaction || !mayPrepare(db, name)) return plainly()
+export async function runPrepared(db: Queryable, statement: Statement): Promise<Row[]> {
+  return rowsOf(await (db.isTransaction ? send(db, statement) : sendPrepared(db, statement)))
+}
+
+/** Through Knex, the driver of MySQL prepares nothing. @returns the rows, or the counts of a change, in a list */
+export async function answerOfMysql(db: Queryable, statement: Statement) {
+  return senderOf(db) ? sendPrepared(db, statement) : send(db, statement)
+}
+
+/** Answers as the driver does. */
+export function send(db: Queryable, { sql, text, bindings }: Statement, name?: string) {
+  const directly = text === undefined ? null : senderOf(db)
+  if (directly && text !== undefined) return directly(text, bindings, name)
+  const query = db.raw(sql, bindings)
+  return name === undefined ? query : query.options({ name })
+}
+
+async function sendPrepared(db: Queryable, statement: Statement) {
+  const { name } = statement
+  if (!name || !mayPrepare(db, name)) return send(db, statement)
   try {
-    return rowsOf(await db.raw(sql, bindings).options({ name }))
+    return await send(db, statement, name)
   } catch (error) {
     const reason = reasons.get(codeOf(error))
     if (!reason) throw error
-    const rows = await plainly()
+    const answer = await send(db, statement)
     stopPreparing(db, reason) // the statement succeeded without its name, so the name caused the error
-    return rows
+    return answer
   }
 }
 
 /** For a transaction of our own. It knows no pool, so the names are counted for `pool`. */
 export function runNamedOn(pool: Queryable): Dialect['run'] {
-  return async (db, { name, sql, bindings }) => {
-    const query = db.raw(sql, bindings)
-    return rowsOf(await (name && mayPrepare(pool, name) ? query.options({ name }) : query))
+  return async (db, statement) => {
+    const { name } = statement
+    return rowsOf(await send(db, statement, name && mayPrepare(pool, name) ? name : undefined))
   }
 }
 
@@ -148,11 +173,18 @@ function stopPreparing(db: Queryable, reason: string): void {
 const lost =
   'a prepared statement was lost between doorward and PostgreSQL. If a pooler in transaction mode is between them, set `preparedStatements: false` in createKnexStore().'
 
-/** PostgreSQL did not run the statement because of its name (PostgreSQL manual, appendix A). */
+const unprepared = 'MySQL or MariaDB did not prepare a statement.'
+
+/** The database did not run the statement because of its name (PostgreSQL manual, appendix A), or did not prepare it. */
 const reasons: ReadonlyMap<unknown, string> = new Map([
   ['26000', lost], // the connection does not know the name
   ['42P05', lost], // the connection has another statement of this name
   ['0A000', 'a column of a prepared statement has changed its type.'],
+  ['ER_MAX_PREPARED_STMT_COUNT_REACHED', unprepared],
+  ['ER_UNSUPPORTED_PS', unprepared],
+  ['ER_UNKNOWN_STMT_HANDLER', unprepared],
+  ['ER_NEED_REPREPARE', unprepared],
+  ['ER_WRONG_ARGUMENTS', unprepared], // MySQL 8 accepts no number of the driver in LIMIT
 ])
 
 function codeOf(error: unknown): unknown {
