@@ -31,21 +31,34 @@ function isWatched(knex: Knex): boolean {
   return events.some((event) => knex.listenerCount(event) > 0)
 }
 
+interface PgError extends Error {
+  readonly severity?: string
+}
+
 interface PgConnection {
-  query(query: { name?: string; text: string; values: readonly unknown[] }, callback: (error: Error | null, result: unknown) => void): void
-  release(): void
+  query(
+    query: { name?: string; text: string; values: readonly unknown[] },
+    callback: (error: PgError | null, result: unknown) => void,
+  ): void
+  /** `true` closes it. */
+  release(isEnded?: boolean): void
 }
 
 export function directOnPg(connect: () => Promise<PgConnection>): SendDirectly {
   return async (text, values, name) => {
     const connection = await connect()
+    let isEnded = false
     try {
       return await new Promise((resolve, reject) => {
         const query = name === undefined ? { text, values } : { name, text, values }
-        connection.query(query, (error, result) => (error ? reject(asOfKnex(error, text)) : resolve(result)))
+        connection.query(query, (error, result) => {
+          isEnded = error?.severity === 'FATAL'
+          if (error) reject(asOfKnex(error, text))
+          else resolve(result)
+        })
       })
     } finally {
-      connection.release() // the pool closes a connection that can no longer query
+      connection.release(isEnded) // at the answer of a server that ends the session, the pool still takes the connection for a good one
     }
   }
 }
