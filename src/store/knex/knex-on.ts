@@ -34,7 +34,8 @@ export interface SqliteHandle {
 
 /**
  * Makes a Knex on the pool that the app has already: a `Pool` of `pg`, a pool of `mysql2` or `mysql2/promise`, or a database of
- * `better-sqlite3`. Everything of doorward that takes a Knex takes this one. It never closes the pool: `destroy()` only lets it go.
+ * `better-sqlite3`. Everything of doorward that takes a Knex takes this one. It never closes the pool: `destroy()` only lets it go. Outside of
+ * transactions, the store's most frequent statements go straight to the driver, unless you listen to an event of this Knex.
  *
  * Each acquire waits at most 5 seconds. On `better-sqlite3` there is one connection: doorward waits its turn, and answers 503 while a
  * transaction of the app is open. While a transaction of doorward is open, a statement of the app belongs to it and is lost if it rolls back.

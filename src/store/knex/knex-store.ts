@@ -23,7 +23,7 @@ export interface KnexStoreOptions extends HostTables {
   /** Your own knex instance, for PostgreSQL (`pg`), MariaDB (`mysql2`) or SQLite (`better-sqlite3`). */
   knex: Knex
   /**
-   * On PostgreSQL, the store prepares its most frequent statements once per connection. Set `preparedStatements` to false if your pooler in
+   * On PostgreSQL, and on MariaDB over `knexOn`, the store prepares its most frequent statements once per connection. Set `preparedStatements` to false if your pooler in
    * transaction mode does not support prepared statements (PgBouncer before 1.21). If you leave it true, the store stops preparing
    * statements at the first failure, and logs one warning. Default true.
    */

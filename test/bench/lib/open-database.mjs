@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import knex from 'knex'
+import pg from 'pg'
 
 function settle(connection) {
   connection.pragma('journal_mode = WAL')
@@ -32,4 +33,11 @@ export function openKnex() {
     useNullAsDefault: true,
     pool: { min: 1, max: 1, afterCreate },
   })
+}
+
+/** The pool of an app, for `knexOn`. */
+export function openAppPool() {
+  const { BENCH_POSTGRES: connectionString, BENCH_SCHEMA } = process.env
+  if (!connectionString) return openSqlite()
+  return new pg.Pool({ connectionString, options: `-c search_path=${BENCH_SCHEMA}`, max: 10 })
 }

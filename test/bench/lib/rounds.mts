@@ -1,4 +1,4 @@
-import { median } from './statistics.mjs'
+import { median, medianError } from './statistics.mjs'
 
 type Figures<Key extends string> = Readonly<Record<Key, number>>
 
@@ -8,6 +8,8 @@ export interface Measured<Key extends string> {
   /** Of what two contestants differ by within a round: the machine is as busy for one as for the other. */
   ratio(name: string, baseline: string, key: Key): number
   difference(name: string, baseline: string, key: Key): number
+  /** Of the ratio. */
+  error(name: string, baseline: string, key: Key): number
 }
 
 /** How long a round is. The one before the first, which counts for nothing, is long enough for the code to be compiled. */
@@ -36,11 +38,13 @@ export async function measureInRounds<Key extends string>(
   process.stderr.write('\n')
   const valuesOf = (name: string, key: Key) => (seen.get(name) ?? []).map((figures) => figures[key])
   const paired = (name: string, baseline: string, key: Key, compare: (one: number, other: number) => number) =>
-    median(valuesOf(name, key).map((value, round) => compare(value, valuesOf(baseline, key)[round] ?? Number.NaN)))
+    valuesOf(name, key).map((value, round) => compare(value, valuesOf(baseline, key)[round] ?? Number.NaN))
+  const over = (one: number, other: number) => one / other
   return {
     median: (name, key) => median(valuesOf(name, key)),
-    ratio: (name, baseline, key) => paired(name, baseline, key, (one, other) => one / other),
-    difference: (name, baseline, key) => paired(name, baseline, key, (one, other) => one - other),
+    ratio: (name, baseline, key) => median(paired(name, baseline, key, over)),
+    difference: (name, baseline, key) => median(paired(name, baseline, key, (one, other) => one - other)),
+    error: (name, baseline, key) => medianError(paired(name, baseline, key, over)),
   }
 }
 

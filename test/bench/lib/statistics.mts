@@ -9,3 +9,10 @@ export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other)
   return sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN
 }
+
+/** The standard error of the median of values that are spread like a normal distribution, by their absolute deviation from it. */
+export function medianError(values: readonly number[]): number {
+  const middle = median(values)
+  const deviation = 1.4826 * median(values.map((value) => Math.abs(value - middle)))
+  return (1.2533 * deviation) / Math.sqrt(values.length)
+}

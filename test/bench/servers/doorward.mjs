@@ -1,19 +1,21 @@
 /**
  * doorward from its build, as in its documentation: local accounts, one social provider where BENCH_PROVIDER names one, a
- * guarded route, a host's own route. BENCH_DELIVERY: its `tokenDelivery`. BENCH_GRID: its `timingGridMilliseconds`. Budgets are off, because
+ * guarded route, a host's own route. BENCH_KNEX_ON: on a pool of the app. BENCH_DELIVERY: its `tokenDelivery`. BENCH_GRID: its `timingGridMilliseconds`. Budgets are off, because
  * the load comes from one address.
  */
 import { createRequire } from 'node:module'
 import express from 'express'
-import { openKnex } from '../lib/open-database.mjs'
+import { openAppPool, openKnex } from '../lib/open-database.mjs'
 import { serve } from '../lib/serve.mjs'
 
 // BENCH_HASH=argon2: as where the host did not install the optional package.
 if (process.env.BENCH_HASH === 'argon2') hide('@node-rs/argon2')
-const { createAuthRouter, createAuthTables, createKnexStore, errorHandler, getAuth, OidcClient } = await import('../../../dist/index.mjs')
+const { createAuthRouter, createAuthTables, createKnexStore, errorHandler, getAuth, knexOn, OidcClient } = await import(
+  '../../../dist/index.mjs'
+)
 
 await serve(async (origin) => {
-  const knex = openKnex()
+  const knex = process.env.BENCH_KNEX_ON ? knexOn(openAppPool()) : openKnex()
   await createAuthTables(knex)
   const provider = process.env.BENCH_PROVIDER
   const auth = createAuthRouter({
