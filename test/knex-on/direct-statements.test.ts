@@ -354,6 +354,21 @@ describe.each(on('mariadb'))('a compiled statement on $kind', ({ database, kind 
     expect(await prepared()).toBe(1)
   })
 
+  test('is read as through Knex, whatever options of the driver the host has set', async () => {
+    const isFlag = (field: mysql.TypeCastField) => field.type === 'TINY' && field.length === 1
+    const typeCast: mysql.TypeCast = (field, next) => (isFlag(field) ? field.string() === '1' : next())
+    const options = { typeCast, dateStrings: true, timezone: '+05:30', supportBigNumbers: true, bigNumberStrings: true }
+    const connection = { ...(opened.config?.connection as object), ...options }
+    const other = openPool(kind, { ...opened.config, connection } as Knex.Config, 1)
+    const store = createKnexStore({ knex: other.knex })
+    const { id } = await withSession(store)
+    const directly = await store.sessions.find({ id })
+    other.knex.on('query', () => undefined)
+    expect(directly).toMatchObject({ session: { id, isPersistent: true, createdAt: AT } })
+    expect(await store.sessions.find({ id })).toEqual(directly)
+    await other.close()
+  })
+
   test.each([
     'ER_MAX_PREPARED_STMT_COUNT_REACHED',
     'ER_UNSUPPORTED_PS',
