@@ -122,6 +122,7 @@ export * from './store/auth-store'
 export type { HostTypes, WithFields } from './store/host-types'
 export type { HostTables } from './store/knex/default-tables'
 export type { HostFieldMap, HostFieldOptions } from './store/knex/host-fields'
+export type { JoinedStore } from './store/knex/join'
 export { knexOn, type MysqlPool, type PgPool, type SqliteHandle } from './store/knex/knex-on'
 export {
   createKnexStore,
@@ -130,6 +131,20 @@ export {
   type KnexStoreOptions,
   type PartialKnexStore,
 } from './store/knex/knex-store'
+export {
+  type DrizzleRunnerOptions,
+  type DrizzleTransaction,
+  drizzleRunner,
+  type KyselyRunnerOptions,
+  type KyselyTransaction,
+  kyselyRunner,
+  type PrismaTransaction,
+  prismaRunner,
+  type RunnerOptions,
+  type SqlAnswer,
+  type SqlRunner,
+  type SqlValue,
+} from './store/knex/runners'
 export { createAuthTables, migrationSource, migrationSourceFor } from './store/knex/schema'
 export type { ColumnMap, TableOptions } from './store/knex/table-options'
 export type { InsertedUser, OwnUserFields, RoleColumnOptions, UserColumnMap, UsersTableOptions } from './store/knex/users-table'

@@ -16,6 +16,11 @@ export function afterCommitOf(trx: Knex.Transaction): (effect: () => void) => vo
   return (run) => void log.push({ kind: 'effect', run })
 }
 
+/** Runs the effects of a transaction that another library has committed. */
+export function runEffects(trx: Knex.Transaction): void {
+  runAll(logOf(outermost(trx)), trx)
+}
+
 /** InnoDB would commit the next statement alone. @throws ServiceUnavailableError if the database ended the transaction after a conflict */
 export function refuseEnded(trx: Knex.Transaction): void {
   if (ended.has(logOf(outermost(trx)))) throw new ServiceUnavailableError()
@@ -71,15 +76,15 @@ function readFailure(log: Entry[], error: { code?: unknown; severity?: unknown }
 function runAll(log: Entry[], trx: Knex.Transaction): void {
   const entries = log.splice(0)
   if (entries.some(({ kind }) => kind === 'failure')) return
-  for (const entry of entries) if (entry.kind === 'effect') runOne(entry.run, trx)
+  for (const entry of entries) if (entry.kind === 'effect') runEffect(entry.run, trx)
 }
 
 // The host has committed, so a failed effect cannot undo anything. The process and the other effects must continue.
-function runOne(effect: () => void, trx: Knex.Transaction): void {
+export function runEffect(effect: () => void, { client }: Pick<Knex, 'client'>): void {
   try {
     effect()
   } catch (error) {
     const name = error instanceof Error ? error.name : typeof error
-    quietly(() => trx.client.logger.error(`doorward: an effect after the commit failed (${name})`))
+    quietly(() => client.logger.error(`doorward: an effect after the commit failed (${name})`))
   }
 }

@@ -23,18 +23,21 @@ export interface Connection {
   whole<T>(verb: string, work: () => Promise<T>): Promise<T>
 }
 
-/** After a conflict, runs the statement or the whole transaction again. @param advise returns the advice after the error code */
-export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): Connection {
+/**
+ * After a conflict, runs the statement or the whole transaction again. If `knex` is a transaction, each transaction is a savepoint in it.
+ * @param advise returns the advice after the error code @param attempting runs the attempts
+ */
+export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise, attempting: Attempting = repeatAfterConflict): Connection {
   const named: Dialect | null = dialect.namesStatements && !knex.isTransaction ? { ...dialect, run: runNamedOn(knex) } : null
   const connection: Connection = {
     dialect,
-    statement: (verb, run) => repeatAfterConflict(() => translating(verb, () => run(knex), { advise })),
+    statement: (verb, run) => attempting(() => translating(verb, () => run(knex), { advise })),
     guarded: (verb, run) => (dialect.returning ? connection.statement(verb, run) : connection.together(verb, run)),
     together: (verb, run) => connection.unit((inside) => inside.statement(verb, run)),
     unit(work, { deadlineMs } = {}) {
       const progress = new Progress(deadlineMs)
       const attempt = (used: Dialect) => newUnit(knex, used, work, { progress, advise })
-      const result = repeatAfterConflict(() =>
+      const result = attempting(() =>
         named
           ? repeatWithoutNames(
               knex,
@@ -222,6 +225,8 @@ async function translating<T>(
     throw translated
   }
 }
+
+export type Attempting = <T>(attempt: () => Promise<T>) => Promise<T>
 
 const ATTEMPTS = 3
 

@@ -101,6 +101,7 @@ const UNREACHABLE = [
 // - Sockets, name resolution, and knex's full pool.
 // - PostgreSQL: classes 08 (connection), 28 and 3D (login refused), 53 (resources) and 57P (shutdown). Also a cancelled statement (57014),
 //   a read-only transaction (25006) and a missing privilege (42501).
+// - Prisma has ended the transaction after its time limit.
 // - A lock that was not available within the database's timeout. The store does not try again, because it would only wait again.
 // - A SQLite file that cannot be used.
 // - MariaDB: the server refuses the login or the table, shuts down, has no connections or disk left, is read-only, or ended a slow query.
@@ -108,6 +109,7 @@ const OUTAGES = [
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET)/,
   /^(KnexTimeoutError|PROTOCOL_CONNECTION_LOST)$/,
   /^(08...|28...|3D000|53...|57P..|57014|25006|42501)$/,
+  /^P2028$/,
   /^(55P03|ER_LOCK_WAIT_TIMEOUT|SQLITE_BUSY(_RECOVERY|_TIMEOUT)?)$/,
   /^SQLITE_(CANTOPEN|IOERR|FULL|READONLY|PROTOCOL|NOTADB)/,
   /^ER_((DB|TABLE|COLUMN)?ACCESS_DENIED_ERROR|BAD_DB_ERROR|HOST_IS_BLOCKED|HOST_NOT_PRIVILEGED|SERVER_SHUTDOWN)$/,

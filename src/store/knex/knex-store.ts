@@ -10,8 +10,10 @@ import { bindTables, type HostTables, type Tables } from './default-tables'
 import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import { identitiesStore } from './identities'
+import { type JoinedStore, joinTransaction } from './join'
 import { surviveEndedSessions } from './knex-on'
 import { passkeysStore } from './passkeys'
+import type { SqlRunner } from './runners'
 import { sessionsStore } from './sessions'
 import { neverPrepare } from './statements'
 import type { TableOptions } from './table-options'
@@ -44,11 +46,20 @@ export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit' | 'che
    * anything in your transaction. Begin the transaction at READ COMMITTED, which is the default of PostgreSQL, but not of MariaDB.
    */
   using(trx: Knex.Transaction): Required<Omit<AuthStore, 'check'>>
+  /**
+   * Returns the store inside a transaction of another library: `store.join(kyselyRunner(trx, …))`. After its commit call `committed()`,
+   * after its rollback `rolledBack()`. Each transaction of doorward is a savepoint, and nothing is repeated after a conflict. Begin the
+   * transaction at READ COMMITTED.
+   *
+   * @throws ConfigurationError if the runner is not for the database of this store
+   */
+  join(runner: SqlRunner): JoinedStore<Required<Omit<AuthStore, 'check'>>>
 }
 
 /** A `KnexStore` for which some optional tables are `false`. */
 export interface PartialKnexStore extends AuthStore {
   using(trx: Knex.Transaction): AuthStore
+  join(runner: SqlRunner): JoinedStore<AuthStore>
 }
 
 /**
@@ -75,6 +86,10 @@ export function createKnexStore({ knex, preparedStatements = true, ...hostTables
       if (!trx?.isTransaction) throw new ConfigurationError('store.using() needs the transaction that knex.transaction() hands out.')
       const connection = transactionConnection(trx, dialect, { advise, refuse: () => refuseEnded(trx) })
       return marked(storeOn(connection, tables, hostTables, afterCommitOf(trx)), null)
+    },
+    join(runner: SqlRunner) {
+      const { connection, afterCommit, committed, rolledBack } = joinTransaction(knex, runner, { dialect, advise })
+      return { store: marked(storeOn(connection, tables, hostTables, afterCommit), null), committed, rolledBack }
     },
   }
   return marked(onPool, checked)
@@ -131,7 +146,7 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     ...(afterCommit && { afterCommit }),
     // If a transaction is open, `unit` passes this connection again. The work then joins the transaction and gets this store.
     transaction: (work, options) =>
-      connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables, hostTables)), options),
+      connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables, hostTables, afterCommit)), options),
   }
   if (connection.transaction) Object.defineProperty(store, transaction, { value: connection.transaction }) // not enumerable, so a copy of the store does not have it
   return store

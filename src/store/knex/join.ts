@@ -1,0 +1,126 @@
+import type { Knex } from 'knex'
+import { ConfigurationError, ServiceUnavailableError } from '../../core/errors'
+import { withOwnMessage } from '../../core/logger'
+import { withTimeout } from '../../core/with-timeout'
+import type { AuthStore } from '../auth-store'
+import { afterCommitOf, refuseEnded, runEffect, runEffects } from './after-commit'
+import { checkRunner } from './check-runner'
+import { type Attempting, type Connection, poolConnection } from './connection'
+import type { Dialect } from './dialect'
+import { driverConnection } from './driver-connection'
+import type { Advise } from './driver-errors'
+import { checkDialect, type SqlRunner } from './runners'
+
+/** The store inside a transaction of another library. */
+export interface JoinedStore<Store extends AuthStore = AuthStore> {
+  /** For `service.using(store)`. After `committed()` and `rolledBack()` every call rejects. */
+  readonly store: Store
+  /** Call this after the commit: it sends the mails and emits the events. */
+  committed(): void
+  /** Call this after the rollback: it drops the mails and the events. */
+  rolledBack(): void
+}
+
+interface Joined extends Omit<JoinedStore, 'store'> {
+  readonly connection: Connection
+  afterCommit(effect: () => void): void
+}
+
+/** @throws ConfigurationError if the runner is for another database than the store */
+export function joinTransaction(knex: Knex, runner: SqlRunner, { dialect, advise }: { dialect: Dialect; advise: Advise }): Joined {
+  requireSameDatabase(runner, dialect)
+  const transaction = lazyTransaction(knex, runner, dialect)
+  let connection: Promise<Connection> | null = null
+  let ending: string | null = null
+  const refuse = () => {
+    if (ending) throw withOwnMessage(new Error(`store.join(): ${ending} was called, so the transaction has ended; join the next one.`))
+  }
+  const end = (name: string) => {
+    refuse()
+    ending = name
+  }
+  return {
+    connection: lateConnection(dialect, async () => {
+      refuse()
+      connection ??= transaction.begin().then((trx) => poolConnection(trx, insideTransaction(dialect), advise, inTurn(trx, refuse)))
+      return connection
+    }),
+    afterCommit(effect) {
+      refuse()
+      transaction.afterCommit(effect)
+    },
+    committed() {
+      end('committed()')
+      transaction.runEffects()
+    },
+    rolledBack: () => end('rolledBack()'),
+  }
+}
+
+function requireSameDatabase(runner: SqlRunner, { name }: Dialect): void {
+  if (typeof runner?.run !== 'function')
+    throw new ConfigurationError('store.join() needs a runner: kyselyRunner(), drizzleRunner(), prismaRunner() or an SqlRunner of yours.')
+  checkDialect('store.join', runner.dialect)
+  if (runner.dialect !== name)
+    throw new ConfigurationError(
+      `store.join(): the store is on ${name}, but the transaction is on ${runner.dialect}; join a transaction of the same database.`,
+    )
+}
+
+/** The transaction as one of Knex, for which Knex sends nothing itself. It begins with the first statement. */
+function lazyTransaction(knex: Knex, runner: SqlRunner, dialect: Dialect) {
+  const early: (() => void)[] = []
+  let transaction: Knex.Transaction | null = null
+  const begin = async () => {
+    const { connection, open } = driverConnection(runner)
+    const trx = await knex.transaction({ connection })
+    open()
+    await checkRunner(trx, dialect, runner)
+    for (const effect of early) afterCommitOf(trx)(effect)
+    transaction = trx
+    return trx
+  }
+  return {
+    begin,
+    afterCommit: (effect: () => void) => void (transaction ? afterCommitOf(transaction)(effect) : early.push(effect)),
+    runEffects() {
+      if (transaction) runEffects(transaction)
+      else for (const effect of early) runEffect(effect, knex)
+    },
+  }
+}
+
+/** The app has begun the transaction and ends it, so doorward sends nothing of either. */
+function insideTransaction(dialect: Dialect): Dialect {
+  return { ...dialect, transaction: {}, beforeRead: [], beforeCommit: [] }
+}
+
+/** As long as `knexOn` waits for a connection. Without a limit, a call that waits for the transaction that contains it would wait for ever. */
+const turnMs = 5_000
+
+/** One method after the other: a statement of another method inside a savepoint would be lost with it. Nothing is repeated. */
+function inTurn(trx: Knex.Transaction, refuse: () => void): Attempting {
+  let last: Promise<unknown> = Promise.resolve()
+  return (attempt) => {
+    const done = withTimeout(last, turnMs, () => new ServiceUnavailableError()).then(() => {
+      refuse()
+      refuseEnded(trx)
+      return attempt()
+    })
+    last = Promise.allSettled([last, done])
+    return done
+  }
+}
+
+function lateConnection(dialect: Dialect, ready: () => Promise<Connection>): Connection {
+  // A statement that fails ends a transaction of PostgreSQL, unless it is in a savepoint.
+  const single = dialect.name === 'postgresql' ? 'together' : 'statement'
+  return {
+    dialect,
+    statement: async (verb, run) => (await ready())[single](verb, run),
+    guarded: async (verb, run) => (await ready()).together(verb, run),
+    together: async (verb, run) => (await ready()).together(verb, run),
+    unit: async (work, options) => (await ready()).unit(work, options),
+    whole: (_verb, work) => work(),
+  }
+}

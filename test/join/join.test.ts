@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { ConfigurationError, createAuthTables, createKnexStore, errors, type KnexStore, type OAuthUser, type SqlRunner } from '../../src'
+import { type AuthStore, DuplicateRecordError } from '../../src/store/auth-store'
+import { transactionOf } from '../../src/store/knex/knex-store'
+import { storeContract } from '../../src/testing'
+import { newAddress, password } from '../local/people'
+import { newUser } from '../store/contract'
+import { type Mounted, mount } from '../support/app'
+import { databases, type OpenDatabase } from '../support/databases'
+import { linkTemplates, type Mailbox, mailbox } from '../support/mailbox'
+import { type AppTransaction, type Library, librariesOf, openLibrary } from './libraries'
+
+const reachable = await databases()
+const kinds = reachable.flatMap((database) => librariesOf[database.name].map((library) => ({ database, library, title: database.name })))
+const undone = new Error('the app changed its mind')
+
+describe.each(kinds)('store.join() in a transaction of $library on $title', ({ database, library }) => {
+  let opened: OpenDatabase
+  let app: Library
+  let store: KnexStore
+  let host: Mounted
+  let mails: Mailbox
+  let events: string[]
+
+  beforeAll(async () => {
+    opened = await database.open()
+    if (!opened.config) throw new Error('the test shares a database')
+    app = await openLibrary(library, database.name, opened.config)
+    await createAuthTables(app.knex)
+    await app.knex.schema.createTable('profiles', (table) => {
+      table.string('user_id', 36).primary()
+      table.string('company', 100).notNullable()
+    })
+    store = createKnexStore({ knex: app.knex })
+    mails = mailbox()
+    host = await mount({ knex: app.knex, options: { mailer: mails }, settings: { ...linkTemplates, autoActivate: true } })
+    host.auth.events.on('signup', ({ userId }) => events.push(`signup ${userId}`))
+    host.auth.events.on('identity.linked', ({ userId }) => events.push(`linked ${userId}`))
+  })
+  afterAll(async () => {
+    await host?.close()
+    await app?.close()
+    await opened?.close()
+  })
+  beforeEach(() => {
+    events = []
+    mails.mails.splice(0)
+  })
+
+  /** Signs a person up, links an account of a provider, which sends a mail, and adds the row of the app. */
+  async function signUp({ runner, addProfile }: AppTransaction, email = newAddress()) {
+    const joined = store.join(runner)
+    const service = host.auth.service.using(joined.store)
+    const [user] = await service.signUp({ email, password })
+    await service.linkIdentity(user.id, profileOf(user.id))
+    await addProfile(user.id, 'Acme')
+    return { joined, user }
+  }
+
+  const countOf = async (table: string, where: object): Promise<number> =>
+    Number((await app.knex(table).where(where).count({ count: '*' }))[0]?.['count'])
+
+  test('a sign-up and the row of the app are committed together, and the mail and the events follow at committed()', async () => {
+    const { joined, user } = await app.transact((inside) => signUp(inside))
+    await host.auth.drain()
+    expect([events, mails.mails]).toEqual([[], []])
+    joined.committed()
+    await host.auth.drain()
+    expect(events).toEqual([`signup ${user.id}`, `linked ${user.id}`])
+    expect(mails.mails.map(({ to }) => to)).toEqual([user.email])
+    expect(await countOf('auth_users', { email: user.email })).toBe(1)
+    expect(await countOf('auth_identities', { user_id: user.id })).toBe(1)
+    expect(await countOf('profiles', { user_id: user.id })).toBe(1)
+  })
+
+  test('a rollback undoes the sign-up with the row of the app, and nothing is sent', async () => {
+    const email = newAddress()
+    const work = app.transact(async (inside) => {
+      const { joined } = await signUp(inside, email)
+      joined.rolledBack()
+      throw undone
+    })
+    await expect(work).rejects.toThrow(undone)
+    await host.auth.drain()
+    expect([events, mails.mails]).toEqual([[], []])
+    expect(await countOf('auth_users', { email })).toBe(0)
+    expect(await countOf('profiles', { company: 'Acme' })).toBe(await countOf('auth_identities', {}))
+  })
+
+  test('an address that is taken is refused, and the transaction of the app goes on', async () => {
+    const { joined, user } = await app.transact(async (inside) => {
+      const first = await signUp(inside)
+      const service = host.auth.service.using(first.joined.store)
+      await expect(service.signUp({ email: first.user.email, password })).rejects.toThrow(errors.EmailTakenError)
+      await expect(first.joined.store.users.insert(newUser({ email: first.user.email }))).rejects.toThrow(DuplicateRecordError)
+      expect(await first.joined.store.users.find(first.user.id)).toMatchObject({ email: first.user.email })
+      return first
+    })
+    joined.committed()
+    await host.auth.drain()
+    expect(events).toHaveLength(2)
+    expect(await countOf('auth_users', { email: user.email })).toBe(1)
+    expect(await countOf('profiles', { user_id: user.id })).toBe(1)
+  })
+
+  test('effects of a transaction of doorward that failed are dropped, those before and after it run', async () => {
+    const seen: string[] = []
+    const joined = await app.transact(async ({ runner }) => {
+      const joined = store.join(runner)
+      joined.store.afterCommit(() => seen.push('before'))
+      await joined.store.users.insert(newUser())
+      const failing = joined.store.transaction(async (inside) => {
+        await inside.users.insert(newUser())
+        inside.afterCommit?.(() => seen.push('undone'))
+        throw undone
+      })
+      await expect(failing).rejects.toThrow(undone)
+      joined.store.afterCommit(() => seen.push('after'))
+      return joined
+    })
+    expect(seen).toEqual([])
+    joined.committed()
+    expect(seen).toEqual(['before', 'after'])
+  })
+
+  test('every call after committed() and rolledBack() is refused, and sends nothing', async () => {
+    const sent: string[] = []
+    const [one, other] = await app.transact(async ({ runner }) => {
+      const both = [store.join(recording(runner, sent)), store.join(runner)] as const
+      for (const { store } of both) await store.users.find('00000000-0000-4000-8000-000000000000')
+      return both
+    })
+    one.committed()
+    other.rolledBack()
+    sent.splice(0)
+    for (const { store, committed, rolledBack } of [one, other]) {
+      await expect(store.users.insert(newUser())).rejects.toThrow(/transaction has ended/)
+      await expect(store.transaction(async () => 1)).rejects.toThrow(/transaction has ended/)
+      expect(() => store.afterCommit(() => undefined)).toThrow(/transaction has ended/)
+      expect(() => committed()).toThrow(/transaction has ended/)
+      expect(() => rolledBack()).toThrow(/transaction has ended/)
+    }
+    expect(sent).toEqual([])
+  })
+
+  test('each transaction is a savepoint with a name of its own, and nothing begins or ends the transaction of the app', async () => {
+    const sent: string[] = []
+    const joined = await app.transact(async ({ runner }) => {
+      const joined = store.join(recording(runner, sent))
+      for (let time = 0; time < 3; time++) await joined.store.transaction((inside) => inside.users.insert(newUser()))
+      await joined.store.transaction(async () => Promise.reject(undone)).catch(() => undefined)
+      return joined
+    })
+    joined.committed()
+    const names = sent.flatMap((sql) => /^savepoint (\w+)/i.exec(sql)?.[1] ?? []).filter((name) => name !== 'doorward_join')
+    expect(names).toHaveLength(4)
+    expect(new Set(names).size).toBe(4)
+    expect(sent.filter((sql) => /^rollback to savepoint/i.test(sql))).toHaveLength(1)
+    expect(sent.filter((sql) => /^\s*(begin|commit|rollback(?! to)|start transaction|set transaction)/i.test(sql))).toEqual([])
+  })
+
+  test('calls at once are sent one statement at a time, and a transaction that fails takes no other call with it', async () => {
+    let running = 0
+    let most = 0
+    const users = Array.from({ length: 4 }, () => newUser())
+    await app.transact(async ({ runner }) => {
+      const counting: SqlRunner = {
+        dialect: runner.dialect,
+        async run(...given) {
+          running += 1
+          most = Math.max(most, running)
+          await new Promise((resolve) => setTimeout(resolve, 1))
+          return runner.run(...given).finally(() => {
+            running -= 1
+          })
+        },
+      }
+      const joined = store.join(counting)
+      const failing = joined.store.transaction(async (inside) => {
+        await inside.users.insert(newUser())
+        throw undone
+      })
+      const inserted = users.map((user) => joined.store.users.insert(user))
+      await Promise.all([expect(failing).rejects.toThrow(undone), ...inserted])
+    })
+    expect(most).toBe(1)
+    for (const { email } of users) expect(await store.users.findByEmail(email)).not.toBeNull()
+  })
+
+  test('the app alone begins and ends the transaction, so a hook of the app cannot commit it', async () => {
+    await app.transact(async ({ runner }) => {
+      const joined = store.join(runner)
+      for (const sql of ['commit', 'rollback', 'begin', 'set transaction isolation level serializable'])
+        await expect(joined.store.transaction(async (inside) => transactionOf(inside)?.raw(sql))).rejects.toThrow()
+      await joined.store.users.insert(newUser())
+    })
+  })
+
+  test('the text of an error of the library never leaves', async () => {
+    const bare = createKnexStore({ knex: app.knex, users: { table: 'nowhere_at_all' } })
+    const email = newAddress()
+    const error: Error = await app
+      .transact(({ runner }) => bare.join(runner).store.users.insert(newUser({ email })))
+      .then(
+        () => expect.unreachable(),
+        (failure) => failure,
+      )
+    expect(error.message).toMatch(
+      /^The database failed at users\.insert \((42P01|ER_NO_SUCH_TABLE|SQLITE_ERROR)\): there is no table nowhere_at_all/,
+    )
+    expect([error.message, error.stack].join()).not.toContain(email)
+    expect(error.cause).toBeUndefined()
+  })
+
+  test('a conflict is not repeated', async () => {
+    let attempts = 0
+    const work = app.transact(async ({ runner }) => {
+      const conflicting: SqlRunner = {
+        dialect: runner.dialect,
+        run: (sql, ...rest) =>
+          /users/.test(sql) ? Promise.reject(Object.assign(new Error('conflict'), conflict)) : runner.run(sql, ...rest),
+      }
+      const conflict = { code: { postgresql: '40001', mysql: 'ER_LOCK_DEADLOCK', sqlite: 'SQLITE_BUSY_SNAPSHOT' }[runner.dialect] }
+      await store.join(conflicting).store.transaction(async (inside) => {
+        attempts += 1
+        await inside.users.insert(newUser())
+      })
+    })
+    await expect(work).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    expect(attempts).toBe(1)
+  })
+
+  describe('the contract of a store', () => {
+    let joined: AuthStore
+    for (const { name, run } of storeContract({ makeStore: async () => joined }))
+      test(name, async () => {
+        await app.transact(async ({ runner }) => {
+          joined = store.join(runner).store
+          await run()
+        })
+      })
+  })
+
+  test('a runner outside of a transaction is refused', () => {
+    expect(() => app.outside()).toThrow(ConfigurationError)
+    expect(() => app.outside()).toThrow(/needs a transaction: the `\w+` that .* passes/)
+  })
+})
+
+function profileOf(subject: string): OAuthUser {
+  return { provider: 'corp', subject, email: null, emailVerified: false, name: null, picture: null, raw: {} }
+}
+
+function recording(runner: SqlRunner, sent: string[]): SqlRunner {
+  return {
+    dialect: runner.dialect,
+    run(sql, ...rest) {
+      sent.push(sql)
+      return runner.run(sql, ...rest)
+    },
+  }
+}
