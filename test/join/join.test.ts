@@ -1,5 +1,20 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import Database from 'better-sqlite3'
+import { CamelCasePlugin, CompiledQuery, Kysely, SqliteDialect } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { ConfigurationError, createAuthTables, createKnexStore, errors, type KnexStore, type OAuthUser, type SqlRunner } from '../../src'
+import {
+  ConfigurationError,
+  createAuthTables,
+  createKnexStore,
+  errors,
+  type KnexStore,
+  knexOn,
+  kyselyRunner,
+  type OAuthUser,
+  type SqlRunner,
+} from '../../src'
 import { type AuthStore, DuplicateRecordError } from '../../src/store/auth-store'
 import { transactionOf } from '../../src/store/knex/knex-store'
 import { storeContract } from '../../src/testing'
@@ -15,6 +30,7 @@ const kinds = reachable.flatMap((database) => librariesOf[database.name].map((li
 const undone = new Error('the app changed its mind')
 
 describe.each(kinds)('store.join() in a transaction of $library on $title', ({ database, library }) => {
+  const dialect = ({ sqlite: 'sqlite', postgres: 'postgresql', mariadb: 'mysql' } as const)[database.name]
   let opened: OpenDatabase
   let app: Library
   let store: KnexStore
@@ -212,22 +228,38 @@ describe.each(kinds)('store.join() in a transaction of $library on $title', ({ d
     expect(error.cause).toBeUndefined()
   })
 
-  test('a conflict is not repeated', async () => {
+  test('a placeholder in a name or a text of the statement is none', async () => {
+    const [given, quoted] = { sqlite: ['?', '`a?b`'], mysql: ['?', '`a?b`'], postgresql: ['$1', '"a?b"'] }[dialect]
+    const text = `select cast(${given} as char(5)) as ${quoted}, 'it''s $1 ?' as words`
+    const { rows } = await app.transact(({ runner }) => runner.run(text, ['value'], 'rows'))
+    expect(rows).toEqual([{ 'a?b': 'value', words: "it's $1 ?" }])
+  })
+
+  test('a conflict is not repeated, and where it ends the transaction of the app, nothing is sent afterwards', async () => {
     let attempts = 0
+    const sent: string[] = []
+    const code = { postgresql: '40001', mysql: 'ER_LOCK_DEADLOCK', sqlite: 'SQLITE_BUSY_SNAPSHOT' }[dialect]
     const work = app.transact(async ({ runner }) => {
       const conflicting: SqlRunner = {
-        dialect: runner.dialect,
-        run: (sql, ...rest) =>
-          /users/.test(sql) ? Promise.reject(Object.assign(new Error('conflict'), conflict)) : runner.run(sql, ...rest),
+        dialect,
+        run: async (sql, ...rest) => {
+          if (/^insert/.test(sql)) throw Object.assign(new Error('conflict'), { code })
+          return runner.run(sql, ...rest)
+        },
       }
-      const conflict = { code: { postgresql: '40001', mysql: 'ER_LOCK_DEADLOCK', sqlite: 'SQLITE_BUSY_SNAPSHOT' }[runner.dialect] }
-      await store.join(conflicting).store.transaction(async (inside) => {
+      const joined = store.join(recording(conflicting, sent))
+      const failed = joined.store.transaction(async (inside) => {
         attempts += 1
         await inside.users.insert(newUser())
       })
+      await expect(failed).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+      sent.splice(0)
+      await joined.store.users.find('00000000-0000-4000-8000-000000000000')
     })
-    await expect(work).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    if (dialect === 'mysql') await expect(work).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    else await work
     expect(attempts).toBe(1)
+    expect(sent.some((sql) => /select/.test(sql))).toBe(dialect !== 'mysql')
   })
 
   describe('the contract of a store', () => {
@@ -245,6 +277,34 @@ describe.each(kinds)('store.join() in a transaction of $library on $title', ({ d
     expect(() => app.outside()).toThrow(ConfigurationError)
     expect(() => app.outside()).toThrow(/needs a transaction: the `\w+` that .* passes/)
   })
+})
+
+const onServers = kinds.filter(({ title }) => title !== 'sqlite')
+
+describe.each(onServers)('a session that the server ends inside a transaction of $library on $title', ({ database, library }) => {
+  test('answers 503, and the process lives and serves the next request', async () => {
+    const opened = await database.open()
+    const given = JSON.stringify({ library, database: database.name, config: opened.config })
+    const file = join(import.meta.dirname, 'killed-child.ts')
+    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', file, given])
+    expect(JSON.parse(stdout)).toEqual({ killed: [503, 'SERVICE_UNAVAILABLE'], next: 201 })
+    await opened.close()
+  }, 60_000)
+})
+
+test('a plugin of Kysely that renames columns changes nothing for doorward', async () => {
+  const handle = new Database(':memory:')
+  const knex = knexOn(handle)
+  await createAuthTables(knex)
+  const db = new Kysely({ dialect: new SqliteDialect({ database: handle }), plugins: [new CamelCasePlugin()] })
+  const user = await db.transaction().execute(async (trx) => {
+    const joined = createKnexStore({ knex }).join(kyselyRunner(trx, { dialect: 'sqlite', CompiledQuery }))
+    const { id, email } = await joined.store.users.insert(newUser())
+    expect(await joined.store.users.find(id)).toMatchObject({ email, isActive: true })
+    return { id, email }
+  })
+  expect(await createKnexStore({ knex }).users.find(user.id)).toMatchObject(user)
+  await db.destroy()
 })
 
 function profileOf(subject: string): OAuthUser {
