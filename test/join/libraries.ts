@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { PrismaPg } from '@prisma/adapter-pg'
 import Database from 'better-sqlite3'
 import { sql } from 'drizzle-orm'
 import { drizzle as drizzleOnMysql } from 'drizzle-orm/mysql2'
@@ -6,9 +8,9 @@ import type { Knex } from 'knex'
 import { CompiledQuery, Kysely, MysqlDialect, PostgresDialect, SqliteDialect } from 'kysely'
 import { createPool } from 'mysql2'
 import pg from 'pg'
-import { drizzleRunner, knexOn, kyselyRunner, prismaRunner, type SqlRunner } from '../../src'
+import { drizzleRunner, knexOn, kyselyRunner, type PrismaTransaction, prismaRunner, type SqlRunner } from '../../src'
 import type { DatabaseName } from '../support/databases'
-import { generatePrisma } from './generate-prisma'
+import { generatePrismaClient } from '../support/prisma-client'
 
 export type LibraryName = 'kysely' | 'drizzle' | 'prisma'
 
@@ -121,8 +123,24 @@ function drizzle(dialect: SqlRunner['dialect'], db: Drizzle, { knex, close }: Ap
   }
 }
 
+/** The parts of the generated client that the tests use. The type checker of this repository does not see that client. */
+interface Generated {
+  readonly PrismaClient: new (options: {
+    adapter: PrismaPg
+  }) => PrismaTransaction & {
+    $transaction<T>(work: (tx: TransactionClient) => Promise<T>): Promise<T>
+    $disconnect(): Promise<void>
+  }
+}
+
+interface TransactionClient extends PrismaTransaction {
+  readonly profile: { create(row: { data: { userId: string; company: string } }): Promise<unknown> }
+}
+
 async function prisma(pool: pg.Pool, schema: string, { knex, close }: AppPool): Promise<Library> {
-  const { PrismaClient, PrismaPg } = await generatePrisma()
+  const folder = join(import.meta.dirname, 'prisma')
+  await generatePrismaClient(folder)
+  const { PrismaClient }: Generated = await import(join(folder, 'generated/client.ts'))
   const client = new PrismaClient({ adapter: new PrismaPg(pool, { schema }) })
   return {
     knex,
