@@ -30,6 +30,16 @@ const authModule = authFile({
   choices: { delivery: 'session', client: 'better-sqlite3', providers: [], hasPages: true },
   users: null,
 })
+/** The parts of a client of Prisma that a page uses; test/examples/with-libraries.test.ts compiles against a real one. */
+const prismaClient = `
+interface Raw {
+  $queryRawUnsafe<T = unknown>(query: string, ...values: unknown[]): Promise<T>
+  $executeRawUnsafe(query: string, ...values: unknown[]): Promise<number>
+}
+export declare class PrismaClient {
+  constructor(options: { adapter: object })
+  $transaction<T>(work: (tx: Raw & { company: { create(row: { data: { name: string; owner: string } }): Promise<unknown> } }) => Promise<T>): Promise<T>
+}`
 const blocks = pages.flatMap((page) => blocksOf(page, read(page)))
 
 describe('the code in README.md and docs', () => {
@@ -113,10 +123,19 @@ function unitsOf(found: Block[]): Map<string, string> {
   return units
 }
 
-/** Compiles the units as if they stood beside their pages, without writing them anywhere. `./auth.mjs` is what `doorward init` writes. */
+/**
+ * Compiles the units as if they stood beside their pages, without writing them anywhere. `./auth.mjs` is what `doorward init` writes, and
+ * `./generated/client` what Prisma generates.
+ */
 function compileErrors(units: ReadonlyMap<string, string>): string[] {
-  const importers = [...units].filter(([, text]) => text.includes("'./auth.mjs'"))
-  const all = new Map([...units, ...importers.map(([path]) => [join(dirname(path), 'auth.mjs'), authModule] as const)])
+  const written = [
+    { name: './auth.mjs', file: 'auth.mjs', text: authModule },
+    { name: './generated/client', file: 'generated/client.ts', text: prismaClient },
+  ]
+  const made = written.flatMap(({ name, file, text }) =>
+    [...units].filter(([, code]) => code.includes(`'${name}'`)).map(([path]) => [join(dirname(path), file), text] as const),
+  )
+  const all = new Map([...units, ...made])
   return diagnosticsOf(programOf(all), all).map(sentence)
 }
 

@@ -7,8 +7,9 @@ const root = join(import.meta.dirname, '../..')
 export function programOf(units: ReadonlyMap<string, string>): ts.Program {
   const options = compilerOptions()
   const host = ts.createCompilerHost(options)
-  const { fileExists, readFile, getSourceFile } = host
+  const { fileExists, directoryExists, readFile, getSourceFile } = host
   host.fileExists = (path) => units.has(path) || fileExists(path)
+  host.directoryExists = (path) => [...units.keys()].some((unit) => unit.startsWith(`${path}/`)) || directoryExists?.(path) === true
   host.readFile = (path) => units.get(path) ?? readFile(path)
   host.getSourceFile = (path, version, ...rest) => {
     const text = units.get(path)
