@@ -92,7 +92,7 @@ function lazyTransaction(knex: Knex, runner: SqlRunner, dialect: Dialect) {
 
 /** The app has begun the transaction and ends it, so doorward sends nothing of either. */
 function insideTransaction(dialect: Dialect): Dialect {
-  return { ...dialect, transaction: {}, beforeRead: [], beforeCommit: [] }
+  return { ...dialect, beforeRead: [], beforeCommit: [] }
 }
 
 /** As long as `knexOn` waits for a connection. Without a limit, a call that waits for the transaction that contains it would wait for ever. */
