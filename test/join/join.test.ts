@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
+import createKnex from 'knex'
 import { CamelCasePlugin, CompiledQuery, Kysely, SqliteDialect } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
@@ -13,13 +14,14 @@ import {
   knexOn,
   kyselyRunner,
   type OAuthUser,
+  type SignupOptions,
   type SqlRunner,
 } from '../../src'
 import { type AuthStore, DuplicateRecordError } from '../../src/store/auth-store'
 import { transactionOf } from '../../src/store/knex/knex-store'
 import { storeContract } from '../../src/testing'
 import { newAddress, password } from '../local/people'
-import { newUser } from '../store/contract'
+import { newSession, newUser, rotationOf } from '../store/contract'
 import { type Mounted, mount } from '../support/app'
 import { databases, type OpenDatabase } from '../support/databases'
 import { linkTemplates, type Mailbox, mailbox } from '../support/mailbox'
@@ -226,6 +228,63 @@ describe.each(kinds)('store.join() in a transaction of $library on $title', ({ d
     )
     expect([error.message, error.stack].join()).not.toContain(email)
     expect(error.cause).toBeUndefined()
+  })
+
+  test('the hook of a sign-up writes by its `trx`, inside the transaction of the app', async () => {
+    const onSignup: SignupOptions['onSignup'] = async ({ id }, _body, _store, { trx }) => {
+      await trx?.('profiles').insert({ user_id: id, company: 'by the hook' })
+    }
+    const hooked = await mount({ knex: app.knex, options: { signup: { onSignup } }, settings: { autoActivate: true } })
+    const signUp = (isUndone: boolean) =>
+      app.transact(async ({ runner }) => {
+        await hooked.auth.service.using(store.join(runner).store).signUp({ email: newAddress(), password })
+        if (isUndone) throw undone
+      })
+    await expect(signUp(true)).rejects.toThrow(undone)
+    expect(await countOf('profiles', { company: 'by the hook' })).toBe(0)
+    await signUp(false)
+    expect(await countOf('profiles', { company: 'by the hook' })).toBe(1)
+    await hooked.close()
+  })
+
+  test('a key that the database makes comes back', async () => {
+    const instant = { postgresql: 'timestamptz(3)', mysql: 'datetime(3)', sqlite: 'integer' }[dialect]
+    await app.knex.schema.createTable('people', (table) => {
+      table.increments('id')
+      for (const name of ['email', 'hashed_password', 'name', 'totp_secret']) table.string(name, 190)
+      for (const name of ['is_active', 'is_admin']) table.boolean(name)
+      for (const name of ['created', 'updated', 'last_login', 'email_verified', 'activated', 'password_set', 'totp_enabled'])
+        table.specificType(`${name}_at`, instant)
+      table.integer('totp_last_step')
+    })
+    const own = createKnexStore({ knex: app.knex, users: { table: 'people', ids: 'integer' } })
+    const people = await app.transact(async ({ runner }) => {
+      const joined = own.join(runner)
+      return [await joined.store.users.insert(newUser()), await joined.store.users.insert(newUser())]
+    })
+    expect(people.map(({ id }) => id)).toEqual(['1', '2'])
+    expect(await own.users.find('2')).toEqual(people[1])
+  })
+
+  test('a Knex of the app that maps names between snake_case and camelCase gets the same records', async () => {
+    const camelRow = (row: object) =>
+      Object.fromEntries(Object.entries(row).map(([name, value]) => [name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()), value]))
+    const mapping = createKnex({
+      ...opened.config,
+      wrapIdentifier: (name, wrap) => wrap(name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
+      postProcessResponse: (response) => (Array.isArray(response) ? response.map(camelRow) : response),
+    })
+    const mapped = createKnexStore({ knex: mapping })
+    await app.transact(async ({ runner }) => {
+      const joined = mapped.join(runner)
+      const user = await joined.store.users.insert(newUser())
+      const session = newSession(user.id)
+      await joined.store.sessions.insert(session)
+      expect(await joined.store.users.findByEmail(user.email)).toEqual(user)
+      expect(await joined.store.sessions.rotate(rotationOf(session.tokenHash))).not.toBeNull()
+      expect(await joined.store.users.update(user.id, { name: 'Zoë' })).toBe(true)
+    })
+    await mapping.destroy()
   })
 
   test('a placeholder in a name or a text of the statement is none', async () => {

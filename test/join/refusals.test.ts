@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import Database from 'better-sqlite3'
 import { sql } from 'drizzle-orm'
 import { CompiledQuery, Kysely, SqliteDialect } from 'kysely'
@@ -10,6 +11,7 @@ import {
   createKnexStore,
   drizzleRunner,
   type KnexStore,
+  knexOn,
   kyselyRunner,
   prismaRunner,
   type SqlRunner,
@@ -49,6 +51,61 @@ describe('a runner is refused at once', () => {
   ])('%s', (_what, make, sentence) => {
     expect(make).toThrow(ConfigurationError)
     expect(make).toThrow(sentence)
+  })
+})
+
+describe('an error inside an error of a library', () => {
+  const driver = (code: string) => Object.assign(new Error('duplicate key value: ana@example.test'), { code })
+  const ofPrisma = (cause: object) =>
+    Object.assign(new Error('Raw query failed: ana@example.test'), { code: 'P2010', meta: { driverAdapterError: { cause } } })
+  test.each([
+    ['of the driver itself', driver('SQLITE_CONSTRAINT_UNIQUE'), { name: 'DuplicateRecordError' }],
+    [
+      'of Drizzle',
+      new Error('Failed query: ana@example.test', { cause: driver('SQLITE_CONSTRAINT_UNIQUE') }),
+      { name: 'DuplicateRecordError' },
+    ],
+    [
+      'of two libraries',
+      new Error('outer', { cause: new Error('inner', { cause: driver('SQLITE_BUSY') }) }),
+      { code: 'SERVICE_UNAVAILABLE' },
+    ],
+    [
+      'of Prisma',
+      ofPrisma({ kind: 'UniqueConstraintViolation', originalCode: 'SQLITE_CONSTRAINT_UNIQUE', originalMessage: 'ana@example.test' }),
+      { name: 'DuplicateRecordError' },
+    ],
+    [
+      'of Prisma, that only has a code',
+      ofPrisma({ kind: 'sqlite', code: 'SQLITE_BUSY', message: 'ana@example.test' }),
+      { code: 'SERVICE_UNAVAILABLE' },
+    ],
+    [
+      'of Prisma, whose time limit has ended the transaction',
+      Object.assign(new Error('expired'), { code: 'P2028' }),
+      { code: 'SERVICE_UNAVAILABLE' },
+    ],
+    ['that is no error', 'ana@example.test', { message: 'The database failed at users.insert (unknown)' }],
+  ])('%s, is read as the error of the driver, and its text stays inside', async (_whose, thrown, expected) => {
+    const own = knexOn(new Database(':memory:'))
+    await createAuthTables(own)
+    const failing: SqlRunner = {
+      dialect: 'sqlite',
+      async run(sql) {
+        if (/^insert/.test(sql)) throw thrown
+        if (/^pragma synchronous =/.test(sql)) throw new Error('inside a transaction')
+        return { rows: [{ synchronous: 1, instant: 1615701599123, largest: '9007199254740993', flag: 1, words: '$1 ?' }], affected: null }
+      },
+    }
+    const error = await createKnexStore({ knex: own })
+      .join(failing)
+      .store.users.insert(newUser())
+      .then(
+        () => expect.unreachable(),
+        (failure) => failure,
+      )
+    expect(error).toMatchObject(expected)
+    expect(inspect(error)).not.toContain('ana@example.test')
   })
 })
 

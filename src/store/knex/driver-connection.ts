@@ -64,7 +64,8 @@ const forms: Readonly<Record<SqlRunner['dialect'], (send: Send) => object>> = {
   }),
   mysql: (send) => ({
     query({ sql }: { sql: string }, values: readonly unknown[] | undefined, callback: Callback) {
-      const packet = ({ rows, affected, insertId }: SqlAnswer) => (answerTo(sql) === 'rows' ? rows : { affectedRows: affected, insertId })
+      const packet = ({ rows, affected, insertId }: SqlAnswer) =>
+        answerTo(sql) === 'rows' ? rows : { affectedRows: affected, insertId: insertId ?? 0 }
       calling(callback, send(sql, values).then(packet))
     },
   }),
