@@ -27,6 +27,15 @@ test('no comment of the declarations speaks of what a user cannot see', () => {
   expect(found).toEqual([])
 })
 
+test('no declaration needs the types of a library that an app may not have', () => {
+  const files = readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' }).filter((path) => /\.d\.m?ts$/.test(path))
+  const found = files.filter((path) =>
+    /from ['"](kysely|drizzle-orm|@prisma\/|pg|mysql2|better-sqlite3)/.test(readFileSync(join(root, 'dist', path), 'utf8')),
+  )
+
+  expect(found).toEqual([])
+})
+
 test('such a comment would be seen, also over the end of a line', () => {
   const comments = commentsIn(
     '/** As RFC 7519 says. */ /**\n * As it must be (contract\n * section 8).\n */ /** R-089 */ /** (contract-3, 9.6) */ /** (contract 24.6) */',
