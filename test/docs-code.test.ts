@@ -26,7 +26,7 @@ interface Block {
 
 const pages = ['README.md', ...docPages()]
 const authModule = authFile({
-  app: { language: 'JavaScript', modules: 'ESM', authFile: 'auth.mjs', knexfile: null },
+  app: { language: 'JavaScript', modules: 'ESM', authFile: 'auth.mjs', knexfile: null, library: null },
   choices: { delivery: 'session', client: 'better-sqlite3', providers: [], hasPages: true },
   users: null,
 })

@@ -32,6 +32,41 @@ test.each([
   expect(readFileSync(join(folder, path), 'utf8')).toContain(load)
 })
 
+test.each([
+  ['Kysely', 'kysely', 'pg', "const pg = require('pg')", 'const pool = new pg.Pool({ connectionString: DATABASE_URL })'],
+  ['Drizzle', 'drizzle-orm', 'mysql2', "const { createPool } = require('mysql2')", 'const pool = createPool(DATABASE_URL)'],
+  ['Prisma', '@prisma/client', 'pg', "const pg = require('pg')", 'const pool = new pg.Pool({ connectionString: DATABASE_URL })'],
+  ['Kysely', 'kysely', 'better-sqlite3', "const Database = require('better-sqlite3')", "const pool = new Database('app.sqlite')"],
+])('an app with %s (%s) and %s gets one pool for both, and no Knex of its own', async (library, name, client, load, pool) => {
+  const folder = folderWith({ 'package.json': JSON.stringify({ dependencies: { [name]: '*' } }) })
+  const { exitCode } = await doorward(`init --yes --client ${client}`, { folder })
+  const text = readFileSync(join(folder, 'auth.js'), 'utf8')
+
+  expect(exitCode).toBe(0)
+  for (const line of [load, `// Give this pool to ${library} too`, pool, 'const db = knexOn(pool)', 'module.exports = { auth, pool }'])
+    expect(text).toContain(line)
+  expect(text).not.toContain("require('knex')")
+})
+
+test('the pool of a library in TypeScript is exported, with the types that it needs', async () => {
+  const folder = folderWith({ 'package.json': '{ "devDependencies": { "drizzle-orm": "*" } }', 'tsconfig.json': '{}' })
+  const { out } = await doorward('init --yes --client pg --json', { folder })
+  const text = readFileSync(join(folder, 'auth.ts'), 'utf8')
+
+  expect(text).toContain("import pg from 'pg'")
+  expect(text).toContain('export const pool = new pg.Pool')
+  expect(JSON.parse(out).install).toEqual([
+    'npm install doorward express knex pg nodemailer',
+    'npm install --save-dev typescript tsx @types/node @types/express @types/pg',
+  ])
+})
+
+test('a knexfile comes before a library', async () => {
+  const folder = folderWith({ 'package.json': '{ "dependencies": { "kysely": "*" } }', 'knexfile.js': knexfile() })
+  await doorward('init --yes', { folder })
+  expect(readFileSync(join(folder, 'auth.js'), 'utf8')).toContain('const db = knex(knexfile)')
+})
+
 test('a file that is there is named, and nothing is written; --print prints what it would have been', async () => {
   const folder = folderWith({ 'lib/auth.cjs': 'mine' })
   const refused = await doorward('init --yes', { folder })

@@ -11,7 +11,7 @@ import { onTerminal } from '../support/terminal'
 import { ensureBuilt, manifest, root } from './built-package'
 
 /**
- * `doorward init` on a real terminal, in apps of six kinds. What it prints is done as it stands there: its lines go into the app, its
+ * `doorward init` on a real terminal, in apps of seven kinds. What it prints is done as it stands there: its lines go into the app, its
  * commands are run, and then a person signs up.
  */
 
@@ -84,6 +84,16 @@ const kinds: readonly Kind[] = [
     answers: ['', '', ''],
     written: ['auth.js', 'db/steps/<time>_doorward.js', '.env.example'],
     database: 'dev.sqlite',
+  },
+  {
+    name: 'JavaScript, ES modules, Express 5, with Kysely',
+    express: '5',
+    files: {
+      'package.json': JSON.stringify({ name: 'app', type: 'module', dependencies: { kysely: '*' } }),
+      'app.js': app(imported),
+    },
+    answers: ['', '', ''],
+    written: ['auth.js', '.env.example'],
   },
   {
     name: 'JavaScript, ES modules, Express 4, with a users table',

@@ -7,7 +7,7 @@ import type { App, Knexfile } from './read-knexfile'
 import type { FilledColumn, FoundUsersTable } from './users-table'
 
 export interface Plan {
-  readonly app: Pick<App, 'language' | 'modules' | 'authFile' | 'knexfile'>
+  readonly app: Pick<App, 'language' | 'modules' | 'authFile' | 'knexfile' | 'library'>
   readonly choices: Choices
   readonly users: FoundUsersTable | null
 }
@@ -39,7 +39,7 @@ export function authFile(plan: Plan): string {
     ...settings(choices).map((line) => `    ${line}`),
     '  },',
     '})',
-    ...(isCommonJs ? ['', 'module.exports = { auth }'] : []),
+    ...(isCommonJs ? ['', app.library ? 'module.exports = { auth, pool }' : 'module.exports = { auth }'] : []),
   ]
   return `${lines.join('\n')}\n`
 }
@@ -64,16 +64,22 @@ function imports(plan: Plan, providers: readonly ProviderCode[]): Lines {
   const { app, users } = plan
   const types = users && app.language === 'TypeScript' ? ['type HostTables'] : []
   const classes = providers.map(({ className }) => className)
-  const names = ['createAuthRouter', 'createKnexStore', 'settingsFromEnv', 'smtpMailer', ...types, ...classes].sort(byName)
+  const onPool = app.library ? ['knexOn'] : []
+  const names = ['createAuthRouter', 'createKnexStore', ...onPool, 'settingsFromEnv', 'smtpMailer', ...types, ...classes].sort(byName)
   const knexfile = importsKnexfile(plan) && app.knexfile ? fromAuthFile(app.authFile, app.knexfile.path) : null
   const list = `{ ${names.join(', ')} }`
+  const [name, from] = app.library ? pools[plan.choices.client].load : ['knex', 'knex']
   if (usesRequire(plan))
     return [
       `const ${list} = require('doorward')`,
-      "const knex = require('knex')",
+      `const ${name} = require('${from}')`,
       ...(knexfile === null ? [] : [`const knexfile = require('${knexfile}')`]),
     ]
-  return [`import ${list} from 'doorward'`, "import knex from 'knex'", ...(knexfile === null ? [] : [`import knexfile from '${knexfile}'`])]
+  return [
+    `import ${list} from 'doorward'`,
+    `import ${name} from '${from}'`,
+    ...(knexfile === null ? [] : [`import knexfile from '${knexfile}'`]),
+  ]
 }
 
 function byName(one: string, other: string): number {
@@ -99,8 +105,21 @@ function environment(plan: Plan, providers: readonly ProviderCode[]): Lines {
   ]
 }
 
+/** How the app makes its pool with each driver. */
+const pools = {
+  pg: { load: ['pg', 'pg'], make: 'new pg.Pool({ connectionString: DATABASE_URL })' },
+  mysql2: { load: ['{ createPool }', 'mysql2'], make: 'createPool(DATABASE_URL)' },
+  'better-sqlite3': { load: ['Database', 'better-sqlite3'], make: "new Database('app.sqlite')" },
+} as const
+
 function database(plan: Plan): Lines {
   const { app, choices } = plan
+  if (app.library)
+    return [
+      `// Give this pool to ${app.library} too, or take in the one that it has. A sign-up in one transaction with your rows: docs/your-connection.md.`,
+      `${usesRequire(plan) ? '' : 'export '}const pool = ${pools[choices.client].make}`,
+      'const db = knexOn(pool)',
+    ]
   const another = app.knexfile ? ['// Your app has a knex instance already? Take it in here: one pool is enough.'] : []
   if (importsKnexfile(plan)) {
     const isFlat = app.knexfile?.shape === 'flat'

@@ -140,12 +140,17 @@ function install(app: App, { choices }: Plan): string[] {
   const missing = (names: readonly string[]) => names.filter((name) => !app.installed(name))
   const packages = missing(['doorward', 'express', 'knex', choices.client, 'nodemailer'])
   const major = app.installed('express')?.split('.', 1)[0]
-  const types = missing(['typescript', 'tsx', '@types/node', '@types/express'])
+  const types = missing(['typescript', 'tsx', '@types/node', '@types/express', ...typesOfPool(app, choices)])
   const typesOf = (name: string) => (name === '@types/express' && major === '4' ? `${name}@4` : name)
   return [
     ...(packages.length > 0 ? [`npm install ${packages.join(' ')}`] : []),
     ...(app.language === 'TypeScript' && types.length > 0 ? [`npm install --save-dev ${types.map(typesOf).join(' ')}`] : []),
   ]
+}
+
+/** The module makes the pool itself, and `mysql2` has its types. */
+function typesOfPool({ library }: App, { client }: Choices): string[] {
+  return library && client !== 'mysql2' ? [`@types/${client}`] : []
 }
 
 function lines(app: App): string[] {

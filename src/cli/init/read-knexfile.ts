@@ -87,6 +87,15 @@ export function providerClientOf(named: unknown): Client | null {
   return clients.find((client) => client === name) ?? null
 }
 
+const libraries = { kysely: 'Kysely', 'drizzle-orm': 'Drizzle', '@prisma/client': 'Prisma' } as const
+
+export type Library = (typeof libraries)[keyof typeof libraries]
+
+function libraryOf({ dependencies, devDependencies }: Record<string, unknown>): Library | null {
+  const names = { ...Object(devDependencies), ...Object(dependencies) }
+  return Object.entries(libraries).find(([name]) => name in names)?.[1] ?? null
+}
+
 /** `init` reads these before it asks questions. Paths are relative to the folder, with slashes. */
 export interface App {
   readonly folder: string
@@ -95,6 +104,8 @@ export interface App {
   readonly entry: string | null
   readonly authFile: string
   readonly knexfile: Knexfile | null
+  /** Without a knexfile: the library of package.json that has a pool already. */
+  readonly library: Library | null
   installed(name: string): string | null
 }
 
@@ -106,13 +117,15 @@ export async function lookAtApp({ folder, env }: Pick<Surroundings, 'folder' | '
   const isModule = manifest['type'] === 'module'
   const isMjs = language === 'JavaScript' && !isModule && entry?.endsWith('.mjs') === true
   const ending = language === 'TypeScript' ? 'ts' : isMjs ? 'mjs' : 'js'
+  const knexfile = await readKnexfile({ folder, env }, isModule)
   return {
     folder,
     language,
     modules: isModule || isMjs ? 'ESM' : 'CommonJS',
     entry,
     authFile: existsSync(join(folder, 'src')) ? `src/auth.${ending}` : `auth.${ending}`,
-    knexfile: await readKnexfile({ folder, env }, isModule),
+    knexfile,
+    library: knexfile ? null : libraryOf(manifest),
     installed: (name) => (manifestOf(folder, name)?.['version'] as string | undefined) ?? null, // npm writes a text
   }
 }
