@@ -328,8 +328,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   logOutSession(sessionToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
   logOutSession(sessionToken: string, options?: LogoutOptions): Promise<void>
   /**
-   * Returns the same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls back. A
-   * rollback also removes the rows that a rejected request has stored. If the store has `afterCommit`, events and mails wait for the host's
+   * Returns the same operations inside the host's own transaction: `service.using(store.using(trx))`, or `service.using(joined.store)` of
+   * `store.join()`. The host commits or rolls back. A rollback also removes the rows that a rejected request has stored. If the store has `afterCommit`, events and mails wait for the host's
    * commit, and a rollback drops them. Exception: the events of a rejected request are emitted at once.
    */
   using(store: AuthStore): AuthService<Host>

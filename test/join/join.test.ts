@@ -121,6 +121,35 @@ describe.each(kinds)('store.join() in a transaction of $library on $title', ({ d
     expect(await countOf('profiles', { user_id: user.id })).toBe(1)
   })
 
+  test('of ten transactions at once that sign up one address, one is committed, and its event alone is emitted', async () => {
+    const email = newAddress()
+    const attempts = Array.from({ length: 10 }, async () => {
+      const { joined, user } = await app.transact((inside) => signUp(inside, email))
+      joined.committed()
+      return user.id
+    })
+    const outcomes = await Promise.allSettled(attempts)
+    const won = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+    const lost = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.code] : []))
+    await host.auth.drain()
+    expect(won).toHaveLength(1)
+    expect(lost.filter((code) => !['EMAIL_TAKEN', 'SERVICE_UNAVAILABLE'].includes(code))).toEqual([])
+    expect(events).toEqual([`signup ${won[0]}`, `linked ${won[0]}`])
+    expect(await countOf('auth_users', { email })).toBe(1)
+    expect(await countOf('profiles', { user_id: won[0] })).toBe(1)
+  })
+
+  if (library === 'prisma')
+    test('a call after the time limit of Prisma is 503', async () => {
+      const work = app.transact(async ({ runner }) => {
+        const joined = store.join(runner)
+        await joined.store.users.insert(newUser())
+        await new Promise((resolve) => setTimeout(resolve, 600))
+        await joined.store.users.insert(newUser())
+      }, 300)
+      await expect(work).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    })
+
   test('effects of a transaction of doorward that failed are dropped, those before and after it run', async () => {
     const seen: string[] = []
     const joined = await app.transact(async ({ runner }) => {

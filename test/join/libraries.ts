@@ -24,7 +24,8 @@ export interface AppTransaction {
 /** An app with one pool, its library and doorward's Knex on that pool. */
 export interface Library {
   readonly knex: Knex
-  transact<T>(work: (inside: AppTransaction) => Promise<T>): Promise<T>
+  /** @param timeLimitMs for Prisma, which ends a transaction after it */
+  transact<T>(work: (inside: AppTransaction) => Promise<T>, timeLimitMs?: number): Promise<T>
   /** A runner that is in no transaction. @throws ConfigurationError */
   outside(): SqlRunner
   close(): Promise<unknown>
@@ -128,7 +129,7 @@ interface Generated {
   readonly PrismaClient: new (options: {
     adapter: PrismaPg
   }) => PrismaTransaction & {
-    $transaction<T>(work: (tx: TransactionClient) => Promise<T>): Promise<T>
+    $transaction<T>(work: (tx: TransactionClient) => Promise<T>, options: { timeout: number }): Promise<T>
     $disconnect(): Promise<void>
   }
 }
@@ -144,12 +145,14 @@ async function prisma(pool: pg.Pool, schema: string, { knex, close }: AppPool): 
   const client = new PrismaClient({ adapter: new PrismaPg(pool, { schema }) })
   return {
     knex,
-    transact: (work) =>
-      client.$transaction((tx) =>
-        work({
-          runner: prismaRunner(tx, { dialect: 'postgresql' }),
-          addProfile: (userId, company) => tx.profile.create({ data: { userId, company } }),
-        }),
+    transact: (work, timeLimitMs = 20_000) =>
+      client.$transaction(
+        (tx) =>
+          work({
+            runner: prismaRunner(tx, { dialect: 'postgresql' }),
+            addProfile: (userId, company) => tx.profile.create({ data: { userId, company } }),
+          }),
+        { timeout: timeLimitMs },
       ),
     outside: () => prismaRunner(client, { dialect: 'postgresql' }),
     async close() {

@@ -40,7 +40,7 @@ const QUOTED = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`/g
 
 function answerTo(sql: string): 'rows' | 'count' {
   const words = sql.replace(QUOTED, '')
-  return /^\s*(?:select|with|values|show|explain|pragma)\b|\breturning\b/i.test(words) ? 'rows' : 'count'
+  return /^[\s(]*(?:select|with|values|show|explain|pragma)\b|\breturning\b/i.test(words) ? 'rows' : 'count'
 }
 
 type Callback = (error: unknown, answer?: unknown, columns?: readonly []) => void
