@@ -82,11 +82,14 @@ async function isInTransaction(trx: Knex.Transaction, { name }: Dialect): Promis
   return name === 'sqlite' ? isInSqliteTransaction(trx) : acceptsSavepoint(trx)
 }
 
+let savepoints = 0
+
 /** PostgreSQL refuses the first statement outside of a transaction, and MariaDB the second. */
 async function acceptsSavepoint(trx: Knex.Transaction): Promise<boolean> {
+  savepoints += 1
   try {
-    await trx.raw('savepoint doorward_join')
-    await trx.raw('release savepoint doorward_join')
+    await trx.raw(`savepoint doorward_join_${savepoints}`)
+    await trx.raw(`release savepoint doorward_join_${savepoints}`)
     return true
   } catch (error) {
     const { code } = Object(error) as { code?: unknown }
