@@ -135,6 +135,7 @@ export {
   type DrizzleRunnerOptions,
   type DrizzleTransaction,
   drizzleRunner,
+  type KyselyCompiledQuery,
   type KyselyRunnerOptions,
   type KyselyTransaction,
   kyselyRunner,

@@ -15,11 +15,16 @@ export interface SqlRunner {
   run(sql: string, values: readonly SqlValue[], answer: 'rows' | 'count'): Promise<SqlAnswer>
 }
 
+/** A value that doorward binds. Instants are text in UTC, or milliseconds since 1970 on SQLite. */
 export type SqlValue = string | number | boolean | null
 
+/** What the database answered to one statement. */
 export interface SqlAnswer {
+  /** Each row by the names of its columns, unchanged. Empty for a statement that returns none. */
   readonly rows: readonly Row[]
+  /** The number of changed rows. Null: the library does not say. */
   readonly affected: number | null
+  /** The key that AUTO_INCREMENT made, on MySQL and MariaDB. */
   readonly insertId?: number | bigint | string | undefined
 }
 
@@ -40,9 +45,14 @@ interface KyselyResult {
   readonly insertId?: bigint | undefined
 }
 
+/** The part of `CompiledQuery` of Kysely that doorward uses. */
+export interface KyselyCompiledQuery<Query> {
+  raw(sql: string, values?: unknown[]): Query
+}
+
 export interface KyselyRunnerOptions<Query> extends RunnerOptions {
   /** `CompiledQuery` of `kysely`. */
-  readonly CompiledQuery: { raw(sql: string, values?: unknown[]): Query }
+  readonly CompiledQuery: KyselyCompiledQuery<Query>
 }
 
 /**
