@@ -19,6 +19,7 @@ import type { UserStore } from '../store/auth-store'
 import type { HostTypes, WithFields } from '../store/host-types'
 import { type PublicUser, toPublicUser } from '../store/user-records'
 import { type CsrfGuardOptions, siteCsrf } from './csrf/csrf-guard'
+import { type Verifiers, verifiersFor } from './live-session/verify'
 import { type GuardContext, logRefusal, refuse } from './refusing'
 import { type ClaimCheck, type ClaimName, claimCheck, type ExpectedClaim, type RoleOf, roleCheck } from './require-claim'
 import { redirectToLogin } from './require-login'
@@ -29,7 +30,7 @@ import { verifyOnce } from './verify-once'
  * Guards for the host's own routes. A rejected request gets the JSON error envelope, and its route does not run. On a request that is not
  * Express's (`server.on('upgrade')`), the guard calls `next(error)` instead.
  */
-export interface Guards<Host extends HostTypes = HostTypes> {
+export interface Guards<Host extends HostTypes = HostTypes> extends Verifiers<Host> {
   /**
    * Requires a valid access token from the header, or from the access cookie if `tokenDelivery` includes cookies. Reads no database, except
    * with `tokenDelivery: 'session'`.
@@ -92,7 +93,8 @@ export interface Guards<Host extends HostTypes = HostTypes> {
 export type BaseGuards = Omit<Guards, 'requireLiveSession' | 'requireFresh'>
 
 export function guardsFor(ctx: GuardContext): BaseGuards {
-  const find = authFinder(ctx)
+  const verifyAccess = ctx.settings.tokenDelivery === 'session' ? null : verifyOnce(ctx, ctx.tokenKeys)
+  const find: FindAuth = verifyAccess ? tokenFinder(ctx, verifyAccess) : sessionFinder(ctx)
   const looking = (check: (req: Request, auth: KnownAuth | null) => Promise<void> | void) => (req: Request, res: Response) => {
     const auth = find(req, res)
     return auth instanceof Promise ? auth.then((found) => check(req, found)) : check(req, auth)
@@ -150,12 +152,12 @@ export function guardsFor(ctx: GuardContext): BaseGuards {
     requireSession: () => describeStep(guarding(ctx, requireSession(ctx)), { refuses: [UnauthorizedError], credential: 'session_cookie' }),
     csrf: (options = {}) => siteCsrf(ctx, options),
   })
-  return { ...makers, getUser }
+  return { ...makers, ...verifiersFor(ctx, verifyAccess), getUser }
 }
 
 type AuthCheck = (req: Request, auth: KnownAuth) => Promise<void> | void
 
-type GuardMakers = Omit<BaseGuards, 'getUser'>
+type GuardMakers = Omit<BaseGuards, 'getUser' | keyof Verifiers>
 
 /** A host may forget the parentheses (`app.use(guards.requireAuth)`). Without this check, the request would then wait forever. */
 function withParentheses(guards: GuardMakers): GuardMakers {
@@ -176,9 +178,7 @@ const tokenRefusals: readonly Refusal[] = [UnauthorizedError, InvalidTokenError,
 type FindAuth = (req: Request, res: Response) => KnownAuth | null | Promise<KnownAuth | null>
 
 /** Returns a promise only to fetch a key, because a promise would be most of the guard's cost. */
-function authFinder(ctx: GuardContext): FindAuth {
-  if (ctx.settings.tokenDelivery === 'session') return sessionFinder(ctx)
-  const verify = verifyOnce(ctx, ctx.tokenKeys)
+function tokenFinder(ctx: GuardContext, verify: ReturnType<typeof verifyOnce>): FindAuth {
   return (req) => {
     const credential = readCredential(ctx, req)
     return credential && verify(credential.token)

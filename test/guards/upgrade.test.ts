@@ -20,7 +20,7 @@ const responses: Record<string, (req: IncomingMessage, socket: Socket) => unknow
 
 /** Every guard that takes a request, so that a new one is tried too. */
 function handlersOf({ guards }: { guards: Guards }, hasCookies: boolean): Record<string, RequestHandler> {
-  const { getUser: _getUser, requireClaim, requireRole, requireLogin, ...plain } = guards
+  const { getUser: _getUser, verify: _verify, verifyToken: _verifyToken, requireClaim, requireRole, requireLogin, ...plain } = guards
   return {
     ...Object.fromEntries(Object.entries(plain).map(([name, make]) => [name, (make as () => RequestHandler)()])),
     ...(hasCookies && { requireLogin: requireLogin() }),
