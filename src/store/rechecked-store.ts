@@ -5,6 +5,7 @@ import type {
   IdentityStore,
   PasskeyStore,
   SessionStore,
+  SessionWithUser,
   UserFilter,
   UserStore,
   UserTokenStore,
@@ -168,6 +169,13 @@ function sessionsOf(sessions: SessionStore, { only }: Recheck): SessionStore {
     ...(sessions.insertWithin && { insertWithin: async (session, most) => (await sessions.insertWithin?.(session, most)) ?? 0 }),
     find: async (wanted) =>
       only('sessions.find', await sessions.find(wanted), ({ session, user }) => meets(session, wanted) && session.userId === user.id),
+    ...(sessions.findMany && {
+      async findMany(ids) {
+        const wanted = new Set(ids)
+        const isAsked = ({ session, user }: SessionWithUser) => wanted.has(session.id) && session.userId === user.id
+        return ((await sessions.findMany?.(ids)) ?? []).filter((row) => only('sessions.findMany', row, isAsked))
+      },
+    }),
     lock: async (id, at) => only('sessions.lock', await sessions.lock(id, at), (session) => session.id === id),
     rotate: async (rotation) => only('sessions.rotate', await sessions.rotate(rotation), ({ session, user }) => session.userId === user.id),
     update: (id, changes) => sessions.update(id, changes),

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { type CompleteStore, DuplicateRecordError, type SessionChoice, type SessionRecord } from '../store/auth-store'
 import type { Cases } from './cases'
 import {
@@ -52,6 +53,30 @@ export const SESSION_CASES: Cases = [
         assert.equal(await store.sessions.find({ tokenHash: `${tokenHash} `, kind }), null)
         await assert.rejects(store.sessions.insert(newSession(user.id, { tokenHash })), DuplicateRecordError)
       }
+    },
+  ],
+  [
+    'findMany reads the sessions of a list with their users as find does, ended ones too, where the store has it',
+    async (store) => {
+      const { findMany } = store.sessions
+      if (!findMany) return
+      const [full, empty] = [await withUser(store, { ...FULL_USER, isAdmin: false, isActive: false }), await withUser(store, EMPTY_USER)]
+      const rows = [
+        await withSession(store, { userId: full.id, ...FULL_SESSION }),
+        await withSession(store, { userId: empty.id, kind: 'session', ...EMPTY_SESSION }),
+        await withSession(store, { userId: full.id, revokedAt: AT }),
+        await withSession(store, { userId: full.id, expiresAt: later(1) }),
+      ]
+      await withSession(store, { userId: full.id })
+      const ids = rows.map(({ id }) => id)
+      const unknown = [NOBODY, ...STRANGE_IDS]
+      const found = new Map((await findMany([...unknown, ...ids, ...ids.slice(0, 1)])).map((row) => [row.session.id, row]))
+      assert.deepEqual([...found.keys()].sort(), [...ids].sort())
+      for (const { id } of rows) assert.deepEqual(found.get(id), await store.sessions.find({ id }))
+      assert.deepEqual(await findMany(unknown), [])
+      assert.deepEqual(await findMany([]), [])
+      const thousand = [...ids, ...Array.from({ length: 1_000 - ids.length }, () => randomUUID())]
+      assert.equal((await findMany(thousand)).length, ids.length)
     },
   ],
   [

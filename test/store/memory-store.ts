@@ -285,6 +285,13 @@ function storeOn(
           const user = users.find(({ id }) => id === session?.userId)
           return session && user ? { session, user } : null
         }),
+      findMany: (ids) =>
+        run(({ sessions, users }) =>
+          sessions.flatMap((session) => {
+            const user = users.find(({ id }) => id === session.userId)
+            return user && ids.includes(session.id) ? [{ session, user }] : []
+          }),
+        ),
       lock: (id, at) => run(({ sessions }) => sessions.find((session) => session.id === id && isAlive(session, at)) ?? null),
       rotate: ({ tokenHash, successorHash, generation, expiresAt, at }) =>
         run(({ sessions, users }) => {

@@ -31,6 +31,24 @@ const unit = (name: string, caughtBy: RegExp, transaction: (store: CompleteStore
 const inWholeSeconds = (at: Date): Date => new Date(Math.trunc(at.getTime() / 1000) * 1000)
 const ever = new Date('2400-01-01T00:00:00Z')
 
+/** Lists of sessions that are not what was asked for. */
+const manyMutants: readonly [what: string, change: (rows: SessionWithUser[]) => SessionWithUser[]][] = [
+  ['a list of sessions that lacks one', (rows) => rows.slice(1)],
+  ['a list of sessions without the revoked', (rows) => rows.filter(({ session }) => session.revokedAt === null)],
+  ['a list of sessions without the expired', (rows) => rows.filter(({ session }) => session.expiresAt > later(1))],
+  ['a list of sessions without inactive users', (rows) => rows.filter(({ user }) => user.isActive)],
+  ['a list of sessions with the user of the first', (rows) => rows.map(({ session, user }) => ({ session, user: rows[0]?.user ?? user }))],
+  [
+    'a list of sessions whose users lost their names',
+    (rows) => rows.map(({ session, user }) => ({ session, user: { ...user, name: null } })),
+  ],
+  [
+    'a list of sessions that lost where they came from',
+    (rows) => rows.map(({ session, user }) => ({ session: { ...session, ip: null }, user })),
+  ],
+  ['a list of sessions with one in the place of another', (rows) => rows.map((row, place) => (place === 0 ? row : (rows[0] ?? row)))],
+]
+
 /** One promise of the contract broken at a time. */
 export const VERB_MUTANTS: readonly Mutant[] = [
   users('an address found in other letters', /^an email is found/, ({ users }) => ({
@@ -297,6 +315,11 @@ export const VERB_MUTANTS: readonly Mutant[] = [
   sessions('a session found in other letters', /^a session comes back/, ({ sessions }) => ({
     find: (wanted) => sessions.find('id' in wanted ? wanted : { ...wanted, tokenHash: wanted.tokenHash.toLowerCase() }),
   })),
+  ...manyMutants.map(([what, change]) =>
+    sessions(what, /^findMany reads/, ({ sessions }) => ({
+      findMany: async (ids) => change((await sessions.findMany?.(ids)) ?? []),
+    })),
+  ),
   sessions('a session locked that has ended', /^lock reads a living/, ({ sessions }) => ({
     lock: async (id) => (await sessions.find({ id }))?.session ?? null,
   })),

@@ -42,6 +42,19 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
       return isWanted && session.userId === user.id ? found : null
     },
 
+    async findMany(ids) {
+      const wanted = new Set(ids.filter((id) => sessions.match({ id }) !== null))
+      if (wanted.size === 0) return []
+      const rows = await connection.statement<Row[]>('sessions.findMany', (db) =>
+        withUsers(db, tables).whereIn(
+          sessions.column('id'),
+          [...wanted].map((id) => sessions.value('id', id) as Knex.Value),
+        ),
+      )
+      const found: SessionWithUser[] = rows.map((row) => ({ session: sessions.toRecord(row), user: users.toRecord(row) }))
+      return found.filter(({ session, user }) => wanted.has(session.id) && session.userId === user.id)
+    },
+
     async lock(id, at) {
       const where = sessions.match({ id })
       if (!where) return null
@@ -141,12 +154,14 @@ function alive(query: Knex.QueryBuilder, { sessions }: Tables, at: Date): Knex.Q
 const byId = compiledSelect<Pick<SessionRecord, 'id'>>(['id'], withUser)
 const byToken = compiledSelect<Pick<SessionRecord, 'tokenHash' | 'kind'>>(['tokenHash', 'kind'], withUser)
 
-function withUser(db: Queryable, { users, sessions }: Tables, wanted: Partial<SessionRecord>): Knex.QueryBuilder {
+function withUser(db: Queryable, tables: Tables, wanted: Partial<SessionRecord>): Knex.QueryBuilder {
+  return withUsers(db, tables).where(tables.sessions.where(wanted)).limit(1)
+}
+
+function withUsers(db: Queryable, { users, sessions }: Tables): Knex.QueryBuilder {
   return db(sessions.name)
     .join(users.name, users.column('id'), sessions.column('userId'))
-    .where(sessions.where(wanted))
     .select([...sessions.selection, ...users.selection])
-    .limit(1)
 }
 
 async function insertSession(connection: Connection, tables: Tables, session: SessionRecord): Promise<void> {
