@@ -16,6 +16,7 @@ import type { Provider } from './providers/passport-provider'
 import type { Markers } from './rate-limits/markers'
 import type { CounterStore, RateLimits } from './rate-limits/rate-limit'
 import type { AccessTokenClaimsHook } from './sessions/ask-for-claims'
+import type { SessionEnds } from './sessions/session-ends'
 import type { AuthStore, PasskeyStore, TableFinding, UserRecord } from './store/auth-store'
 import { isKnexStore } from './store/knex/knex-store'
 import { recheckedStore } from './store/rechecked-store'
@@ -75,6 +76,8 @@ export interface AuthContext {
   /** Responses about an account are sent at multiples of this time, in milliseconds. 0: responses are sent at once. */
   readonly gridMs: number
   readonly events: EventEmitter
+  /** Tells the guards which sessions `store` may have ended. */
+  readonly sessionEnds: SessionEnds
   readonly logger: Logger
   /** Logs each sign of a wrong setup once. */
   readonly notices: SetupWarnings

@@ -21,6 +21,8 @@ export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices' | 'tex
   /** For `tokenDelivery: 'session'`, where no token contains the host's claims. Undefined: the host has none. */
   readonly accessTokenClaims?: AuthContext['accessTokenClaims']
   readonly providers?: AuthContext['providers']
+  /** Of the router. Guards without a router end no session. */
+  readonly sessionEnds?: AuthContext['sessionEnds']
   /** Null if the guards do not know the secret. They then query the database also for a random cookie value. */
   readonly sessionTokenKeys: KeyList | null
   /** Of the device cookie and CSRF tokens. Null if the guards do not know the secret. */

@@ -25,6 +25,7 @@ import { isSameSecret, readSecretKeys } from '../second-factor/secret-box'
 import { readSigningKeys } from '../sessions/access-keys'
 import { ownCookies } from '../sessions/cookies'
 import { readSessionToken } from '../sessions/find-session'
+import { announcingEnds, createSessionEnds } from '../sessions/session-ends'
 import { isOwnState } from '../social/state-cookie'
 import { type Boot, runBootChecks } from './findings/boot-checks'
 import { warnAtBoot } from './findings/boot-warnings'
@@ -55,6 +56,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   }
   const keys = deriveKeys(settings.jwtSecret, settings.realm)
   const readiness = readinessOf(options, settings, logger, now)
+  const sessionEnds = createSessionEnds()
   const store = trustedStore(options.store, logger)
   const hasher = options.passwordHasher ?? argon2idHasher()
   const mfaSecretKeys = readSecretKeys(settings.mfaSecretKey)
@@ -64,7 +66,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     prefix,
     keys,
     accessKeys,
-    store: readiness ? guardedStore(store, readiness) : store,
+    store: announcingEnds(readiness ? guardedStore(store, readiness) : store, sessionEnds),
     readiness,
     providers,
     hasher,
@@ -89,6 +91,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     background: createBackground(logger, { isDelayed: defendsTiming }),
     gridMs: defendsTiming ? settings.timingGridMilliseconds : 0,
     events,
+    sessionEnds,
     logger,
     notices: createSetupWarnings(logger),
     isOwnCookie: ownCookies({

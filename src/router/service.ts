@@ -64,6 +64,7 @@ import {
 } from '../sessions/reauthentication/reauthenticate'
 import { findActiveUser } from '../sessions/reauthentication/request-session'
 import { refresh } from '../sessions/refresh'
+import { announcingEnds } from '../sessions/session-ends'
 import { exchangeCode, type OAuthCodeExchange } from '../social/app-redirect/exchange-code'
 import { listIdentities, unlinkIdentity } from '../social/identities'
 import { linkIdentity, redeemLinkTicket } from '../social/link-identity'
@@ -486,7 +487,7 @@ const refusals: ReadonlySet<AuthEventName> = new Set([
 
 function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthContext {
   const trusted = trustedStore(hostStore, ctx.logger)
-  const store = ctx.readiness ? guardedTransaction(trusted, ctx.readiness) : trusted
+  const store = announcingEnds(ctx.readiness ? guardedTransaction(trusted, ctx.readiness) : trusted, ctx.sessionEnds)
   const { afterCommit } = store
   if (!afterCommit) return { ...ctx, store }
   const { events, mailQueue } = ctx

@@ -423,6 +423,7 @@ const table: Record<keyof Settings, Row> = {
   openapiEnabled: flag(false),
   rememberedTokens: whole(10_000, 0, 100_000),
   unitTimeoutSeconds: whole(30, 1, 300),
+  liveSessionPollSeconds: whole(5, 0, 300),
   mailConcurrency: whole(5, 1, 100),
   timingGridMilliseconds: whole(500, 0, 5_000),
 }

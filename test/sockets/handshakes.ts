@@ -1,3 +1,4 @@
+import { afterEach } from 'vitest'
 import { errors } from '../../src'
 import type { RequestWithHeaders } from '../../src/guards/live-session/request-headers'
 import { type LocalHost, type LocalMember, signedIn } from '../local/people'
@@ -33,3 +34,35 @@ export async function person(host: LocalHost, delivery: Delivery) {
 }
 
 export const withHeaders = (headers: unknown): RequestWithHeaders => ({ headers }) as RequestWithHeaders // also what no type allows
+
+/** A signal as a test sees it: the code of its reason, or `open`. */
+export const stateOf = ({ aborted, reason }: AbortSignal): string => (aborted ? reasonOf(reason) : 'open')
+
+function reasonOf(reason: unknown): string {
+  if (!(reason instanceof errors.AppError)) throw new Error('a signal ends with an error of doorward')
+  return reason.code
+}
+
+/** Waits until the signal aborts, at most so long. */
+export async function endOf(signal: AbortSignal, withinMs = 5_000): Promise<string> {
+  const end = new AbortController()
+  const timer = setTimeout(() => end.abort(), withinMs)
+  signal.addEventListener('abort', () => end.abort())
+  if (!signal.aborted) await new Promise((resolve) => end.signal.addEventListener('abort', resolve))
+  clearTimeout(timer)
+  return stateOf(signal)
+}
+
+export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Releases what a test has held, so that no later test sees its statements. */
+export function holding(): <Held extends { release(): void }>(held: Held) => Held {
+  const all: { release(): void }[] = []
+  afterEach(() => {
+    for (const { release } of all.splice(0)) release()
+  })
+  return (held) => {
+    all.push(held)
+    return held
+  }
+}

@@ -305,6 +305,11 @@ export interface Settings {
    */
   readonly unitTimeoutSeconds: number
   /**
+   * How often the router and `createGuards` compare open live-session signals with the session table, in seconds: 1 to 300, or 0. With 0,
+   * only a session that this router itself ends aborts its signals. Default 5. `AUTH_LIVE_SESSION_POLL_SECONDS`.
+   */
+  readonly liveSessionPollSeconds: number
+  /**
    * How many mails the library sends at the same time: 1 to 100. The other mails wait. Use fewer than the connections that the mail server
    * accepts, divided by the number of processes. Default 5. `AUTH_MAIL_CONCURRENCY`.
    */

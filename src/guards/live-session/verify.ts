@@ -1,15 +1,16 @@
 import type { Request } from 'express'
-import { AccountInactiveError, type AppError, InvalidTokenError, ServiceUnavailableError, UnauthorizedError } from '../../core/errors'
+import { InvalidTokenError, ServiceUnavailableError, UnauthorizedError } from '../../core/errors'
 import { withTimeout } from '../../core/with-timeout'
 import { refuseCrossSite } from '../../http/same-site'
 import type { AccessTokenClaims } from '../../sessions/access-token'
 import { type KnownAuth, readCredential } from '../../sessions/current-auth'
 import { findBySessionCookie, isAlive } from '../../sessions/find-session'
-import type { SessionWithUser } from '../../store/auth-store'
 import type { HostTypes } from '../../store/host-types'
 import { type GuardContext, logRefusal } from '../refusing'
 import { claimsOf, failClosed } from '../require-session'
+import { refusalOf } from './refusal-of'
 import { type RequestWithHeaders, requestOf } from './request-headers'
+import { createSessionWatch, type SessionWatch } from './session-watch'
 
 /** Whom a credential names, for code that has no request of Express. */
 export interface VerifiedCredential<Host extends HostTypes = HostTypes> {
@@ -20,6 +21,15 @@ export interface VerifiedCredential<Host extends HostTypes = HostTypes> {
   readonly sessionId: string | null
   /** The end of the access token. With `tokenDelivery: 'session'`, the end of the session as it was read; each use can extend it. */
   readonly expiresAt: Date
+  /**
+   * Aborts when the access token expires, or when `requireLiveSession` would refuse the session: revoked, expired, account inactive or
+   * deleted. The first reading of this property starts the watch. `signal.reason` is a TokenExpiredError at the end of the token, otherwise
+   * an InvalidTokenError or AccountInactiveError. If this router ends the session, the signal aborts at once; otherwise within
+   * `liveSessionPollSeconds`. If the database does not answer, the signal stays open until `expiresAt`.
+   */
+  readonly signal: AbortSignal
+  /** Ends the watch without an abort. Call it when the socket closes. */
+  release(): void
 }
 
 /** With `tokenDelivery: 'session'` no credential contains the host's claims. */
@@ -50,16 +60,17 @@ type VerifyAccess = (token: string) => KnownAuth | Promise<KnownAuth>
 
 /** @param verifyAccess null with `tokenDelivery: 'session'`, where no access token is valid */
 export function verifiersFor(ctx: GuardContext, verifyAccess: VerifyAccess | null): Verifiers {
+  const watch = createSessionWatch(ctx)
   return {
     verify: (request) =>
       guarded(ctx, async () => {
         const token = readToken(ctx, requestOf(request))
-        return verifyAccess ? ofToken(ctx, await verifyAccess(token)) : ofSessionCookie(ctx, token)
+        return verifyAccess ? ofToken(ctx, watch, await verifyAccess(token)) : ofSessionCookie(ctx, watch, token)
       }),
     verifyToken: (token) =>
       guarded(ctx, async () => {
         if (!verifyAccess || typeof token !== 'string') throw new InvalidTokenError({ reason: 'no_access_token' })
-        return ofToken(ctx, await asInvalid(() => verifyAccess(token)))
+        return ofToken(ctx, watch, await asInvalid(() => verifyAccess(token)))
       }),
   }
 }
@@ -92,31 +103,50 @@ async function asInvalid(verify: () => KnownAuth | Promise<KnownAuth>): Promise<
   }
 }
 
-async function ofToken(ctx: GuardContext, { claims }: KnownAuth): Promise<VerifiedCredential> {
-  const { sid, sub, exp } = claims
+async function ofToken(ctx: GuardContext, watch: SessionWatch, { claims }: KnownAuth): Promise<VerifiedCredential> {
+  const { sid, sub: userId, exp } = claims
   const sessions = ctx.store?.sessions
-  const credential = { userId: sub, claims, sessionId: sid ?? null, expiresAt: new Date(exp * 1000) }
-  if (!sessions || sid === undefined) return credential
+  const about = { userId, claims, sessionId: sid ?? null, expiresAt: new Date(exp * 1000) }
+  const tokenEndsAt = about.expiresAt
+  const endsSeen = watch.ends()
+  if (!sessions || sid === undefined) return watching(about, () => watch.open({ userId, session: null, tokenEndsAt }, endsSeen))
   const found = await failClosed(() => sessions.find({ id: sid }))
-  const refusal = refusalOf(found, { id: sid, userId: sub }, ctx.now())
-  if (refusal) throw refusal
-  return credential
-}
-
-/** Null: the session is live, and its account active. */
-function refusalOf(found: SessionWithUser | null, { id, userId }: { id: string; userId: string }, now: Date): AppError | null {
-  // createGuards() uses the host's store directly, so its result is checked.
-  const isAsked = found?.session.id === id && found.session.userId === userId && found.user.id === userId
-  if (isAsked && !found.user.isActive) return new AccountInactiveError()
-  return isAsked && isAlive(found.session, now) ? null : new InvalidTokenError({ reason: 'session_over' })
+  const refusal = refusalOf(found, { id: sid, userId }, ctx.now())
+  if (refusal || !found) throw refusal
+  return watching(about, () => watch.open({ userId, session: found.session, tokenEndsAt }, endsSeen))
 }
 
 /** As a guard refuses: the cookie of an ended session counts as no cookie. */
-async function ofSessionCookie({ store, sessionTokenKeys, now }: GuardContext, token: string): Promise<VerifiedCredential> {
+async function ofSessionCookie(ctx: GuardContext, watch: SessionWatch, token: string): Promise<VerifiedCredential> {
+  const { store, sessionTokenKeys, now } = ctx
   const sessions = store?.sessions
+  const endsSeen = watch.ends()
   const found = sessions ? await failClosed(() => findBySessionCookie({ sessions, sessionTokenKeys }, token)) : null
   if (!found || !isAlive(found.session, now())) throw new UnauthorizedError({ reason: 'session_over' })
   if (!found.user.isActive) throw new UnauthorizedError({ reason: 'account_inactive' })
-  const { id, userId, expiresAt } = found.session
-  return { userId, claims: claimsOf(found), sessionId: id, expiresAt }
+  const { session } = found
+  const { id: sessionId, userId, expiresAt } = session
+  const about = { userId, claims: claimsOf(found), sessionId, expiresAt }
+  return watching(about, () => watch.open({ userId, session, tokenEndsAt: null }, endsSeen))
+}
+
+/** The watch begins at the first reading of `signal`. */
+function watching(
+  about: Omit<VerifiedCredential, 'signal' | 'release'>,
+  open: () => Pick<VerifiedCredential, 'signal' | 'release'>,
+): VerifiedCredential {
+  let opened: ReturnType<typeof open> | null = null
+  let isReleased = false
+  return {
+    ...about,
+    get signal() {
+      opened ??= open()
+      if (isReleased) opened.release()
+      return opened.signal
+    },
+    release() {
+      isReleased = true
+      opened?.release()
+    },
+  }
 }

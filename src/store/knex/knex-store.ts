@@ -118,6 +118,13 @@ export function transactionOf(store: AuthStore & { readonly [transaction]?: Host
   return store[transaction] ?? null
 }
 
+/** Unlike a host's copy of the store, this copy has the transaction. */
+export function copyWith(store: AuthStore, changes: Partial<AuthStore>): AuthStore {
+  const copy = { ...store, ...changes }
+  const open = transactionOf(store)
+  return open ? Object.defineProperty(copy, transaction, { value: open }) : copy
+}
+
 /** False for a wrapper or a copy of a store. */
 export function isKnexStore(store: AuthStore): boolean {
   return ours.has(store)
