@@ -61,7 +61,7 @@ test('every example is on docs/examples.md, begins with what it shows, and impor
   const files = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.ts') && name !== 'minimal.ts')
   const page = readFileSync(join(root, 'docs/examples.md'), 'utf8')
 
-  expect(files).toHaveLength(10)
+  expect(files).toHaveLength(12)
   for (const file of files) {
     const source = readFileSync(join(root, 'examples', file), 'utf8')
     expect(page, file).toContain(`(../examples/${file})`)
