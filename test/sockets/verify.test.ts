@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { createGuards, createKnexStore, getAuth } from '../../src'
 import { deriveKeyList, secretAccessKey } from '../../src/core/keys'
 import { signClaims } from '../../src/sessions/access-keys'
-import { bearerOf, onLocal, post, signedIn } from '../local/people'
+import { bearerOf, onLocal, password, post, signedIn } from '../local/people'
 import { testSecret } from '../support/app'
 import { databases } from '../support/databases'
 import { recordQueries } from '../support/record-queries'
@@ -145,6 +145,22 @@ describe.each(['cookie', 'both', 'session'] as const)('a cookie in delivery %s',
     expect(await codeOf(verify({ headers: other }))).toBe('CSRF_VALIDATION_FAILED origin')
     const twice = { cookie, host: ['app.example.test', 'app.example.test'], origin: own }
     expect(await codeOf(verify({ headers: twice }))).toBe('CSRF_VALIDATION_FAILED origin')
+  })
+
+  test('of the device is not read: alone it is nobody, and it names no session for a token without sid', async () => {
+    const host = await startHere({ accessTokenSessionClaims: false })
+    const { email, token } = await signedIn(host)
+    const login = await post(host, tokenDelivery === 'both' ? '/cookie/login' : '/login', { email, password })
+    const device = /auth_device=[^;]+/.exec(String(login.headers['set-cookie']))?.[0] ?? ''
+    expect(device).not.toBe('')
+    const { verify } = host.auth.guards
+    const at = { host: 'app.example.test', origin: own }
+    const queries = recordQueries(host.knex)
+    expect(await codeOf(verify({ headers: { ...at, cookie: device } }))).toBe('UNAUTHORIZED')
+    expect(queries.stop()).toEqual([])
+    if (tokenDelivery === 'session') return
+    const found = await verify({ headers: { ...at, cookie: `access_token=${token}; ${device}` } })
+    expect(found.sessionId).toBeNull()
   })
 
   test('sent as a list is joined; two cookies of one name are none, even if one of them is ours', async () => {

@@ -22,12 +22,20 @@ async function thrownBy(maker: unknown): Promise<string> {
 describe('a guard without its parentheses', () => {
   test('of a router throws a sentence, whichever it is', async () => {
     const { auth } = await wrongApp()
-    const guards = Object.entries(auth.guards).filter(([name]) => name !== 'getUser')
+    const guards = Object.entries(auth.guards).filter(([name]) => !['getUser', 'verify', 'verifyToken'].includes(name))
 
     expect(guards.length).toBeGreaterThanOrEqual(7)
     for (const [name, maker] of guards)
       expect(await thrownBy(maker)).toBe(
         `ConfigurationError: guards.${name} is in a route without its parentheses. Write guards.${name}(), which returns the handler. See docs/troubleshooting.md#guard-without-parentheses`,
+      )
+  })
+
+  test('guards.verify and guards.verifyToken in a route throw a sentence too, because they are no handlers', async () => {
+    const { auth } = await wrongApp()
+    for (const name of ['verify', 'verifyToken'] as const)
+      expect(await thrownBy(auth.guards[name])).toMatch(
+        `ConfigurationError: guards.${name} is in a route, but it is no handler: it returns`,
       )
   })
 

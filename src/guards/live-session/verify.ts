@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import { InvalidTokenError, ServiceUnavailableError, UnauthorizedError } from '../../core/errors'
 import { withTimeout } from '../../core/with-timeout'
+import { refuseAsHandler } from '../../http/forgotten-call'
 import { refuseCrossSite } from '../../http/same-site'
 import type { AccessTokenClaims } from '../../sessions/access-token'
 import { type KnownAuth, readCredential } from '../../sessions/current-auth'
@@ -62,16 +63,21 @@ type VerifyAccess = (token: string) => KnownAuth | Promise<KnownAuth>
 export function verifiersFor(ctx: GuardContext, verifyAccess: VerifyAccess | null): Verifiers {
   const watch = createSessionWatch(ctx)
   return {
-    verify: (request) =>
-      guarded(ctx, async () => {
-        const token = readToken(ctx, requestOf(request))
-        return verifyAccess ? ofToken(ctx, watch, await verifyAccess(token)) : ofSessionCookie(ctx, watch, token)
-      }),
-    verifyToken: (token) =>
-      guarded(ctx, async () => {
-        if (!verifyAccess || typeof token !== 'string') throw new InvalidTokenError({ reason: 'no_access_token' })
-        return ofToken(ctx, watch, await asInvalid(() => verifyAccess(token)))
-      }),
+    verify: called(ctx, 'guards.verify', async (request: RequestWithHeaders) => {
+      const token = readToken(ctx, requestOf(request))
+      return verifyAccess ? ofToken(ctx, watch, await verifyAccess(token)) : ofSessionCookie(ctx, watch, token)
+    }),
+    verifyToken: called(ctx, 'guards.verifyToken', async (token: unknown) => {
+      if (!verifyAccess || typeof token !== 'string') throw new InvalidTokenError({ reason: 'no_access_token' })
+      return ofToken(ctx, watch, await asInvalid(() => verifyAccess(token)))
+    }),
+  }
+}
+
+function called<Given>(ctx: GuardContext, name: string, check: (given: Given) => Promise<VerifiedCredential>) {
+  return (...given: [Given]) => {
+    refuseAsHandler(name, given)
+    return guarded(ctx, () => check(...given))
   }
 }
 
