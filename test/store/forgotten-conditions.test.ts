@@ -52,6 +52,7 @@ test.each(await databases())('an id that is undefined means nobody, never everyb
   expect(await store.identities.deleteForUser(nobody)).toBe(0)
   expect(await store.identities.deleteForUser(nobody, 'corp')).toBe(0)
   expect(await store.sessions.find({ id: nobody })).toBeNull()
+  expect(await store.sessions.findMany?.([nobody, nothing])).toEqual([])
   expect(await store.sessions.revokeForUser(nobody, at)).toBe(0)
   expect(await store.sessions.revoke({ id: nobody }, at)).toBe(false)
   expect(await store.sessions.revoke({ id, userId: nobody }, at)).toBe(false)
