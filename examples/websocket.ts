@@ -64,7 +64,7 @@ export async function start(port = 3000, { filename = 'app.sqlite', accessTokenT
     store: createKnexStore({ knex: database }),
     settings: {
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
-      publicUrl: 'http://localhost:3000', // only pages of this origin may open a socket by cookie
+      publicUrl: `http://localhost:${port}`, // only pages of this origin may open a socket by cookie
       tokenDelivery: 'cookie',
       cookieSecure: false, // false only for plain http on localhost
       accessTokenTtlSeconds,

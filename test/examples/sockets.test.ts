@@ -7,11 +7,13 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import * as socketIo from '../../examples/socket-io'
 import * as websocket from '../../examples/websocket'
+import { hasChromium } from '../demo/chromium'
+import { chromiumHosts } from '../support/chromium-hosts'
+import { freePort } from '../support/free-port'
 
 /** The examples, with the real packages on both ends. */
 
 const password = 'three quiet green rivers'
-const own = 'http://localhost:3000'
 
 let opened: (() => unknown)[] = []
 beforeAll(() => {
@@ -57,14 +59,18 @@ describe('examples/websocket.ts', () => {
     })
 
   async function startWith(accessTokenTtlSeconds?: number) {
-    const url = await serving(await websocket.start(0, { filename: ':memory:', ...(accessTokenTtlSeconds && { accessTokenTtlSeconds }) }))
+    const port = await freePort()
+    const own = `http://localhost:${port}`
+    const url = await serving(
+      await websocket.start(port, { filename: ':memory:', ...(accessTokenTtlSeconds && { accessTokenTtlSeconds }) }),
+    )
     const browser = await signUp(url, 'ada@example.com')
     const login = await supertest(url).post('/auth/login').set('Origin', own).send({ email: 'ada@example.com', password })
-    return { url, user: String(browser.body.user_id), cookie: pairsOf(login).join('; ') }
+    return { url, own, user: String(browser.body.user_id), cookie: pairsOf(login).join('; ') }
   }
 
   test('lets the person of the cookies in, and nobody else', async () => {
-    const { url, user, cookie } = await startWith()
+    const { url, own, user, cookie } = await startWith()
     expect((await supertest(url).get('/')).text).toContain('new WebSocket(')
     const socket = open(url, { cookie, origin: own })
     expect(await outcomeOf(socket)).toBe('open')
@@ -76,7 +82,7 @@ describe('examples/websocket.ts', () => {
   })
 
   test('closes every socket of the session with 1008 at a logout', async () => {
-    const { url, cookie } = await startWith()
+    const { url, own, cookie } = await startWith()
     const [socket, watcher] = [open(url, { cookie, origin: own }), open(url, { cookie, origin: own })]
     expect([await outcomeOf(socket), await outcomeOf(watcher)]).toEqual(['open', 'open'])
     const closed = [once(socket, 'close'), once(watcher, 'close')]
@@ -86,7 +92,7 @@ describe('examples/websocket.ts', () => {
   })
 
   test('closes with 3000 when the access token expires; after a refresh the page connects again', async () => {
-    const { url, cookie } = await startWith(2)
+    const { url, own, cookie } = await startWith(2)
     const socket = open(url, { cookie, origin: own })
     expect(await outcomeOf(socket)).toBe('open')
     const [code, reason] = await once(socket, 'close')
@@ -95,6 +101,43 @@ describe('examples/websocket.ts', () => {
     const refreshed = await supertest(url).post('/auth/refresh').set({ Cookie: cookie, Origin: own }).send({})
     expect(await outcomeOf(open(url, { cookie: pairsOf(refreshed).join('; '), origin: own }))).toBe('open')
   })
+})
+
+describe.skipIf(!hasChromium)('the page of examples/websocket.ts, in Chromium', () => {
+  const { newContext } = chromiumHosts()
+
+  test('connects after a login, again each time the access token expires, and not after a logout', async () => {
+    const port = await freePort()
+    const url = await serving(await websocket.start(port, { filename: ':memory:', accessTokenTtlSeconds: 3 }))
+    await signUp(url, 'ada@example.com')
+    const tab = await (await newContext({})).newPage()
+    const closed: unknown[] = []
+    await tab.exposeFunction('tellClose', (code: number) => closed.push(code))
+    await tab.addInitScript(`
+      const Own = WebSocket
+      window.WebSocket = class extends Own {
+        constructor(...given) { super(...given); this.addEventListener('close', ({ code }) => tellClose(code)) }
+      }`)
+    const says = (text: string) => tab.waitForFunction(`document.querySelector('output').textContent.includes(${JSON.stringify(text)})`)
+    await tab.goto(`http://localhost:${port}/`)
+    await says('signed out')
+    await tab.fill('[name=email]', 'ada@example.com')
+    await tab.fill('[name=password]', password)
+    await tab.click('text=Log in')
+    await says('connected')
+    const expiries = () => closed.filter((code) => code === 3000).length
+    await expect.poll(expiries, { timeout: 12_000 }).toBeGreaterThanOrEqual(1)
+    await says('connected')
+    await tab.fill('[name=text]', 'still here')
+    await tab.click('text=Say')
+    await says('still here')
+    const before = expiries()
+    await expect.poll(expiries, { timeout: 12_000 }).toBeGreaterThan(before)
+    await says('connected') // by a token that has just been issued
+    await tab.evaluate(`fetch('/auth/logout', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })`)
+    await says('signed out')
+    expect(closed.at(-1)).toBe(1008)
+  }, 40_000)
 })
 
 describe('examples/socket-io.ts', () => {
