@@ -7,9 +7,9 @@ import type { Route } from '../http/routes'
 import { isOwnRequest } from '../http/same-site'
 import { sendJson } from '../http/send'
 import { type AccessTokenClaims, verifyAccessToken } from '../sessions/access-token'
-import { readRefreshCookie } from '../sessions/cookies'
+import { clearHint, hasHint, readRefreshCookie } from '../sessions/cookies'
 import { type AccessCredential, hasBearer, readCredential, rememberAuth } from '../sessions/current-auth'
-import { setsTokenCookies } from '../sessions/delivery'
+import { type Delivery, setsTokenCookies } from '../sessions/delivery'
 import { findBySessionCookie, isAlive, readQuietly, readSessionToken } from '../sessions/find-session'
 import { ageOf, isFresh, sinceFactor } from '../sessions/reauthentication/fresh-session'
 import { findNamedSession, type NamedSession } from '../sessions/reauthentication/request-session'
@@ -25,12 +25,16 @@ import { claimsOf as claimsOfSession, failClosed } from './require-session'
 /** A page of another subdomain cannot read the cookie of the CSRF token. With `both`, only the `/cookie` route gets the refresh cookie. */
 export function whoamiRoutes(ctx: AuthContext): Route[] {
   const tokens = siteTokens(ctx)
-  return routesByDelivery(ctx, ({ base }) => [
+  return routesByDelivery(ctx, ({ base, delivery }) => [
     {
       method: 'GET',
       path: `${base}/whoami`,
       describes: describesWhoami(ctx),
-      handle: async (req, res) => sendJson(res, 200, await whoami(ctx, tokens, req, res)),
+      handle: async (req, res) => {
+        const body = await whoami(ctx, tokens, req, res)
+        if (delivery !== 'bearer' && isNobody(body) && hasHint(req)) clearHint(ctx, res)
+        sendJson(res, 200, body)
+      },
     },
   ])
 }
@@ -49,7 +53,21 @@ function describesWhoami({ store, settings }: AuthContext): Description {
   }
 }
 
-async function whoami(ctx: AuthContext, tokens: TokenSource, req: Request, res: Response): Promise<object> {
+interface WhoAmI {
+  readonly user: ReturnType<typeof userBody> | null
+  readonly fresh_until: string | null
+  /** Null: the cookies of the request do not count. */
+  readonly csrf_token: string | null
+  readonly can_refresh: boolean
+  readonly delivery: Delivery
+}
+
+/** False if the cookies do not count: another site must not clear them. */
+function isNobody({ user, csrf_token, can_refresh }: WhoAmI): boolean {
+  return csrf_token !== null && user === null && !can_refresh
+}
+
+async function whoami(ctx: AuthContext, tokens: TokenSource, req: Request, res: Response): Promise<WhoAmI> {
   const { tokenDelivery: delivery } = ctx.settings
   const isByHeader = hasBearer(req)
   const isByCookie = !isByHeader && delivery !== 'bearer' && isOwnRequest(ctx, req)

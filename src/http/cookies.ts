@@ -49,9 +49,11 @@ export interface CookieScope {
   sameSite: 'lax' | 'strict' | 'none'
   /** Other subdomains never get the cookie, whatever `cookieDomain` is. */
   hostOnly?: true
+  /** Scripts can read it: without HttpOnly. */
+  isReadable?: true
 }
 
-/** Always HttpOnly. Expires doubled cookies first. @param maxAgeSeconds null: the browser deletes it when the browser closes */
+/** HttpOnly, except with `isReadable`. Expires doubled cookies first. @param maxAgeSeconds null: the browser deletes it when the browser closes */
 export function setCookie(
   site: SettingSite,
   res: Response,
@@ -79,9 +81,9 @@ function dropEarlier(site: CookieSite, res: Response, name: string): void {
   else res.removeHeader('Set-Cookie')
 }
 
-function attributes(settings: SettingSite['settings'], { path, sameSite, hostOnly }: CookieScope): CookieOptions {
+function attributes(settings: SettingSite['settings'], { path, sameSite, hostOnly, isReadable }: CookieScope): CookieOptions {
   const domain = hostOnly || settings.cookieDomain === null ? {} : { domain: settings.cookieDomain }
-  return { ...domain, path, sameSite, secure: settings.cookieSecure, httpOnly: true }
+  return { ...domain, path, sameSite, secure: settings.cookieSecure, httpOnly: !isReadable }
 }
 
 /** Guards without a router have no prefix. */

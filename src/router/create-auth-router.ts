@@ -39,6 +39,7 @@ import { serverSessionRoutes } from '../sessions/server-session-routes'
 import { endOwnAttempts } from '../social/attempts'
 import { socialRoutes } from '../social/routes'
 import type { HostTypes } from '../store/host-types'
+import { clientConfigRoutes } from './client-config'
 import { createContext } from './create-context'
 import type { DoctorOptions, DoctorReport } from './findings/doctor/check'
 import { type Chapter, withOpenApi } from './openapi/document'
@@ -184,6 +185,7 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
         : 'The own account of a person: address and sessions.',
       routes: [
         ...whoamiRoutes(ctx),
+        ...clientConfigRoutes(ctx),
         ...accountRoutes(ctx, guards),
         ...reauthenticationRoutes(ctx, guards),
         ...sessionListRoutes(ctx, guards),

@@ -1,13 +1,13 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import type { Settings } from '../core/config/every-setting'
+import { hintCookieName, type Settings } from '../core/config/every-setting'
 import type { GuardSettings } from '../core/config/guard-settings'
 import { TokenExpiredError } from '../core/errors'
 import { type AccessKey, findKey, type KeyList, type Keys } from '../core/keys'
 import { constantTimeEqual } from '../core/opaque-token'
 import type { TextKey } from '../core/texts/phrase-book'
-import { type CookieScope, type CookieSite, clearCookie, readCookie, setCookie } from '../http/cookies'
+import { type CookieScope, type CookieSite, clearCookie, cookieNames, readCookie, setCookie } from '../http/cookies'
 import { verifyAccessToken } from './access-token'
 import { readSessionToken } from './find-session'
 import type { SessionOrigin, TokenPair } from './login'
@@ -33,10 +33,25 @@ export function setSessionCookie(
 ): void {
   const maxAgeSeconds = isPersistent ? Math.floor((expiresAt.getTime() - ctx.now().getTime()) / 1000) : null
   setCookie(ctx, res, ctx.settings.sessionCookieName, sessionToken, { ...scope(ctx.settings), maxAgeSeconds })
+  setHint(ctx, res, maxAgeSeconds)
 }
 
 export function clearSessionCookie(ctx: SessionCookieContext, res: Response): void {
   clearCookie(ctx, res, ctx.settings.sessionCookieName, scope(ctx.settings))
+  clearHint(ctx, res)
+}
+
+/** Tells scripts that somebody may be signed in. The cookie opens nothing, because every script and every subdomain can set it. */
+function setHint(ctx: SessionCookieContext, res: Response, maxAgeSeconds: number | null): void {
+  setCookie(ctx, res, hintCookieName, '1', { ...scope(ctx.settings), isReadable: true, maxAgeSeconds })
+}
+
+export function clearHint(ctx: SessionCookieContext, res: Response): void {
+  clearCookie(ctx, res, hintCookieName, { ...scope(ctx.settings), isReadable: true })
+}
+
+export function hasHint(req: Request): boolean {
+  return cookieNames(req).includes(hintCookieName)
 }
 
 export function readSessionCookie(ctx: SessionCookieContext, req: Request): string | null {
@@ -209,7 +224,9 @@ export function setRefreshCookie(
   { refreshToken, refreshTokenExpiresAt, isPersistent }: RenewedTokens,
 ): void {
   const seconds = Math.floor((refreshTokenExpiresAt.getTime() - ctx.now().getTime()) / 1000)
-  setCookie(ctx, res, ctx.settings.refreshCookieName, refreshToken, { ...refreshScope(ctx), maxAgeSeconds: isPersistent ? seconds : null })
+  const maxAgeSeconds = isPersistent ? seconds : null
+  setCookie(ctx, res, ctx.settings.refreshCookieName, refreshToken, { ...refreshScope(ctx), maxAgeSeconds })
+  setHint(ctx, res, maxAgeSeconds)
 }
 
 export function readAccessCookie(ctx: AuthContext, req: Request): string | null {
@@ -219,6 +236,7 @@ export function readAccessCookie(ctx: AuthContext, req: Request): string | null 
 export function clearLoginCookies(ctx: AuthContext, res: Response): void {
   clearCookie(ctx, res, ctx.settings.accessCookieName, accessScope(ctx.settings))
   clearCookie(ctx, res, ctx.settings.refreshCookieName, refreshScope(ctx))
+  clearHint(ctx, res)
 }
 
 export function readRefreshCookie(ctx: AuthContext, req: Request): string | null {

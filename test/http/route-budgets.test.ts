@@ -27,6 +27,7 @@ const withoutBudget: Readonly<Record<string, string>> = {
   'POST /logout': 'answers past its limit too: below',
   'POST /session/logout': 'answers past its limit too: below',
   'GET /whoami': 'a junk token or cookie costs no query',
+  'GET /client-config': 'no query',
   'GET /me': 'a junk token costs no query',
   'GET /oauth/accounts': 'a junk token costs no query',
   'GET /session/me': 'a junk cookie costs no query',

@@ -168,6 +168,7 @@ const accounts: Readonly<Record<string, Way>> = {
   'post /password-reset/request': (host) => post(host, '/password-reset/request', { email: newAddress() }),
   'get /whoami': async (host) => get(host, '/whoami', bearerOf(await signedIn(host))),
   'get /cookie/whoami': (host) => get(host, '/cookie/whoami'),
+  'get /client-config': (host) => get(host, '/client-config'),
   'get /me': async (host) => get(host, '/me', bearerOf(await signedIn(host))),
   'patch /me': async (host) =>
     host

@@ -205,7 +205,7 @@ describe('what comes in', () => {
       const login = await logIn(host, await member(host))
       expect([Object.keys(login.body), setCookies(login).map((line) => line.split('=')[0])]).toEqual([
         ['user_id', 'expires_at'],
-        ['auth_device', 'auth_session'],
+        ['auth_device', 'auth_session', 'auth_hint'],
       ])
     }
   })

@@ -33,7 +33,7 @@ describe.each(await databases())('server-side sessions on $name', (database) => 
       'max-age': '86400',
       expires: expect.any(String),
     })
-    expect(setCookies(response).map((line) => line.split('=')[0])).toEqual(['auth_device', 'auth_session'])
+    expect(setCookies(response).map((line) => line.split('=')[0])).toEqual(['auth_device', 'auth_session', 'auth_hint'])
     expect(response.headers['cache-control']).toBe('no-store')
     const [row, ...more] = await rowsOf(host, ana.userId)
     expect(more).toEqual([])

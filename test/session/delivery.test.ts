@@ -111,7 +111,7 @@ describe.each(['bearer', 'cookie', 'both'] as const)('delivery %s', (tokenDelive
       const { access_token, refresh_token, ...rest } = response.body
       expect([route.path, rest]).toEqual([route.path, { user_id: expect.any(String), mfa_required: false, mfa_token: null }])
       expect([route.path, access_token !== null, refresh_token !== null]).toEqual([route.path, hasBody, hasBody])
-      expect([route.path, sessionCookies(response).length]).toEqual([route.path, hasCookies ? 2 : 0])
+      expect([route.path, sessionCookies(response).length]).toEqual([route.path, hasCookies ? 3 : 0])
       const remembers = hasCookies && !goesOn.has(nameOf(route))
       expect([route.path, setCookieOf(response, 'auth_device') !== null]).toEqual([route.path, remembers])
       if (!hasCookies) continue
@@ -211,7 +211,7 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('delivery %s, wi
         person.userId,
         false,
       ])
-      const names = { bearer: [], cookie: tokenCookies, both: base === '' ? [] : tokenCookies, session: ['auth_session'] }[tokenDelivery]
+      const names = { bearer: [], cookie: tokenCookies, both: base === '' ? [] : tokenCookies, session: ['auth_session', 'auth_hint'] }[tokenDelivery]
       expect([route.path, sessionCookies(verified).map((line) => line.split('=')[0])]).toEqual([route.path, names])
     }
   })
@@ -227,7 +227,7 @@ async function comeWithTokens(host: LocalHost, route: Route) {
   return { person, response: await routes[nameOf(route)]?.(host, route.path, person) }
 }
 
-const tokenCookies = ['access_token', 'refresh_token']
+const tokenCookies = ['access_token', 'refresh_token', 'auth_hint']
 
 describe('delivery session', () => {
   const opened = (body: object = {}) => ({
@@ -249,7 +249,7 @@ describe('delivery session', () => {
       expect([route.path, response.status, response.headers['cache-control']]).toEqual([route.path, 200, 'no-store'])
       expect([route.path, response.body]).toEqual([route.path, opened()])
       const names = sessionCookies(response).map((line) => line.split('=')[0])
-      expect([route.path, names]).toEqual([route.path, ['auth_session']])
+      expect([route.path, names]).toEqual([route.path, ['auth_session', 'auth_hint']])
       const scope = { httponly: '', samesite: 'Lax', expires: expect.any(String), path: '/', 'max-age': '86400' }
       expect([route.path, cookieAttributes(response, 'auth_session')]).toEqual([route.path, scope])
       expect([route.path, setCookieOf(response, 'auth_device') !== null]).toEqual([route.path, !goesOn.has(nameOf(route))])
@@ -348,7 +348,7 @@ test('signup in delivery cookie, and its twin, set cookies when the account is b
     const names = setCookies(signup).map((line) => line.split('=')[0])
     expect([signup.status, names.sort(), signup.body.access_token, signup.body.refresh_token]).toEqual([
       201,
-      ['access_token', 'auth_device', 'refresh_token'],
+      ['access_token', 'auth_device', 'auth_hint', 'refresh_token'],
       null,
       null,
     ])

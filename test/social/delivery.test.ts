@@ -97,7 +97,7 @@ describe('redirects', () => {
       setCookies(response)
         .map((line) => line.split('=')[0])
         .sort(),
-    ).toEqual(['access_token', 'auth_device', 'oauth_state', 'refresh_token'])
+    ).toEqual(['access_token', 'auth_device', 'auth_hint', 'oauth_state', 'refresh_token'])
   })
 
   test.each([

@@ -358,6 +358,9 @@ export type EnvSettings = { readonly [Name in keyof SettingsInput]: EnvText | un
 /** Settings in code, settings from the environment, or both in one object. */
 export type RouterSettings = { readonly [Name in keyof SettingsInput]: SettingsInput[Name] | EnvText }
 
+/** The cookie that tells scripts that somebody may be signed in. No setting changes its name, because the client reads it. */
+export const hintCookieName = 'auth_hint'
+
 export function hasPasswords({ localAccountsEnabled, passwordLogin }: Pick<Settings, 'localAccountsEnabled' | 'passwordLogin'>): boolean {
   return localAccountsEnabled && passwordLogin
 }

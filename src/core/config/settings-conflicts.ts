@@ -1,4 +1,4 @@
-import type { Settings } from './every-setting'
+import { hintCookieName, type Settings } from './every-setting'
 import { isAtOrBelow } from './web-address'
 
 export function settingsConflicts(settings: Settings): string[] {
@@ -38,8 +38,9 @@ function cookieNames(settings: Settings): string[] {
       conflicts.push(`${name} starts with __Host-, which needs the path '/', and this cookie is limited to the router; use __Secure-.`)
     }
   }
-  if (new Set([...names.map((name) => settings[name]), 'csrf_token']).size <= names.length) {
-    conflicts.push(`${names.join(', ')} must differ from each other and from csrf_token.`)
+  const ours = ['csrf_token', hintCookieName]
+  if (new Set([...names.map((name) => settings[name]), ...ours]).size < names.length + ours.length) {
+    conflicts.push(`${names.join(', ')} must differ from each other, from csrf_token and from auth_hint.`)
   }
   return conflicts
 }

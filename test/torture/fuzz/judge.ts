@@ -43,6 +43,7 @@ function isElsewhere({ parameters, quirk }: Wish): boolean {
 
 const ourCookies = [
   'access_token',
+  'auth_hint',
   'refresh_token',
   'auth_session',
   'oauth_state',
