@@ -134,7 +134,11 @@ describe('the other deliveries', () => {
 
       const ended = await browser.delete(path).set({ ...cookie, Origin: baseUrl })
       expect(ended.status).toBe(204)
-      expect([ended.headers['set-cookie']].flat().map((line) => String(line).split(';')[0])).toEqual(['access_token=', 'refresh_token=', 'auth_hint='])
+      expect([ended.headers['set-cookie']].flat().map((line) => String(line).split(';')[0])).toEqual([
+        'access_token=',
+        'refresh_token=',
+        'auth_hint=',
+      ])
     },
   )
 

@@ -211,7 +211,9 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('delivery %s, wi
         person.userId,
         false,
       ])
-      const names = { bearer: [], cookie: tokenCookies, both: base === '' ? [] : tokenCookies, session: ['auth_session', 'auth_hint'] }[tokenDelivery]
+      const names = { bearer: [], cookie: tokenCookies, both: base === '' ? [] : tokenCookies, session: ['auth_session', 'auth_hint'] }[
+        tokenDelivery
+      ]
       expect([route.path, sessionCookies(verified).map((line) => line.split('=')[0])]).toEqual([route.path, names])
     }
   })

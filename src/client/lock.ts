@@ -1,0 +1,39 @@
+/** The longest time that a tab holds the lock or waits for it, in milliseconds. */
+const longestMs = 10_000
+
+export const hasDocument = typeof document === 'object'
+/** Not in Node, because one process of Node serves many people. */
+export const isBrowser = hasDocument || typeof WorkerGlobalScope === 'function'
+
+declare const WorkerGlobalScope: unknown
+
+/**
+ * Runs one request that can change the refresh cookie, while no other tab runs such a request. A tab that waited for 10 seconds continues
+ * without the lock, because the tab that holds it can be frozen.
+ * @param work `waited`: another tab had the lock, so the session may have changed
+ */
+export async function locked<T>(name: string | null, work: (waited: boolean) => Promise<T>): Promise<T> {
+  const locks = name !== null && isBrowser ? navigator.locks : undefined // absent on http pages
+  if (!name || !locks) return work(false)
+  let running: Promise<T> | undefined
+  const run = (waited: boolean) => {
+    running = work(waited)
+    return Promise.race([running, pause(longestMs)]).catch(() => undefined) // the caller gets the error from `running`
+  }
+  const giveUp = new AbortController()
+  // Both calls throw where the browser forbids storage, and the second after 10 seconds.
+  await locks.request(name, { ifAvailable: true }, (lock) => lock && run(false)).catch(() => undefined)
+  if (!running) {
+    pause(longestMs).then(() => giveUp.abort())
+    await locks.request(name, { signal: giveUp.signal }, () => run(true)).catch(() => undefined)
+  }
+  return running ?? work(true)
+}
+
+/** Keeps no process of Node alive. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer: unknown = setTimeout(resolve, ms)
+    ;(timer as { unref?: () => void }).unref?.()
+  })
+}

@@ -1,0 +1,487 @@
+import type { Express } from 'express'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { AuthRouter } from '../../src'
+import { type AuthClient, AuthClientError, type AuthState, createAuthClient } from '../../src/client/client'
+import { onLocal, password } from '../local/people'
+import { enrolled, mfaSettings } from '../mfa/people'
+import { member } from '../server-session/devices'
+import { databases } from '../support/databases'
+import { type Visitor, visitors } from './visitor'
+
+const [sqlite] = await databases()
+if (!sqlite) throw new Error('no database answers')
+const { start } = onLocal(sqlite)
+const visit = visitors()
+
+const cookieDeliveries = ['cookie', 'both', 'session'] as const
+const deliveries = [...cookieDeliveries, 'bearer'] as const
+type Delivery = (typeof deliveries)[number]
+const grace = { refreshReuseGraceSeconds: 10 }
+const base = (delivery: Delivery) => `/auth${delivery === 'both' ? '/cookie' : ''}`
+
+/** What the host guards, and what it was sent. */
+const orders: { as: string; csrf: string | undefined; body: string }[] = []
+beforeEach(() => orders.splice(0))
+afterEach(() => vi.useRealTimers())
+
+function shop(app: Express, { guards }: AuthRouter): void {
+  app.get('/api/orders', guards.requireUser(), (req, res) => void res.json({ agent: req.headers['x-agent'] ?? null }))
+  app.post('/api/orders', guards.requireUser(), guards.csrf(), async (req, res) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk as Buffer)
+    orders.push({ as: 'someone', csrf: req.get('x-csrf-token'), body: Buffer.concat(chunks).toString() })
+    res.json({})
+  })
+  app.post('/api/risky', guards.requireFresh(), (_req, res) => void res.json({}))
+  app.get('/api/broken', (_req, res) => void res.status(401).send('no'))
+  app.get('/api/broken-envelope', (_req, res) => void res.status(401).json({ code: 'PASSKEY_REJECTED', detail: 'No.', details: {} }))
+}
+
+const open = (tokenDelivery: Delivery, settings: object = {}, rest: object = {}) =>
+  start({ settings: { tokenDelivery, ...(tokenDelivery === 'session' ? {} : grace), ...settings }, host: shop, ...rest })
+
+async function signIn({ auth }: Visitor, { email }: { email: string }) {
+  return auth.logIn({ email, password })
+}
+
+function statesOf(auth: AuthClient): string[] {
+  const seen: string[] = []
+  auth.subscribe(({ status, user }) => seen.push(user ? user.email : status))
+  return seen
+}
+
+describe.each(deliveries)('the client in delivery %s', (delivery) => {
+  test('signs in, reads, writes, refreshes once after a 401 and repeats, and signs out', async () => {
+    const host = await open(delivery, { sessionTtlSeconds: 7_200 })
+    const person = await member(host)
+    const visitor = await visit(host, { delivery })
+    const states = statesOf(visitor.auth)
+    const result = await signIn(visitor, person)
+
+    expect(result).toEqual({ kind: 'session', user: await visitor.auth.account.get() })
+    expect(visitor.seen()).toEqual([
+      ...(delivery === 'bearer' ? [] : [`GET ${base(delivery)}/whoami 200`]),
+      `POST ${base(delivery)}/login 200`,
+      `GET ${base(delivery)}/whoami 200`,
+      'GET /auth/me 200',
+    ])
+    expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status).toBe(200)
+    expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`, { method: 'POST', body: 'tea' })).status).toBe(200)
+    expect(orders.map(({ csrf }) => typeof csrf)).toEqual([delivery === 'bearer' ? 'undefined' : 'string'])
+    visitor.seen()
+
+    if (delivery !== 'session') {
+      host.clock.advance(901)
+      const answers = await Promise.all(
+        [1, 2, 3].map(() => visitor.auth.fetch(`${visitor.origin}/api/orders`, { method: 'POST', body: new URLSearchParams({ a: '1' }) })),
+      )
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+      const seen = visitor.seen()
+      expect(seen.filter((line) => line.includes('refresh'))).toEqual([`POST ${base(delivery)}/refresh 200`])
+      expect(seen.filter((line) => line === 'POST /api/orders 401')).toHaveLength(3)
+      expect(orders.slice(1).map(({ body }) => body)).toEqual(['a=1', 'a=1', 'a=1'])
+    }
+
+    await visitor.auth.logOut()
+    expect(visitor.seen()[0]).toBe(`POST ${base(delivery)}/logout 204`)
+    expect(visitor.auth.state).toEqual({ status: 'signed-out', user: null })
+    expect(states.filter((state, place) => state !== states[place - 1])).toEqual([
+      ...(states[0] === 'loading' ? ['loading'] : []),
+      'signed-out',
+      person.email,
+      'signed-out',
+    ])
+    expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status).toBe(401)
+    expect(visitor.seen().filter((line) => line.includes('refresh'))).toEqual([])
+  })
+
+  test('without the option delivery, finds out itself', async () => {
+    const host = await open(delivery)
+    const person = await member(host)
+    const visitor = await visit(host)
+    await signIn(visitor, person)
+    expect(visitor.auth.state.user?.email).toBe(person.email)
+    expect(visitor.seen().filter((line) => line.includes('/login'))).toEqual(['POST /auth/login 200']) // without a page, both means bodies
+    expect(await visitor.auth.sessions.list()).toHaveLength(1)
+  })
+
+  test('a wrong password is sent once and refreshes nothing, and its error has every field', async () => {
+    const host = await open(delivery)
+    const person = await member(host)
+    const visitor = await visit(host, { delivery })
+    const failed = await visitor.auth.logIn({ email: person.email, password: 'wrong wrong wrong' }).catch((error: unknown) => error)
+    expect(failed).toBeInstanceOf(AuthClientError)
+    expect(failed).toBeInstanceOf(Error)
+    expect(failed).toMatchObject({ status: 401, code: 'UNAUTHORIZED', detail: expect.any(String), details: {}, retryAfterSeconds: null })
+    expect(visitor.seen().filter((line) => /login|refresh/.test(line))).toEqual([`POST ${base(delivery)}/login 401`])
+    expect(visitor.auth.state.status).toBe('signed-out')
+  })
+
+  test('a lost answer to a login is sent once', async () => {
+    const host = await open(delivery)
+    const person = await member(host)
+    const visitor = await visit(host, { delivery })
+    visitor.meet((route) => (route.endsWith('/login') ? 'lost answer' : undefined))
+    await expect(signIn(visitor, person)).rejects.toMatchObject({ status: 0, code: 'NETWORK_ERROR' })
+    expect(visitor.seen().filter((line) => /login/.test(line))).toEqual([`POST ${base(delivery)}/login lost`])
+  })
+
+  test('a second factor is finished with the token that the client kept', async () => {
+    const host = await open(delivery, mfaSettings)
+    const person = await enrolled(host)
+    const visitor = await visit(host, { delivery })
+    const step = await signIn(visitor, person)
+    expect(step).toEqual({ kind: 'second_factor', methods: ['otp'] })
+    await expect(visitor.auth.secondFactor.verify({ code: '000000' })).rejects.toMatchObject({ code: 'MFA_CODE_INVALID' })
+    const done = await visitor.auth.secondFactor.verify({ code: person.app.nextCode() })
+    expect(done).toMatchObject({ kind: 'session', user: { email: person.email, mfa_enabled: true } })
+    expect(JSON.stringify(step)).not.toContain('token')
+  })
+
+  test('signUp says that the mail must be opened', async () => {
+    const host = await open(delivery)
+    const visitor = await visit(host, { delivery })
+    expect(await visitor.auth.signUp({ email: 'new@example.test', password })).toEqual({ kind: 'activation_required' })
+  })
+
+  test('a session that was revoked elsewhere signs out, and the first answer is the result', async () => {
+    const host = await open(delivery)
+    const person = await member(host)
+    const visitor = await visit(host, { delivery })
+    await signIn(visitor, person)
+    await host.knex('auth_sessions').where({ user_id: person.userId }).update({ revoked_at: host.clock.now().getTime() })
+    host.clock.advance(901)
+    visitor.seen()
+    const answer = await visitor.auth.fetch(`${visitor.origin}/api/orders`)
+    expect([answer.status, visitor.auth.state.status]).toEqual([401, 'signed-out'])
+    expect(visitor.seen().filter((line) => line === 'GET /api/orders 401')).toHaveLength(1)
+  })
+
+  test('a reauthentication makes the session fresh, once for all requests that wait', async () => {
+    const host = await open(delivery, { freshSessionSeconds: 60, sessionTtlSeconds: 7_200 })
+    const person = await member(host)
+    const asked: (readonly string[])[] = []
+    const visitor: Visitor = await visit(host, {
+      delivery,
+      onReauthenticate: async ({ methods }) => {
+        asked.push(methods)
+        const confirmed = await visitor.auth.reauthenticate({ password })
+        return confirmed.kind === 'session'
+      },
+    })
+    await signIn(visitor, person)
+    host.clock.advance(120)
+    const risky = () => visitor.auth.fetch(`${visitor.origin}/api/risky`, { method: 'POST' })
+    expect((await Promise.all([risky(), risky()])).map(({ status }) => status)).toEqual([200, 200])
+    expect(asked).toEqual([['password', 'email']])
+  })
+})
+
+describe.each(['cookie', 'both', 'bearer'] as const)('refreshing in delivery %s', (delivery) => {
+  const signedIn = async (settings: object = {}) => {
+    const host = await open(delivery, settings)
+    const person = await member(host)
+    const visitor = await visit(host, { delivery })
+    await signIn(visitor, person)
+    host.clock.advance(901)
+    visitor.seen()
+    return { host, person, visitor, get: (path: string) => visitor.auth.fetch(visitor.origin + path) }
+  }
+  const refreshesOf = (lines: string[]) => lines.filter((line) => line.includes('/refresh'))
+
+  test('an API that answers 401 to everything gets two refreshes at most for ten requests', async () => {
+    const { visitor, get } = await signedIn()
+    for (const path of ['/api/broken', '/api/broken', '/api/broken']) await get(path)
+    await Promise.all(Array.from({ length: 7 }, () => get('/api/broken')))
+    expect(refreshesOf(visitor.seen()).length).toBeLessThanOrEqual(2)
+    expect(visitor.auth.state.status).toBe('signed-in')
+  })
+
+  test('a 401 with another code of ours refreshes nothing', async () => {
+    const { visitor, get } = await signedIn()
+    expect((await get('/api/broken-envelope')).status).toBe(401)
+    expect(visitor.seen()).toEqual(['GET /api/broken-envelope 401'])
+  })
+
+  test('a refresh whose answer is lost is sent once more, at once', async () => {
+    const { visitor, get } = await signedIn()
+    let times = 0
+    visitor.meet((route) => (route.endsWith('/refresh') && times++ === 0 ? 'lost answer' : undefined))
+    expect((await get('/api/orders')).status).toBe(200)
+    expect(refreshesOf(visitor.seen())).toEqual([`POST ${base(delivery)}/refresh lost`, `POST ${base(delivery)}/refresh 200`])
+  })
+
+  test.each([
+    ['429', () => new Response(null, { status: 429, headers: { 'Retry-After': '7' } })],
+    ['503', () => new Response(null, { status: 503 })],
+    ['a lost network', () => 'lost' as const],
+  ])('%s signs nobody out', async (_name, fate) => {
+    const { visitor, get, person } = await signedIn()
+    visitor.meet((route) => (/refresh|whoami/.test(route) ? fate() : undefined))
+    expect((await get('/api/orders')).status).toBe(401)
+    expect(visitor.auth.state.user?.email).toBe(person.email)
+    visitor.meet(() => undefined)
+    expect((await get('/api/orders')).status).toBe(200)
+  })
+
+  test('a stream is sent once, and the session is refreshed all the same', async () => {
+    const { host, visitor } = await signedIn()
+    const body = new Blob(['tea']).stream()
+    const init = { method: 'POST', body, duplex: 'half' } as RequestInit
+    expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`, init)).status).toBe(401)
+    const request = new Request(`${visitor.origin}/api/orders`, { method: 'POST', body: 'tea' })
+    host.clock.advance(901)
+    expect((await visitor.auth.fetch(request)).status).toBe(401)
+    expect(orders).toEqual([])
+  })
+
+  test('an answer that comes after the logout brings nobody back', async () => {
+    const { visitor, get } = await signedIn()
+    let release = () => {}
+    visitor.meet((route) => {
+      if (!route.endsWith('/refresh')) return undefined
+      return new Promise<undefined>((resolve) => {
+        release = () => resolve(undefined)
+      })
+    })
+    const waiting = get('/api/orders')
+    await vi.waitFor(() => expect(visitor.seen()).toContain('GET /api/orders 401'))
+    const out = visitor.auth.logOut()
+    await vi.waitFor(() => expect(visitor.auth.state.status).toBe('signed-out'))
+    release()
+    await out
+    expect((await waiting).status).toBe(401)
+    expect(visitor.auth.state.status).toBe('signed-out')
+    expect((await get('/api/orders')).status).toBe(401)
+  })
+
+  test('a request is repeated only for the same person', async () => {
+    const { host, visitor, get } = await signedIn()
+    const other = await member(host)
+    const seen = statesOf(visitor.auth)
+    const stolen = await visit(host, { delivery })
+    await signIn(stolen, other)
+    // The refresh answers for another person, as if she had signed in in another tab.
+    visitor.meet((route) => {
+      if (!route.endsWith('/refresh')) return undefined
+      const { user_id } = { user_id: other.userId }
+      const tokens = delivery === 'bearer' ? { access_token: 'x', refresh_token: 'y' } : { access_token: null, refresh_token: null }
+      return Response.json({ user_id, ...tokens, mfa_required: false, mfa_token: null })
+    })
+    expect((await get('/api/orders')).status).toBe(401)
+    expect(seen.at(-1)).toBe('signed-out')
+    expect(visitor.seen().filter((line) => line.startsWith('GET /api/orders'))).toHaveLength(1)
+  })
+})
+
+describe.each(cookieDeliveries)('CSRF tokens in delivery %s', (delivery) => {
+  test('a token that the server refuses is replaced once, and the request repeated', async () => {
+    const host = await open(delivery)
+    const visitor = await visit(host, { delivery })
+    await signIn(visitor, await member(host))
+    const other = visitor.again()
+    await signIn({ ...visitor, auth: other }, await member(host).then(async () => ({ email: visitor.auth.state.user?.email ?? '' })))
+    visitor.seen()
+    // The same person has signed in again: the token of the first client is of another session.
+    const answer = await visitor.auth.fetch(`${visitor.origin}/api/orders`, { method: 'POST', body: 'tea' })
+    expect(answer.status).toBe(200)
+    expect(visitor.seen().filter((line) => line.startsWith('POST /api/orders'))).toEqual(['POST /api/orders 403', 'POST /api/orders 200'])
+  })
+
+  test("Ada's form in one tab is not sent as Bob, who signed in in another", async () => {
+    const host = await open(delivery)
+    const [ada, bob] = [await member(host), await member(host)]
+    const visitor = await visit(host, { delivery })
+    await signIn(visitor, ada)
+    const seen = statesOf(visitor.auth)
+    await signIn({ ...visitor, auth: visitor.again() }, bob)
+    const answer = await visitor.auth.fetch(`${visitor.origin}/api/orders`, { method: 'POST', body: 'tea' })
+    expect([answer.status, orders]).toEqual([403, []])
+    expect(seen).toEqual([ada.email, bob.email])
+  })
+})
+
+describe('origins', () => {
+  test('another origin gets neither token nor CSRF header, and its answers ask for nothing', async () => {
+    for (const delivery of ['cookie', 'bearer'] as const) {
+      const host = await open(delivery)
+      const foreign: Record<string, unknown>[] = []
+      const stranger = await visit(
+        await start({
+          settings: { tokenDelivery: 'bearer' },
+          host: (app) =>
+            void app.use('/take', (req, res) => {
+              foreign.push(req.headers)
+              const code = req.method === 'GET' ? 'UNAUTHORIZED' : 'REAUTHENTICATION_REQUIRED'
+              res.status(req.method === 'GET' ? 401 : 403).json({ code, detail: '', details: { methods: ['password'] } })
+            }),
+        }),
+      )
+      const asked = vi.fn(() => true)
+      const visitor = await visit(host, { delivery, onReauthenticate: asked })
+      host.app.use('/api/redirect', (_req, res) => void res.redirect(307, `${stranger.origin}/take`))
+      await signIn(visitor, await member(host))
+      visitor.seen()
+      for (const url of [`${stranger.origin}/take`, `${visitor.origin}/api/redirect`])
+        for (const method of ['GET', 'POST']) await visitor.auth.fetch(url, { method })
+      expect(foreign.filter((headers) => 'authorization' in headers || 'x-csrf-token' in headers)).toEqual([])
+      expect(foreign.length).toBeGreaterThanOrEqual(3)
+      expect(asked).not.toHaveBeenCalled()
+      expect(visitor.seen().filter((line) => /refresh|whoami/.test(line))).toEqual([])
+    }
+  })
+
+  test('an origin of apiOrigins gets the token', async () => {
+    const host = await open('bearer')
+    const api = await visit(host)
+    const visitor = await visit(host, { delivery: 'bearer', apiOrigins: [api.origin] })
+    await signIn(visitor, await member(host))
+    expect((await visitor.auth.fetch(`${api.origin}/api/orders`)).status).toBe(200)
+    expect((await visitor.auth.fetch(`${api.origin}/api/orders`, { headers: { Authorization: 'Bearer mine' } })).status).toBe(401)
+    expect(visitor.seen().filter((line) => line.includes('refresh'))).toEqual([])
+  })
+
+  test.each([
+    'https://api.example.com/',
+    'https://api.example.com/v1',
+    'http://api.example.com',
+    'https://*.example.com',
+    'api.example.com',
+    'null',
+    '',
+  ])('apiOrigins refuses %j', (origin) => {
+    expect(() => createAuthClient({ baseUrl: '/auth', apiOrigins: [origin] })).toThrow(/apiOrigins/)
+  })
+
+  test('a relative baseUrl without a page is refused at the first request', async () => {
+    const auth = createAuthClient({ baseUrl: '/auth' })
+    const stop = auth.subscribe(() => {})
+    await expect(auth.account.get()).rejects.toThrow(/baseUrl/)
+    await expect(auth.account.get()).rejects.toBeInstanceOf(TypeError)
+    await expect(auth.fetch('https://app.example.com/api')).rejects.toThrow(/baseUrl/)
+    stop()
+  })
+})
+
+describe('the state', () => {
+  test('is the same frozen object until it changes, and a listener that throws stops nobody', async () => {
+    const host = await open('cookie')
+    const visitor = await visit(host, { delivery: 'cookie' })
+    const reported = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const { auth } = visitor
+    const first = auth.state
+    expect([first, Object.isFrozen(first)]).toEqual([{ status: 'loading', user: null }, true])
+    const seen: AuthState[] = []
+    auth.subscribe(() => {
+      throw new Error('a fault of the host')
+    })
+    const stop = auth.subscribe((state) => seen.push(state))
+    await signIn(visitor, await member(host))
+    expect(seen.map(({ status }) => status)).toEqual(['loading', 'signed-out', 'signed-in'])
+    expect(auth.state).toBe(seen.at(-1))
+    await auth.account.update({ name: null })
+    expect(Object.isFrozen(auth.state)).toBe(true)
+    stop()
+    await auth.logOut()
+    expect(seen.at(-1)?.status).toBe('signed-in')
+    expect(reported).toHaveBeenCalled()
+    reported.mockRestore()
+  })
+
+  test('making a client sends nothing', async () => {
+    const host = await open('cookie')
+    const visitor = await visit(host)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect([visitor.requests, visitor.auth.state.status]).toEqual([[], 'loading'])
+  })
+
+  test('stays loading while the router does not answer, and asks again after 1, 2, 4 seconds or Retry-After', async () => {
+    const host = await open('cookie')
+    const person = await member(host)
+    const first = await visit(host, { delivery: 'cookie' })
+    await signIn(first, person)
+    first.seen()
+    const fates: Response[] = [new Response(null, { status: 503 }), new Response(null, { status: 429, headers: { 'Retry-After': '7' } })]
+    first.meet(() => fates.shift() ?? undefined)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const auth = first.again()
+    const seen = statesOf(auth)
+    await vi.waitFor(() => expect(first.requests).toHaveLength(1))
+    vi.advanceTimersByTime(1_000)
+    await vi.waitFor(() => expect(first.requests).toHaveLength(2))
+    await vi.advanceTimersByTimeAsync(6_900)
+    expect([first.requests.length, seen]).toEqual([2, ['loading']])
+    vi.advanceTimersByTime(200)
+    vi.useRealTimers()
+    await vi.waitFor(() => expect(seen).toEqual(['loading', person.email]))
+  })
+
+  test('an expired access cookie is refreshed at the start: whoami, refresh, whoami', async () => {
+    const host = await open('both')
+    const visitor = await visit(host, { delivery: 'both' })
+    const person = await member(host)
+    await signIn(visitor, person)
+    host.clock.advance(901)
+    visitor.seen()
+    const auth = visitor.again()
+    const seen = statesOf(auth)
+    await vi.waitFor(() => expect(seen).toEqual(['loading', person.email]))
+    expect(visitor.seen()).toEqual(['GET /auth/cookie/whoami 200', 'POST /auth/cookie/refresh 200', 'GET /auth/cookie/whoami 200'])
+  })
+
+  test('two clients in one process do not learn of each other', async () => {
+    const host = await open('cookie')
+    const [one, other] = [await visit(host, { delivery: 'cookie' }), await visit(host, { delivery: 'cookie' })]
+    statesOf(other.auth)
+    await vi.waitFor(() => expect(other.auth.state.status).toBe('signed-out'))
+    other.seen()
+    await signIn(one, await member(host))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect([other.seen(), other.auth.state.status]).toEqual([[], 'signed-out'])
+  })
+})
+
+describe('storage in delivery bearer', () => {
+  const memory = () => {
+    const kept = new Map<string, string>()
+    const storage = {
+      get: async (key: string) => kept.get(key) ?? null,
+      set: async (key: string, value: string) => void kept.set(key, value),
+      remove: async (key: string) => void kept.delete(key),
+    }
+    return { kept, storage }
+  }
+
+  test('keeps the session over a reload in one key, and a logout removes it', async () => {
+    const host = await open('bearer')
+    const { kept, storage } = memory()
+    const visitor = await visit(host, { delivery: 'bearer', storage })
+    const person = await member(host)
+    await signIn(visitor, person)
+    expect([...kept.keys()]).toEqual([`doorward:${visitor.origin}/auth`])
+    host.clock.advance(901)
+    visitor.seen()
+    const reloaded = visitor.again()
+    expect((await reloaded.account.get()).email).toBe(person.email)
+    expect(visitor.seen()).toEqual(['GET /auth/whoami 200', 'POST /auth/refresh 200', 'GET /auth/whoami 200', 'GET /auth/me 200'])
+
+    // The first tab has the old refresh token; the storage has the new one.
+    expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status).toBe(200)
+    expect(visitor.seen().filter((line) => line.includes('refresh'))).toEqual([])
+    await reloaded.logOut()
+    expect(kept.size).toBe(0)
+    expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status).toBe(200) // its own token lives on
+    host.clock.advance(901)
+    expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status).toBe(401)
+    expect(visitor.auth.state.status).toBe('signed-out')
+  })
+
+  test('without it a reload signs out, without a request', async () => {
+    const host = await open('bearer')
+    const visitor = await visit(host, { delivery: 'bearer' })
+    await signIn(visitor, await member(host))
+    visitor.seen()
+    expect(statesOf(visitor.again())).toEqual(['signed-out'])
+    expect(visitor.seen()).toEqual([])
+  })
+})

@@ -1,0 +1,79 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { adminTable } from '../../src/client/admin'
+import { operationsOf, table } from '../../src/client/table'
+import { everything } from '../openapi/configurations'
+import { documentOf } from '../openapi/document-of'
+import { appPerTest } from '../support/app-per-test'
+import type { OpenApi } from '../support/openapi'
+import { operationsFile } from './operations-of'
+
+const start = appPerTest()
+const everyRoute = () => start({ ...everything, settings: { ...everything.settings, oauthErrorRedirect: null } })
+
+/** `npx vitest run --config test/vitest.config.mts test/client/operations.test.ts -u` writes the file anew. */
+test('src/client/operations.ts has the types of the OpenAPI document', async () => {
+  const file = join(import.meta.dirname, '../../src/client/operations.ts')
+  await expect(operationsFile(await documentOf(await everyRoute()))).toMatchFileSnapshot(file)
+})
+
+/** Routes without a method, and why. */
+const others: Readonly<Record<string, string>> = {
+  'GET /oauth/{provider}/login': 'providers.logIn navigates there',
+  'GET /oauth/{provider}/callback': 'the provider sends the browser there',
+  'POST /oauth/{provider}/callback': 'the provider sends the browser there',
+  'POST /refresh': 'the client refreshes by itself',
+  'GET /continue': 'for pages without script',
+  'POST /activate/{token}': 'activate sends the token in the body',
+  'POST /session/login': 'for apps whose delivery is not session',
+  'POST /session/mfa/verify': 'for apps whose delivery is not session',
+  'POST /session/passkeys/login': 'for apps whose delivery is not session',
+  'GET /session/me': 'for apps whose delivery is not session',
+  'GET /session/list': 'for apps whose delivery is not session',
+  'POST /session/logout': 'for apps whose delivery is not session',
+  'DELETE /session/{id}': 'for apps whose delivery is not session',
+  'GET /whoami': 'the client asks by itself',
+  'GET /client-config': 'the client asks by itself',
+  'POST /reauthenticate/passkey/options': 'passkey: true asks there',
+  'POST /mfa/passkey/options': 'passkey: true asks there',
+  'POST /passkeys/login/options': 'passkeys.logIn asks there',
+  'POST /passkeys/register/options': 'passkeys.register asks there',
+  'GET /.well-known/jwks.json': 'for verifiers',
+  'GET /.well-known/oauth-authorization-server': 'for verifiers',
+  'GET /.well-known/openid-configuration': 'for verifiers',
+  'GET /openapi.json': 'for developers',
+}
+
+test('every mounted route has a method or a reason, and every method has a route', async () => {
+  const document = await documentOf(await everyRoute())
+  const mounted = routesOf(document)
+  const plain = new Set(mounted.map((route) => route.replace(' /cookie/', ' /')))
+  const operations = [...operationsOf(table), ...operationsOf({ '': adminTable })]
+  const named = operations.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
+
+  expect([...plain].sort()).toEqual([...named, ...Object.keys(others)].sort())
+  const withCookieRoute = operations.filter(({ method, path }) => mounted.includes(`${method} /cookie${path}`)).map(({ path }) => path)
+  expect(operations.filter(({ flags }) => flags.includes('k')).map(({ path }) => path)).toEqual(withCookieRoute)
+})
+
+test('each flag of a method is a fact of its route', async () => {
+  const document = await documentOf(await everyRoute())
+  const facts = operationsOf(table).map(({ name, method, path, flags }) => {
+    const operation = (document.paths as Record<string, Record<string, object>>)[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
+    const text = JSON.stringify((operation as { requestBody?: object }).requestBody ?? null)
+    const answers = Object.entries((operation as { responses: object }).responses).filter(([status]) => status.startsWith('2'))
+    const isLogin = /schemas\/(Login|Signup)"/.test(JSON.stringify(answers))
+    const takes = (field: string) => text.includes(`"${field}"`)
+    const expected = { r: isLogin, t: takes('refresh_token'), m: takes('mfa_token'), q: takes('request_token'), a: takes('signup_token') }
+    const actual = Object.fromEntries(Object.keys(expected).map((flag) => [flag, flags.includes(flag)]))
+    return [
+      [name, actual],
+      [name, expected],
+    ]
+  })
+  expect(facts.map(([actual]) => actual)).toEqual(facts.map(([, expected]) => expected))
+})
+
+function routesOf({ paths }: OpenApi): string[] {
+  return Object.entries(paths).flatMap(([path, operations]) => Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`))
+}
