@@ -4,13 +4,13 @@ import { type Call, operationsOf } from './table.js'
 
 /** As the table of the client. */
 export const adminTable = `list G/admin/users,get G/admin/users/:id,update A/admin/users/:id t,\
-deactivate P/admin/users/:id/deactivate t,activate P/admin/users/:id/activate t,\
-revokeSessions P/admin/users/:id/revoke-sessions t,resetMfa P/admin/users/:id/reset-mfa t`
+deactivate /admin/users/:id/deactivate t,activate /admin/users/:id/activate t,\
+revokeSessions /admin/users/:id/revoke-sessions t,resetMfa /admin/users/:id/reset-mfa t`
 
 /** Returns the operations on the accounts of other people. The router lets in only administrators. */
 export function createAdminClient(auth: AuthClient): AdminOperations {
   const call = (auth as unknown as Record<symbol, Call>)[Symbol.for('doorward.client.v1')]
   if (!call) throw new TypeError('createAdminClient() needs the client of createAuthClient().')
-  const methods = operationsOf({ '': adminTable }).map((operation) => [operation.name, (...args: unknown[]) => call(operation, args)])
+  const methods = operationsOf(adminTable).map((operation) => [operation.name, (...args: unknown[]) => call(operation, args)])
   return Object.fromEntries(methods)
 }

@@ -38,6 +38,9 @@ export function createAuthClient(options: AuthClientOptions): AuthClient {
   const call = caller(session, fetchAs)
   const client: Record<string | symbol, unknown> = {
     [Symbol.for('doorward.client.v1')]: call, // for doorward/client/admin
+    get state() {
+      return session.state.now
+    },
     subscribe(listener: Listener) {
       session.start()
       return session.state.add(listener)
@@ -45,10 +48,10 @@ export function createAuthClient(options: AuthClientOptions): AuthClient {
     fetch: (input: RequestInfo | URL, init?: RequestInit) => fetchAs(input, init),
     dispose: session.dispose,
   }
-  for (const operation of operationsOf(table)) {
-    const { group, name } = operation
-    const method = (...args: unknown[]) => call(operation, args)
-    Object.assign(client, group ? { [group]: { ...(client[group] as object), [name]: method } } : { [name]: method })
+  for (const [group, lines] of Object.entries(table)) {
+    const methods = group ? {} : client
+    if (group) client[group] = methods
+    for (const operation of operationsOf(lines)) Object.assign(methods, { [operation.name]: (...args: unknown[]) => call(operation, args) })
   }
   const passkeys = client['passkeys'] as Record<string, unknown>
   const { logIn } = passkeys as { logIn: (body: Body) => Promise<unknown> }
@@ -56,19 +59,12 @@ export function createAuthClient(options: AuthClientOptions): AuthClient {
   passkeys['register'] = async (body?: Body) => (await import('./passkeys.js')).register(call, body)
   const providers = client['providers'] as Record<string, unknown>
   providers['logIn'] = (key: string, target?: { returnTo?: string }) => leaveFor(session, key, target)
-  return Object.defineProperty(client, 'state', { enumerable: true, get: () => session.state.now }) as unknown as AuthClient
+  return client as unknown as AuthClient
 }
 
+/** https, or http of the loopback. */
+const originForm = /^(https:\/\/[\w.[\]:-]+|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?)$/
+
 function checkOrigin(text: string): void {
-  let url: URL | undefined
-  try {
-    url = new URL(text)
-  } catch {
-    // reported below
-  }
-  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname))
-  if (url?.origin !== text || !isSafe || text.includes('*'))
-    throw new TypeError(
-      `createAuthClient: apiOrigins takes origins such as https://api.example.com, and http only of the loopback, not ${text}`,
-    )
+  if (!originForm.test(text) || new URL(text).origin !== text) throw new TypeError(`apiOrigins: ${text} is no https origin`)
 }

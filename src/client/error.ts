@@ -1,4 +1,5 @@
 import type { ErrorCode } from './operations.js'
+import type { Body } from './table.js'
 
 interface Refusal {
   readonly code?: ErrorCode | null
@@ -23,37 +24,32 @@ export class AuthClientError extends Error {
     { code = null, detail = '', details = {} }: Omit<Refusal, 'code'> & { code?: AuthClientError['code'] },
     retryAfterSeconds: number | null = null,
   ) {
-    super(detail || code || `The router answered ${status}.`)
-    this.name = 'AuthClientError'
-    this.status = status
-    this.code = code
-    this.detail = detail
-    this.details = details
-    this.retryAfterSeconds = retryAfterSeconds
+    super(detail || code || `status ${status}`)
+    Object.assign(this, { name: 'AuthClientError', status, code, detail, details, retryAfterSeconds })
   }
 }
 
-/** The error envelope of a response. Empty if the body is another one, such as the page of a proxy. */
-export async function refusalOf(response: Response): Promise<Refusal> {
-  const body = await jsonOf(response.clone())
-  return body && typeof body['code'] === 'string' && typeof body['detail'] === 'string' ? (body as Refusal) : {}
+/** The error envelope. Empty if the body is another one, such as the page of a proxy. */
+export function refusalIn(body: Body | null): Refusal {
+  return typeof body?.['code'] === 'string' && typeof body['detail'] === 'string' ? (body as Refusal) : {}
 }
 
-export async function jsonOf(response: Response): Promise<Record<string, unknown> | null> {
-  try {
-    return await response.json()
-  } catch {
-    return null
-  }
+export function errorOf({ status, headers }: Response, body: Body | null): AuthClientError {
+  return new AuthClientError(status, refusalIn(body), Number(headers.get('Retry-After')) || null)
 }
 
-export async function errorOf(response: Response): Promise<AuthClientError> {
-  return new AuthClientError(response.status, await refusalOf(response), Number(response.headers.get('Retry-After')) || null)
+/** Null if the body is no JSON. */
+export function jsonOf(response: Response): Promise<Body | null> {
+  return response.json().catch(() => null)
 }
 
 /** The global `fetch`. @throws AuthClientError `NETWORK_ERROR` */
 export function reach(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
-  return fetch(input, init).catch((cause) => {
-    throw cause instanceof TypeError ? new AuthClientError(0, { code: 'NETWORK_ERROR' }) : cause // an abort stays one
+  return fetch(input, init).catch(() => {
+    throw new AuthClientError(0, { code: 'NETWORK_ERROR' })
   })
+}
+
+export function jsonInit(method: string, body: Body): RequestInit {
+  return { method, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }
 }

@@ -1,5 +1,5 @@
-import { AuthClientError, refusalOf } from './error.js'
-import { hasDocument } from './lock.js'
+import { AuthClientError, jsonOf, refusalIn } from './error.js'
+import { pageUrl } from './lock.js'
 import type { Session } from './session.js'
 
 /** For this time in milliseconds, a client does not refresh after an API that refuses the new token too. */
@@ -21,11 +21,11 @@ export function authFetch(session: Session) {
   let quietUntil = 0
   let confirming: Promise<boolean> | undefined
 
-  const isOurs = (url: string) => [new URL(session.url()).origin, ...apiOrigins].includes(new URL(url).origin)
+  const isOurs = (url: string) => [new URL(session.url()).origin, ...apiOrigins].includes(new URL(url, pageUrl).origin)
 
   return async (input: RequestInfo | URL, init: RequestInit = {}, { send = fetch, once = false }: FetchRules = {}): Promise<Response> => {
     const request = input instanceof Request ? input : undefined
-    if (!isOurs(new URL(request?.url ?? String(input), hasDocument ? document.baseURI : undefined).href)) return fetch(input, init)
+    if (!isOurs(request?.url ?? String(input))) return fetch(input, init)
     const asked = session.state.now
     await session.start()
     const { now } = session.state
@@ -37,22 +37,23 @@ export function authFetch(session: Session) {
       const sent = withCredentials(session, request, init)
       const response = await send(input, sent)
       if (once || (response.url && !isOurs(response.url))) return response
-      const fault = await faultOf(response)
+      const { code, details = {} } = /40[13]/.test(String(response.status)) ? refusalIn(await jsonOf(response.clone())) : {}
+      const fault = faultOf(response.status, code, details['reason'])
       if (!fault || sent.isOther) return response
-      if (fault.kind === 'session' && session.refreshes !== refreshes && !mended.includes('stale')) fault.kind = 'stale'
-      if (mended.includes(fault.kind)) {
-        if (fault.kind === 'session') quietUntil = Date.now() + quietMs
+      const kind = fault === 'session' && session.refreshes !== refreshes && !mended.includes('stale') ? 'stale' : fault
+      if (mended.includes(kind)) {
+        if (kind === 'session') quietUntil = Date.now() + quietMs
         return response
       }
-      mended.push(fault.kind)
-      const isMended = await mend(fault, messages)
+      mended.push(kind)
+      const isMended = await mend(kind, messages, details['methods'] as string[])
       const isSamePerson = person !== undefined && session.state.now.user?.id === person
       if (!isMended || !isSamePerson || request?.bodyUsed || isStream(init.body)) return response
     }
   }
 
   /** False: a repetition would not help. */
-  async function mend({ kind, methods }: Refused, messages: number): Promise<boolean> {
+  async function mend(kind: Fault, messages: number, methods: readonly string[] = []): Promise<boolean> {
     try {
       if (kind === 'freshness') return await confirmed(methods)
       if (kind === 'csrf') await session.look()
@@ -74,20 +75,10 @@ export function authFetch(session: Session) {
   }
 }
 
-interface Refused {
-  kind: Fault
-  readonly methods: readonly string[]
-}
-
-async function faultOf(response: Response): Promise<Refused | null> {
-  const { status } = response
-  if (status !== 401 && status !== 403) return null
-  const { code, details = {} } = await refusalOf(response)
-  const { reason, methods = [] } = details as { reason?: string; methods?: readonly string[] }
-  const of = (kind: Fault) => ({ kind, methods })
-  if (status === 401) return !code || /^(UNAUTHORIZED|TOKEN_EXPIRED|INVALID_TOKEN)$/.test(code) ? of('session') : null
-  if (code === 'REAUTHENTICATION_REQUIRED') return of('freshness')
-  return code === 'CSRF_VALIDATION_FAILED' && /^(no_cookie|mismatch|signature)$/.test(reason ?? '') ? of('csrf') : null
+function faultOf(status: number, code: string | null | undefined, reason: unknown): Fault | null {
+  if (status === 401) return !code || /^(UNAUTHORIZED|TOKEN_EXPIRED|INVALID_TOKEN)$/.test(code) ? 'session' : null
+  if (code === 'REAUTHENTICATION_REQUIRED') return 'freshness'
+  return code === 'CSRF_VALIDATION_FAILED' && /^(no_cookie|mismatch|signature)$/.test(String(reason)) ? 'csrf' : null
 }
 
 /** What the caller set stays. */
@@ -106,19 +97,10 @@ function withCredentials(session: Session, request: Request | undefined, init: R
 }
 
 /** It can be read only once. */
-function isStream(body: RequestInit['body']): boolean {
-  const isKept =
-    body === null ||
-    body === undefined ||
-    typeof body === 'string' ||
-    body instanceof URLSearchParams ||
-    body instanceof FormData ||
-    body instanceof Blob ||
-    body instanceof ArrayBuffer ||
-    ArrayBuffer.isView(body)
-  return !isKept
+function isStream(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && ('getReader' in body || Symbol.asyncIterator in body)
 }
 
 export function otherUser(): AuthClientError {
-  return new AuthClientError(0, { code: 'USER_CHANGED', detail: 'Another person signed in before the request was sent.' })
+  return new AuthClientError(0, { code: 'USER_CHANGED' })
 }

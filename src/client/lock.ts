@@ -5,6 +5,9 @@ export const hasDocument = typeof document === 'object'
 /** Not in Node, because one process of Node serves many people. */
 export const isBrowser = hasDocument || typeof WorkerGlobalScope === 'function'
 
+/** Relative URLs begin here. Undefined in Node. */
+export const pageUrl = hasDocument ? document.baseURI : globalThis.location?.href
+
 declare const WorkerGlobalScope: unknown
 
 /**
@@ -13,8 +16,8 @@ declare const WorkerGlobalScope: unknown
  * @param work `waited`: another tab had the lock, so the session may have changed
  */
 export async function locked<T>(name: string | null, work: (waited: boolean) => Promise<T>): Promise<T> {
-  const locks = name !== null && isBrowser ? navigator.locks : undefined // absent on http pages
-  if (!name || !locks) return work(false)
+  const locks = name && navigator.locks // absent on http pages
+  if (!locks) return work(false)
   let running: Promise<T> | undefined
   const run = (waited: boolean) => {
     running = work(waited)

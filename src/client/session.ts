@@ -1,4 +1,4 @@
-import { type AuthClientError, errorOf, jsonOf, reach } from './error.js'
+import { type AuthClientError, errorOf, jsonInit, jsonOf, reach } from './error.js'
 import { hasDocument, isBrowser, locked, pause } from './lock.js'
 import type { User } from './operations.js'
 import { type StateBox, stateBox } from './state.js'
@@ -26,7 +26,8 @@ export interface Session {
   url(): string
   start(): Promise<void>
   lockName(): string | null
-  send(path: string, init?: RequestInit): Promise<Response>
+  /** The URL of a route. @param hasCookieRoute in delivery `both` there is a route for browsers beside the plain one */
+  route(path: string, hasCookieRoute: boolean): string
   /** Asks who is signed in. With `refreshes`, refreshes an expired session. @throws AuthClientError if there is no answer */
   look(refreshes?: boolean): Promise<void>
   /** Undefined: a login or logout happened meanwhile. @throws AuthClientError if there is no answer */
@@ -77,7 +78,7 @@ export function createSession(options: AuthClientOptions): Session {
       try {
         return new URL(baseUrl, hasDocument ? location.origin : undefined).href.replace(/\/$/, '')
       } catch {
-        throw new TypeError(`createAuthClient: baseUrl must be a URL; only a page may leave out its own origin. It is ${baseUrl}`)
+        throw new TypeError(`baseUrl ${baseUrl} is no URL (without a page, no path)`)
       }
     },
 
@@ -88,11 +89,7 @@ export function createSession(options: AuthClientOptions): Session {
 
     lockName: () => (isShared() ? `doorward ${session.url()}` : null),
 
-    send: async (path, init = {}) => {
-      const headers = new Headers(init.headers)
-      if (session.tokens) headers.set('Authorization', `Bearer ${session.tokens.access_token}`)
-      return reach(session.url() + path, { ...init, headers, credentials: isBearer() ? 'same-origin' : 'include' })
-    },
+    route: (path, hasCookieRoute) => session.url() + (hasCookieRoute && session.delivery === 'both' ? '/cookie' : '') + path,
 
     async look(refreshes = true) {
       if (isBearer() && !session.tokens) return apply(null)
@@ -111,7 +108,7 @@ export function createSession(options: AuthClientOptions): Session {
 
     insist() {
       isUnsure = true
-      return session.look().catch((error) => again(error, 1))
+      return session.look().catch(again)
     },
 
     refresh(isLate = false) {
@@ -123,8 +120,7 @@ export function createSession(options: AuthClientOptions): Session {
 
     async keep(tokens) {
       session.tokens = tokens
-      if (tokens) await storage?.set(key, JSON.stringify(tokens))
-      else await storage?.remove(key)
+      await (tokens ? storage?.set(key, JSON.stringify(tokens)) : storage?.remove(key))
     },
 
     post(kind) {
@@ -144,10 +140,9 @@ export function createSession(options: AuthClientOptions): Session {
   async function begin(): Promise<void> {
     const url = session.url()
     if (isBrowser) listen(url)
-    if (isHintMissing() && !storage) return apply(null)
     if (storage && (isBearer() || !session.delivery)) session.tokens = await stored()
     if (!session.tokens && isHintMissing()) return apply(null)
-    await session.look().catch((error) => void again(error, 1))
+    await session.look().catch((error) => void again(error))
   }
 
   function listen(url: string): void {
@@ -196,27 +191,24 @@ export function createSession(options: AuthClientOptions): Session {
   }
 
   /** Waits, and asks again while nobody else got an answer. */
-  async function again(error: unknown, seconds: number): Promise<void> {
-    const { retryAfterSeconds = null } = error as Partial<AuthClientError>
-    await Promise.race([
-      pause((retryAfterSeconds || seconds) * 1000),
-      new Promise<void>((resolve) => {
-        wake = resolve
-      }),
-    ])
-    if (isUnsure) await session.look().catch((next) => again(next, Math.min(seconds * 2, mostWaitSeconds)))
+  async function again(error: unknown, wait = 1): Promise<void> {
+    await new Promise<void>((resolve) => {
+      wake = resolve // as soon as the browser is online
+      pause(((error as Partial<AuthClientError>).retryAfterSeconds || wait) * 1000).then(resolve)
+    })
+    if (isUnsure) await session.look().catch((next) => again(next, Math.min(wait * 2, mostWaitSeconds)))
   }
 
   async function whoami(): Promise<WhoAmI | undefined> {
     const { changes } = session
     if (looking?.changes !== changes) {
-      const own = { changes, answer: ask() }
-      looking = own
-      own.answer
-        .catch(() => {})
-        .then(() => {
+      const own = {
+        changes,
+        answer: ask().finally(() => {
           if (looking === own) looking = undefined
-        })
+        }),
+      }
+      looking = own
     }
     const answer = await looking?.answer
     if (!answer || session.changes !== changes) return undefined
@@ -226,17 +218,19 @@ export function createSession(options: AuthClientOptions): Session {
 
   async function ask(): Promise<WhoAmI> {
     session.lookedAt = Date.now()
-    const answer = await read(session.delivery === 'both' ? '/cookie/whoami' : '/whoami')
+    const response = await send('/whoami')
+    const body = await jsonOf(response)
+    if (!response.ok || !body?.['delivery']) throw errorOf(response, body)
+    const answer = body as unknown as WhoAmI
     if (session.delivery) return answer
     session.learn(answer.delivery)
-    return session.delivery === 'both' && !answer.user ? read('/cookie/whoami') : answer
+    return session.delivery === 'both' && !answer.user ? ask() : answer
   }
 
-  async function read(path: string): Promise<WhoAmI> {
-    const response = await session.send(path)
-    const body = response.ok ? await jsonOf(response) : null
-    if (!body || !('can_refresh' in body)) throw await errorOf(response)
-    return body as unknown as WhoAmI
+  async function send(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers)
+    if (session.tokens) headers.set('Authorization', `Bearer ${session.tokens.access_token}`)
+    return reach(session.route(path, true), { ...init, headers, credentials: isBearer() ? 'same-origin' : 'include' })
   }
 
   async function refreshOnce(isLate: boolean): Promise<void> {
@@ -248,7 +242,7 @@ export function createSession(options: AuthClientOptions): Session {
       return apply(answer.user)
     }
     if (!response) return apply(null)
-    if (response.status === 429 || response.status >= 500) throw await errorOf(response)
+    if (response.status === 429 || response.status >= 500) throw errorOf(response, null)
     if (!response.ok) return session.look(false)
     session.refreshes++
     session.lookedAt = Date.now()
@@ -264,14 +258,13 @@ export function createSession(options: AuthClientOptions): Session {
 
   /** Calls no listener. */
   async function underLock(isLate: boolean, changes: number): Promise<Outcome> {
-    let mustAsk = isLate
     if (isBearer() && storage) {
       const found = await stored()
       if (!found) return {}
-      mustAsk ||= found.refresh_token !== session.tokens?.refresh_token
+      if (found.refresh_token !== session.tokens?.refresh_token) isLate = true
       session.tokens = found
     }
-    if (mustAsk) {
+    if (isLate) {
       const answer = await whoami()
       if (!answer || answer.user) return { answer }
     }
@@ -283,9 +276,7 @@ export function createSession(options: AuthClientOptions): Session {
   }
 
   function post(): Promise<Response> {
-    const body = JSON.stringify(isBearer() ? { refresh_token: session.tokens?.refresh_token } : {})
-    const path = session.delivery === 'both' ? '/cookie/refresh' : '/refresh'
-    return session.send(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+    return send('/refresh', jsonInit('POST', isBearer() ? { refresh_token: session.tokens?.refresh_token } : {}))
   }
 
   async function stored(): Promise<Tokens | null> {

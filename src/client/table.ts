@@ -1,30 +1,28 @@
 /**
- * Every operation of the router that has a method, by group: `name method path flags`. The method is the first letter of GET, POST and
- * DELETE, or A for PATCH. The flags are:
+ * Every operation of the router that has a method, by group: `name route flags`. A letter before the path is the method: G for GET, A for
+ * PATCH, D for DELETE; without it, POST. The flags are:
  * - `k`: there is a cookie route.
- * - `s`: opens, changes or ends a session. Runs under the lock, and the client asks whoami afterwards.
- * - `w`: changes the account, so the client asks whoami afterwards.
- * - `r`: the answer is login-shaped.
+ * - `s`: changes a session or the person. Runs under the lock, and the client asks whoami afterwards.
+ * - `r`: the answer is login-shaped; `o`: a logout. Both are `s` too.
  * - `t`, `q`, `a`, `m`: takes `refresh_token` (delivery `bearer`), `request_token`, `signup_token`, `mfa_token`, which the client keeps.
  */
 export const table = {
-  '': `signUp P/signup ksr,activate P/activate ksra,requestActivation P/activation/request,logIn P/login ksr,logOut P/logout kst,\
-reauthenticate P/reauthenticate ksrt,requestConfirmationCode P/reauthenticate/email kt,undo P/security/undo s`,
-  account: `get G/me,update A/me tw,requestVerification P/email-verify/request t,verifyEmail P/email-verify/confirm tw,\
-requestEmailChange P/email-change/request t,confirmEmailChange P/email-change/confirm kst`,
-  password: `change P/password-change kst,changeWithFactor P/password-change/mfa kst,setFirst P/password/first kst,\
-requestReset P/password-reset/request,reset P/password-reset/confirm ksrt`,
-  emailLogin: `request P/email-login/request k,confirm P/email-login/confirm ksrtqa`,
-  secondFactor: `verify P/mfa/verify ksrm,enroll P/mfa/enroll t,confirm P/mfa/confirm ksrt,disable P/mfa/disable st,\
-recoveryCodes P/mfa/recovery-codes t`,
-  passkeys: `list G/passkeys,register P/passkeys/register t,rename A/passkeys/:id t,remove D/passkeys/:id t,logIn P/passkeys/login ksr`,
-  sessions: `list G/sessions,revoke D/sessions/:id s,revokeOthers P/sessions/revoke-others kst`,
-  providers: `list G/oauth/accounts,link P/oauth/:provider/link t,unlink P/oauth/accounts/unlink t,redeemLink P/oauth/link/redeem kt,\
-reauthenticate P/oauth/:provider/reauthenticate t,logInWithToken P/oauth/:provider/token sr,exchange P/oauth/exchange sr`,
+  '': `signUp /signup kr,activate /activate kra,requestActivation /activation/request,logIn /login kr,logOut /logout kto,\
+reauthenticate /reauthenticate krt,requestConfirmationCode /reauthenticate/email kt,undo /security/undo s`,
+  account: `get G/me,update A/me ts,requestVerification /email-verify/request t,verifyEmail /email-verify/confirm t,\
+requestEmailChange /email-change/request t,confirmEmailChange /email-change/confirm kst`,
+  password: `change /password-change kst,changeWithFactor /password-change/mfa kst,setFirst /password/first kst,\
+requestReset /password-reset/request,reset /password-reset/confirm krt`,
+  emailLogin: `request /email-login/request k,confirm /email-login/confirm krtqa`,
+  secondFactor: `verify /mfa/verify krm,enroll /mfa/enroll t,confirm /mfa/confirm krt,disable /mfa/disable st,\
+recoveryCodes /mfa/recovery-codes t`,
+  passkeys: `list G/passkeys,register /passkeys/register t,rename A/passkeys/:id t,remove D/passkeys/:id t,logIn /passkeys/login kr`,
+  sessions: `list G/sessions,revoke D/sessions/:id s,revokeOthers /sessions/revoke-others kst`,
+  providers: `list G/oauth/accounts,link /oauth/:provider/link t,unlink /oauth/accounts/unlink t,redeemLink /oauth/link/redeem kt,\
+reauthenticate /oauth/:provider/reauthenticate t,logInWithToken /oauth/:provider/token r,exchange /oauth/exchange r`,
 } as const
 
 export interface Operation {
-  readonly group: string
   readonly name: string
   readonly method: string
   /** With `:name` for each parameter. */
@@ -32,15 +30,14 @@ export interface Operation {
   readonly flags: string
 }
 
-const methods: Readonly<Record<string, string>> = { G: 'GET', P: 'POST', A: 'PATCH', D: 'DELETE' }
+const methods: Readonly<Record<string, string>> = { G: 'GET', A: 'PATCH', D: 'DELETE' }
 
-export function operationsOf(lines: Readonly<Record<string, string>>): Operation[] {
-  return Object.entries(lines).flatMap(([group, text]) =>
-    text.split(',').map((line) => {
-      const [name = '', route = '', flags = ''] = line.split(' ')
-      return { group, name, method: methods[route.charAt(0)] ?? '', path: route.slice(1), flags }
-    }),
-  )
+/** @param lines the operations of one group */
+export function operationsOf(lines: string): Operation[] {
+  return lines.split(',').map((line) => {
+    const [name = '', route = '', flags = ''] = line.split(' ')
+    return { name, method: methods[route.charAt(0)] ?? 'POST', path: route.replace(/^\w/, ''), flags }
+  })
 }
 
 export type Body = Record<string, unknown>

@@ -1,11 +1,20 @@
 import { adminTable } from '../../src/client/admin'
-import { type Operation, operationsOf, table } from '../../src/client/table'
+import { type Operation as Line, operationsOf, table } from '../../src/client/table'
 import type { OpenApi } from '../support/openapi'
+
+interface Operation extends Line {
+  readonly group: string
+}
+
+/** Every operation that has a method of the client. */
+export function everyOperation(): Operation[] {
+  return Object.entries(table).flatMap(([group, lines]) => operationsOf(lines).map((operation) => ({ ...operation, group })))
+}
 
 /** The text of src/client/operations.ts: the types of every method, from the OpenAPI document of a router with every feature on. */
 export function operationsFile(document: OpenApi): string {
-  const operations = operationsOf(table)
-  const admin = operationsOf({ '': adminTable })
+  const operations = everyOperation()
+  const admin = operationsOf(adminTable)
   const groups = [...new Set(operations.map(({ group }) => group))]
   const lines = (group: string) => operations.filter((one) => one.group === group).map((one) => methodOf(document, one))
   const members = groups.flatMap((group) =>
@@ -89,7 +98,7 @@ function describedOf(document: OpenApi, method: string, path: string): Described
   return found
 }
 
-function methodOf(document: OpenApi, operation: Operation): string {
+function methodOf(document: OpenApi, operation: Line): string {
   const { name, method, path, flags } = operation
   const described = describedOf(document, method, path)
   const parameters = (path.match(/:\w+/g) ?? []).map((text) => `${text.slice(1)}: string`)
@@ -104,7 +113,7 @@ function schemaOf({ requestBody }: Described): Schema | null {
   return requestBody?.content['application/json']?.schema ?? null
 }
 
-function bodyOf(document: OpenApi, { method, path, flags }: Operation): string | null {
+function bodyOf(document: OpenApi, { method, path, flags }: Line): string | null {
   const own = schemaOf(describedOf(document, method, path))
   const options = ceremonies[path]
   const schema = options && own ? withoutCeremony(own, schemaOf(describedOf(document, 'POST', options))) : own
@@ -161,7 +170,7 @@ function parenthesized(type: string): string {
 }
 
 /** The schemas that the methods name, and those inside. */
-function used(document: OpenApi, operations: readonly Operation[]): ReadonlySet<string> {
+function used(document: OpenApi, operations: readonly Line[]): ReadonlySet<string> {
   const found = new Set(['User', 'ClientConfig'])
   const visit = (value: unknown): void => {
     const names = [...JSON.stringify(value ?? null).matchAll(/#\/components\/schemas\/(\w+)"/g)].map(([, name = '']) => name)

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { adminTable } from '../../src/client/admin'
-import { operationsOf, table } from '../../src/client/table'
+import { operationsOf } from '../../src/client/table'
 import { everything } from '../openapi/configurations'
 import { documentOf } from '../openapi/document-of'
 import { appPerTest } from '../support/app-per-test'
 import type { OpenApi } from '../support/openapi'
-import { operationsFile } from './operations-of'
+import { everyOperation, operationsFile } from './operations-of'
 
 const start = appPerTest()
 const everyRoute = () => start({ ...everything, settings: { ...everything.settings, oauthErrorRedirect: null } })
@@ -48,7 +48,7 @@ test('every mounted route has a method or a reason, and every method has a route
   const document = await documentOf(await everyRoute())
   const mounted = routesOf(document)
   const plain = new Set(mounted.map((route) => route.replace(' /cookie/', ' /')))
-  const operations = [...operationsOf(table), ...operationsOf({ '': adminTable })]
+  const operations = [...everyOperation(), ...operationsOf(adminTable)]
   const named = operations.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
 
   expect([...plain].sort()).toEqual([...named, ...Object.keys(others)].sort())
@@ -58,7 +58,7 @@ test('every mounted route has a method or a reason, and every method has a route
 
 test('each flag of a method is a fact of its route', async () => {
   const document = await documentOf(await everyRoute())
-  const facts = operationsOf(table).map(({ name, method, path, flags }) => {
+  const facts = everyOperation().map(({ name, method, path, flags }) => {
     const operation = (document.paths as Record<string, Record<string, object>>)[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
     const text = JSON.stringify((operation as { requestBody?: object }).requestBody ?? null)
     const answers = Object.entries((operation as { responses: object }).responses).filter(([status]) => status.startsWith('2'))
