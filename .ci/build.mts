@@ -21,12 +21,17 @@ interface Entry {
 
 async function build(): Promise<void> {
   rmSync(join(root, 'dist'), { recursive: true, force: true })
-  const compile = [require.resolve('typescript/bin/tsc'), '-p', root, '--emitDeclarationOnly']
-  const { status } = spawnSync(process.execPath, compile, { stdio: 'inherit', cwd: root })
-  if (status !== 0) process.exit(status ?? 1)
+  for (const project of [root, join(root, 'src/client')]) declare(project)
   await bundleLibrary()
   for (const entry of entries()) writeEntry(entry)
   await bundleCommand()
+  await bundleClient()
+}
+
+function declare(project: string): void {
+  const compile = [require.resolve('typescript/bin/tsc'), '-p', project, '--emitDeclarationOnly']
+  const { status } = spawnSync(process.execPath, compile, { stdio: 'inherit', cwd: root })
+  if (status !== 0) process.exit(status ?? 1)
 }
 
 /** What is installed beside us stays outside: the host's Express, Knex and drivers are its own. */
@@ -54,6 +59,26 @@ async function bundleCommand(): Promise<void> {
   writeFileSync(join(root, 'dist/cli.LICENSES.txt'), licences.join('\n\n'))
 }
 
+/** For browsers: each entry is one ES module, which a page can load without a bundler. Passkeys come at the first call that needs them. */
+async function bundleClient(): Promise<void> {
+  const dir = join(root, 'dist/client')
+  for (const name of ['client', 'passkeys', 'admin', 'react']) {
+    const bundled = await rolldown({
+      input: join(root, `src/client/${name}.ts`),
+      cwd: root,
+      platform: 'browser',
+      external: [/\/passkeys\.js$/, 'react'],
+      plugins: [ascii, quotedImport],
+      transform: { target: 'es2020' },
+      tsconfig: false,
+    })
+    // React calls a module with hooks only in the browser, where the directive says so.
+    const banner = name === 'react' ? "'use client'" : ''
+    await bundled.write({ file: join(dir, `${name}.js`), format: 'es', minify: true, comments: false, banner })
+  }
+  writeFileSync(join(dir, 'package.json'), '{ "type": "module" }\n')
+}
+
 async function bundle(input: string | Record<string, string>, output: OutputOptions): Promise<void> {
   const { dependencies, peerDependencies } = require('../package.json') as Record<string, Record<string, string>>
   const external = Object.keys({ ...dependencies, ...peerDependencies })
@@ -72,14 +97,23 @@ const ascii: Plugin = {
   },
 }
 
+/** The minifier writes every text as a template, and not every bundler reads one in an import. */
+const quotedImport: Plugin = {
+  name: 'quoted-import',
+  generateBundle(_options, files) {
+    for (const file of Object.values(files))
+      if (file.type === 'chunk') file.code = file.code.replace(/import\(`([^`$]+)`\)/g, "import('$1')")
+  },
+}
+
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/** Every subpath of `exports` that both module systems can reach. */
+/** Every subpath of `exports` that both module systems can reach. Browsers have one of them. */
 function entries(): Entry[] {
-  const { exports } = require('../package.json') as { exports: Record<string, Entry | string> }
-  return Object.values(exports).filter((entry) => typeof entry !== 'string')
+  const { exports } = require('../package.json') as { exports: Record<string, Entry | object | string> }
+  return Object.values(exports).filter((entry): entry is Entry => typeof entry !== 'string' && 'require' in entry)
 }
 
 function writeEntry(entry: Entry): void {

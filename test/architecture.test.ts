@@ -27,6 +27,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   '@simplewebauthn/server': /^passkeys\/webauthn\/ceremonies\.ts$/,
   knex: /^store\/knex\/|^router\/findings\/readiness\/check-tables\.ts$|^cli\/init\/(read-knexfile|users-table)\.ts$/,
   'prom-client': /^observers\/metrics\.ts$/,
+  react: /^client\/react\.ts$/,
   speakeasy: /^second-factor\/accept-code\.ts$/,
   // The base, the store and the clients of providers know no Express.
   express: /^(http|rate-limits|sessions|accounts|second-factor|passkeys|social|admin|guards|pages|router)\//,

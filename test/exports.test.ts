@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
 import * as doorward from '../src'
+import * as admin from '../src/client/admin'
+import * as client from '../src/client/client'
+import * as passkeys from '../src/client/passkeys'
+import * as react from '../src/client/react'
 import * as testing from '../src/testing'
 
 // A host's imports break when one of these goes: taking one away, or renaming it, is a major version.
@@ -82,6 +86,13 @@ test('doorward/testing exports the contract of a store and the test kit', () => 
     'testClock',
     'virtualAuthenticator',
   ])
+})
+
+test('the entries for browsers export a client each, and the hooks and components of React', () => {
+  expect(Object.keys(client).sort()).toEqual(['AuthClientError', 'createAuthClient'])
+  expect(Object.keys(passkeys).sort()).toEqual(['answerFor', 'register'])
+  expect(Object.keys(admin).sort()).toEqual(['adminTable', 'createAdminClient'])
+  expect(Object.keys(react).sort()).toEqual(['AuthProvider', 'RequireAuth', 'SignedIn', 'SignedOut', 'useAuth', 'useUser'])
 })
 
 test('errors holds every error class and nothing else', () => {

@@ -73,6 +73,8 @@ export default defineConfig({
     alias: [
       // The examples import the package by its name; tests run them on the sources.
       { find: /^doorward\/testing$/, replacement: `${import.meta.dirname}/../src/testing.ts` },
+      { find: /^doorward\/client$/, replacement: `${import.meta.dirname}/../src/client/client.ts` },
+      { find: /^doorward\/(?:client\/)?(passkeys|admin|react)$/, replacement: `${import.meta.dirname}/../src/client/$1.ts` },
       { find: /^doorward$/, replacement: `${import.meta.dirname}/../src/index.ts` },
       ...(express4 ? [{ find: /^express$/, replacement: 'express4' }] : []),
     ],

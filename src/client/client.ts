@@ -1,6 +1,6 @@
 import { AuthClientError } from './error.js'
 import { authFetch } from './fetch.js'
-import { caller, leaveFor } from './methods.js'
+import { caller, leaveFor, loadPasskeys } from './methods.js'
 import type { Operations } from './operations.js'
 import { createSession } from './session.js'
 import type { AuthState, Listener } from './state.js'
@@ -56,7 +56,7 @@ export function createAuthClient(options: AuthClientOptions): AuthClient {
   const passkeys = client['passkeys'] as Record<string, unknown>
   const { logIn } = passkeys as { logIn: (body: Body) => Promise<unknown> }
   passkeys['logIn'] = (body?: Body) => logIn({ ...body, passkey: true })
-  passkeys['register'] = async (body?: Body) => (await import('./passkeys.js')).register(call, body)
+  passkeys['register'] = async (body?: Body) => (await loadPasskeys()).register(call, body)
   const providers = client['providers'] as Record<string, unknown>
   providers['logIn'] = (key: string, target?: { returnTo?: string }) => leaveFor(session, key, target)
   return client as unknown as AuthClient

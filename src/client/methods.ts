@@ -10,6 +10,9 @@ const credentials = /password|code|credential|ticket|token/
 /** An answer with these fields continues in a later request. */
 const kept: Readonly<Record<string, string>> = { q: 'request_token', a: 'signup_token', m: 'mfa_token' }
 
+/** At the first call that speaks with an authenticator. */
+export const loadPasskeys = () => import('./passkeys.js')
+
 /** Returns the function behind every method: sends an operation and returns its answer. */
 export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>): Call {
   const memory: Body = {}
@@ -22,7 +25,7 @@ export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>):
     let place = 0
     const filled = path.replace(/:\w+/g, () => encodeURIComponent(String(args[place++])))
     const { passkey, ...body } = { ...(args[place] as Body | undefined) }
-    if (passkey === true) Object.assign(body, await (await import('./passkeys.js')).answerFor(call, path))
+    if (passkey === true) Object.assign(body, await (await loadPasskeys()).answerFor(call, path))
     const once = credentials.test(String(Object.keys(body)))
     for (const [flag, name] of Object.entries(kept)) if (has(flag)) body[name] = body[name] || memory[name]
     // The 401 of a method that is sent once would be final.

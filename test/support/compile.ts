@@ -4,8 +4,8 @@ import ts from 'typescript'
 const root = join(import.meta.dirname, '../..')
 
 /** Compiles texts as if they were files at these paths, in a host's project: strict, and `doorward` is our source. */
-export function programOf(units: ReadonlyMap<string, string>): ts.Program {
-  const options = compilerOptions()
+export function programOf(units: ReadonlyMap<string, string>, more: ts.CompilerOptions = {}): ts.Program {
+  const options = { ...compilerOptions(), ...more }
   const host = ts.createCompilerHost(options)
   const { fileExists, directoryExists, readFile, getSourceFile } = host
   host.fileExists = (path) => units.has(path) || fileExists(path)
