@@ -141,6 +141,8 @@ const needsServers = [
   'test/moving/supertokens.test.ts',
   'test/page-routes/in-browsers.test.ts',
   'test/passkeys/in-chromium.test.ts',
+  'test/client/in-chromium.test.ts',
+  'test/client/react-in-chromium.test.ts',
   'test/session/logout-in-chromium.test.ts',
   'test/readiness/postgresql.test.ts',
   'test/readiness/widths.test.ts',

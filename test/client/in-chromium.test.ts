@@ -1,0 +1,244 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { chromiumPath, hasChromium } from '../demo/chromium'
+import { password } from '../local/people'
+import { member } from '../server-session/devices'
+import { logIn, openClient, type Shop, shops, stateOf } from './tabs'
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Begins to ask the API all the time. What was not 200, and when, is the result of `stopTraffic`. */
+const startTraffic = (page: Page) =>
+  page.evaluate(() => {
+    const traffic = { isOn: true, bad: [] as string[], good: 0, running: Promise.resolve() }
+    Object.assign(window, { traffic })
+    traffic.running = (async () => {
+      while (traffic.isOn) {
+        const method = traffic.good % 3 === 0 ? 'POST' : 'GET'
+        const answer = await window.auth.fetch('/api/orders', { method }).catch((error: Error) => ({ status: error.name }))
+        if (answer.status === 200) traffic.good += 1
+        else traffic.bad.push(`${method} ${answer.status}`)
+        await new Promise((resolve) => setTimeout(resolve, 100 + Math.random() * 300))
+      }
+    })()
+  })
+
+const stopTraffic = (page: Page) =>
+  page.evaluate(async () => {
+    const { traffic } = window as unknown as { traffic: { isOn: boolean; bad: string[]; good: number; running: Promise<void> } }
+    traffic.isOn = false
+    await traffic.running
+    return { bad: traffic.bad, good: traffic.good }
+  })
+
+const refreshesOf = ({ asked }: Shop) => asked.filter(({ route }) => route.endsWith('/refresh'))
+
+function overlaps(shop: Shop): string[] {
+  const sorted = refreshesOf(shop).sort((one, other) => one.begun - other.begun)
+  return sorted.flatMap((one, place) => {
+    const before = sorted[place - 1]
+    return before && before.ended > one.begun ? [`${before.begun}–${before.ended} and ${one.begun}`] : []
+  })
+}
+
+describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => {
+  const { open } = shops()
+
+  test.each(['cookie', 'both', 'session'] as const)(
+    'delivery %s: a signed-out page load sends no request, and a signed-in one sends one',
+    async (tokenDelivery) => {
+      const shop = await open({ tokenDelivery, ...(tokenDelivery === 'session' ? { refreshReuseGraceSeconds: 0 } : {}) })
+      const person = await member(shop.host)
+      const context = await shop.context()
+      for (const delivery of [tokenDelivery, undefined]) {
+        const page = await shop.tab(context, delivery ? { delivery } : {})
+        expect([await stateOf(page), shop.routes()]).toEqual(['signed-out', []])
+        await logIn(page, { email: person.email, password })
+        const seen = shop.routes()
+        expect(seen.at(-1)).toBe(`GET /auth${tokenDelivery === 'both' ? '/cookie' : ''}/whoami`)
+        expect(seen.filter((route) => route.endsWith('client-config'))).toHaveLength(delivery ? 0 : 1)
+
+        await page.reload()
+        await openClient(page, delivery ? { delivery } : {})
+        await expect.poll(() => stateOf(page)).toBe(person.email)
+        const load = shop.routes()
+        if (delivery) expect(load).toEqual([seen.at(-1)])
+        expect((await page.evaluate(() => window.auth.fetch('/api/orders', { method: 'POST' }))) !== null).toBe(true)
+        await page.evaluate(() => window.auth.logOut())
+        expect([await stateOf(page), (await context.cookies()).filter(({ name }) => name === 'auth_hint')]).toEqual(['signed-out', []])
+        await page.close()
+        shop.routes()
+      }
+    },
+  )
+
+  test('a login, a logout and another account in one tab reach the others, and a message of another app changes nothing', async () => {
+    const shop = await open({ tokenDelivery: 'cookie' })
+    const [ada, bob] = [await member(shop.host), await member(shop.host)]
+    const context = await shop.context()
+    const [one, other] = [await shop.tab(context, { delivery: 'cookie' }), await shop.tab(context, { delivery: 'cookie' })]
+    await logIn(one, { email: ada.email, password })
+    await expect.poll(() => stateOf(other)).toBe(ada.email)
+    await logIn(other, { email: bob.email, password })
+    await expect.poll(() => stateOf(one)).toBe(bob.email)
+    await other.evaluate(() => new BroadcastChannel(`doorward ${location.origin}/auth`).postMessage({ user: { email: 'eve' }, token: 'x' }))
+    await sleep(300)
+    expect(await stateOf(one)).toBe(bob.email)
+    await one.evaluate(() => window.auth.logOut())
+    await expect.poll(() => stateOf(other)).toBe('signed-out')
+    expect(await other.evaluate(() => window.seen)).toEqual(['signed-out', ada.email, bob.email, 'signed-out'])
+  })
+
+  test.each([
+    ['with Web Locks', true],
+    ['without Web Locks', false],
+  ])('four tabs, access tokens of two seconds, %s: no request fails, and nobody is signed out', async (_name, hasLocks) => {
+    const shop = await open({ tokenDelivery: 'cookie', accessTokenTtlSeconds: 2 })
+    const person = await member(shop.host)
+    const context = await shop.context()
+    if (!hasLocks) await context.addInitScript(() => Object.defineProperty(Navigator.prototype, 'locks', { value: undefined }))
+    const first = await shop.tab(context, { delivery: 'cookie' })
+    await logIn(first, { email: person.email, password })
+    const tabs = [first]
+    while (tabs.length < 4) tabs.push(await shop.tab(context, { delivery: 'cookie' }))
+    for (const tab of tabs) await expect.poll(() => stateOf(tab)).toBe(person.email)
+    shop.routes()
+
+    for (const tab of tabs) await startTraffic(tab)
+    await sleep(20_000)
+    const results = await Promise.all(tabs.map(stopTraffic))
+    expect(results.flatMap(({ bad }) => bad)).toEqual([])
+    expect(Math.min(...results.map(({ good }) => good))).toBeGreaterThan(20)
+    const refreshes = refreshesOf(shop)
+    expect(refreshes.filter(({ status }) => status !== 200)).toEqual([])
+    if (hasLocks) {
+      expect(overlaps(shop)).toEqual([])
+      expect(refreshes.length).toBeLessThanOrEqual(14)
+    }
+    expect(await Promise.all(tabs.map(stateOf))).toEqual(tabs.map(() => person.email))
+  })
+
+  test('a reload, four seconds without a network and a frozen tab sign nobody out', async () => {
+    const shop = await open({ tokenDelivery: 'cookie', accessTokenTtlSeconds: 2 })
+    const person = await member(shop.host)
+    const context = await shop.context()
+    const [one, two, three, frozen] = [
+      await shop.tab(context, { delivery: 'cookie' }),
+      await shop.tab(context, { delivery: 'cookie' }),
+      await shop.tab(context, { delivery: 'cookie' }),
+      await shop.tab(context, { delivery: 'cookie' }),
+    ]
+    await logIn(one, { email: person.email, password })
+    for (const tab of [two, three, frozen]) await expect.poll(() => stateOf(tab)).toBe(person.email)
+    for (const tab of [one, two, three, frozen]) await startTraffic(tab)
+    const cdp = await context.newCDPSession(frozen)
+    await cdp.send('Page.setWebLifecycleState', { state: 'frozen' })
+    await sleep(3_000)
+    await two.reload()
+    await openClient(two, { delivery: 'cookie' })
+    await startTraffic(two)
+    await sleep(1_500)
+    await context.setOffline(true)
+    await sleep(4_000)
+    expect(await stateOf(one)).toBe(person.email)
+    await context.setOffline(false)
+    await sleep(1_000)
+    for (const tab of [one, two, three]) await stopTraffic(tab)
+    for (const tab of [one, two, three]) await startTraffic(tab)
+    await cdp.send('Page.setWebLifecycleState', { state: 'active' })
+    await sleep(4_000)
+    for (const tab of [one, two, three]) expect((await stopTraffic(tab)).bad).toEqual([])
+    expect(refreshesOf(shop).filter(({ status }) => status >= 400)).toEqual([])
+    for (const tab of [one, two, three, frozen]) expect(await stateOf(tab)).toBe(person.email)
+  })
+
+  test('a tab that never lets go of the lock: the others continue after 10 seconds', async () => {
+    const shop = await open({ tokenDelivery: 'cookie', accessTokenTtlSeconds: 2 })
+    const person = await member(shop.host)
+    const context = await shop.context()
+    const page = await shop.tab(context, { delivery: 'cookie' })
+    await logIn(page, { email: person.email, password })
+    const greedy = await shop.tab(context)
+    await greedy.evaluate(() => {
+      void navigator.locks.request(`doorward ${location.origin}/auth`, () => new Promise(() => {}))
+    })
+    await sleep(2_500)
+    const waited = await page.evaluate(async () => {
+      const begun = performance.now()
+      const { status } = await window.auth.fetch('/api/orders')
+      return [status, Math.round((performance.now() - begun) / 1000)]
+    })
+    expect(waited).toEqual([200, 10])
+    expect(await stateOf(page)).toBe(person.email)
+  })
+
+  test('storage in delivery bearer: tabs share one session, and a reload keeps it', async () => {
+    const shop = await open({ tokenDelivery: 'bearer', accessTokenTtlSeconds: 2 })
+    const person = await member(shop.host)
+    const context = await shop.context()
+    const openWithStorage = (page: Page) =>
+      page.evaluate(() => {
+        const storage = {
+          get: (key: string) => localStorage.getItem(key),
+          set: (key: string, value: string) => localStorage.setItem(key, value),
+          remove: (key: string) => localStorage.removeItem(key),
+        }
+        window.auth = window.createAuthClient({ baseUrl: '/auth', delivery: 'bearer', storage })
+        window.auth.subscribe(() => {})
+      })
+    const pages: Page[] = []
+    for (let count = 0; count < 3; count += 1) {
+      const page = await context.newPage()
+      await page.goto('/')
+      await openWithStorage(page)
+      pages.push(page)
+    }
+    const [one, two, three] = pages as [Page, Page, Page]
+    expect([await stateOf(two), shop.routes()]).toEqual(['signed-out', []])
+    await logIn(one, { email: person.email, password })
+    for (const page of pages) await expect.poll(() => stateOf(page)).toBe(person.email)
+    for (const page of pages) await startTraffic(page)
+    await sleep(8_000)
+    for (const page of pages) expect((await stopTraffic(page)).bad).toEqual([])
+    expect([refreshesOf(shop).filter(({ status }) => status !== 200), overlaps(shop)]).toEqual([[], []])
+    await two.reload()
+    await openWithStorage(two)
+    await expect.poll(() => stateOf(two)).toBe(person.email)
+    await three.evaluate(() => window.auth.logOut())
+    for (const page of pages) await expect.poll(() => stateOf(page)).toBe('signed-out')
+    expect(await one.evaluate(() => localStorage.length)).toBe(0)
+  })
+
+  test('a plain module script and a worker sign in without a bundler', async () => {
+    const script = "import { createAuthClient } from '/client.js'; globalThis.makeClient = createAuthClient"
+    const worker = `import { createAuthClient } from '/client.js'
+      onmessage = async ({ data }) => {
+        const auth = createAuthClient({ baseUrl: location.origin + '/auth', delivery: 'cookie' })
+        const result = await auth.logIn(data)
+        postMessage([result.kind, (await auth.fetch('/api/orders')).status])
+      }`
+    const shop = await open(
+      { tokenDelivery: 'cookie' },
+      {
+        host(app) {
+          app.get('/plain', (_req, res) => void res.type('html').send(`<!doctype html><script type="module">${script}</script>`))
+          app.get('/worker.js', (_req, res) => void res.type('js').send(worker))
+        },
+      },
+    )
+    const person = await member(shop.host)
+    const page = await (await shop.context()).newPage()
+    await page.goto('/plain')
+    await page.waitForFunction('globalThis.makeClient')
+    const answer = await page.evaluate(
+      (given) =>
+        new Promise((resolve) => {
+          const thread = new Worker('/worker.js', { type: 'module' })
+          thread.onmessage = ({ data }) => resolve(data)
+          thread.postMessage(given)
+        }),
+      { email: person.email, password },
+    )
+    expect(answer).toEqual(['session', 200])
+  })
+})

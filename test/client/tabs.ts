@@ -1,0 +1,125 @@
+import { join } from 'node:path'
+import type { Express, Request, Response } from 'express'
+import type { BrowserContext, Page } from 'playwright-core'
+import { rolldown } from 'rolldown'
+import type { AuthRouter } from '../../src'
+import type { AuthClient, AuthClientOptions, createAuthClient } from '../../src/client/client'
+import type { Mounted, MountOptions } from '../support/app'
+import { appPerTest } from '../support/app-per-test'
+import { chromiumHosts } from '../support/chromium-hosts'
+
+declare global {
+  interface Window {
+    auth: AuthClient
+    createAuthClient: typeof createAuthClient
+    seen: string[]
+  }
+}
+
+interface Asked {
+  route: string
+  status: number
+  begun: number
+  ended: number
+}
+
+export interface Shop {
+  host: Mounted
+  url: string
+  /** Every request to the router and the API, in the order of their ends. */
+  asked: Asked[]
+  /** Returns the routes since the last call. */
+  routes(): string[]
+  context(): Promise<BrowserContext>
+  /** A page of the app, with a client. */
+  tab(context: BrowserContext, options?: Partial<AuthClientOptions> & { path?: string }): Promise<Page>
+}
+
+const page =
+  '<!doctype html><title>Shop</title><script type="module">import { createAuthClient } from "/client.js"; Object.assign(window, { createAuthClient })</script>'
+
+let bundle: Promise<Record<string, string>> | undefined
+
+/** The client as the package has it, for pages without a bundler. */
+function browserFiles(): Promise<Record<string, string>> {
+  bundle ??= (async () => {
+    const files: Record<string, string> = {}
+    for (const name of ['client', 'passkeys']) {
+      const input = join(import.meta.dirname, `../../src/client/${name}.ts`)
+      const bundled = await rolldown({
+        input,
+        platform: 'browser',
+        external: [/\/passkeys\.js$/],
+        transform: { target: 'es2020' },
+        tsconfig: false,
+      })
+      const { output } = await bundled.generate({ format: 'es' })
+      files[name] = output[0].code
+    }
+    return files
+  })()
+  return bundle
+}
+
+/** To be called in a `describe`. */
+export function shops() {
+  const start = appPerTest()
+  const { listen, newContext } = chromiumHosts()
+  return {
+    async open(settings: MountOptions['settings'] = {}, options: Partial<MountOptions> = {}): Promise<Shop> {
+      const files = await browserFiles()
+      const { server, url } = await listen('localhost')
+      const asked: Asked[] = []
+      const host = await start({
+        ...options,
+        settings: { publicUrl: url, oauthRedirectBaseUrl: url, refreshReuseGraceSeconds: 1, ...settings },
+        options: { now: () => new Date(), ...options.options },
+        before: [
+          (req: Request, res: Response, next) => {
+            const begun = performance.now()
+            const route = `${req.method} ${req.path}`
+            if (/^\/(auth|api)\//.test(req.path))
+              res.on('close', () => asked.push({ route, status: res.writableEnded ? res.statusCode : 0, begun, ended: performance.now() }))
+            next()
+          },
+        ],
+        host(app: Express, auth: AuthRouter) {
+          app.get('/api/orders', auth.guards.requireAuth(), (_req, res) => void res.json({}))
+          app.post('/api/orders', auth.guards.requireAuth(), auth.guards.csrf(), (_req, res) => void res.json({}))
+          for (const [name, code] of Object.entries(files)) app.get(`/${name}.js`, (_req, res) => void res.type('js').send(code))
+          app.get(['/', '/app'], (_req, res) => void res.type('html').send(page))
+          options.host?.(app, auth)
+        },
+      })
+      server.on('request', host.app)
+      return {
+        host,
+        url,
+        asked,
+        routes: () => asked.splice(0).map(({ route }) => route),
+        context: () => newContext({ baseURL: url }),
+        async tab(context, { path = '/', ...given } = {}) {
+          const page = await context.newPage()
+          await page.goto(path)
+          await openClient(page, given)
+          return page
+        },
+      }
+    },
+  }
+}
+
+/** Also after a reload. */
+export async function openClient(page: Page, options: Partial<AuthClientOptions> = {}): Promise<void> {
+  await page.evaluate((given) => {
+    window.auth = window.createAuthClient({ baseUrl: '/auth', ...given })
+    window.seen = []
+    window.auth.subscribe(({ status, user }) => window.seen.push(user ? user.email : status))
+  }, options)
+}
+
+export const stateOf = (page: Page) => page.evaluate(() => window.auth.state.user?.email ?? window.auth.state.status)
+
+export async function logIn(page: Page, credentials: { email: string; password: string }): Promise<void> {
+  await page.evaluate((given) => window.auth.logIn(given), credentials)
+}
