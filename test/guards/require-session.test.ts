@@ -84,6 +84,7 @@ describe('requireSession', () => {
     const lines = slid.headers['set-cookie'] as unknown as string[]
     expect(lines).toEqual([
       expect.stringMatching(new RegExp(`^auth_session=${ana.token}; Max-Age=86400; Path=/; .*HttpOnly; SameSite=Lax$`)),
+      expect.stringMatching(/^auth_hint=1; Max-Age=86400; Path=\/; [^;]+; SameSite=Lax$/),
     ])
     expect([slid.headers['cache-control'], slid.body.lastSeenAt]).toEqual(['no-store', host.clock.now().toISOString()])
     expect((await get(host.app, '/api/session', by(ana))).headers['set-cookie']).toBeUndefined()
@@ -157,7 +158,10 @@ describe('requireSession', () => {
     const { body, headers } = await get(app, '/api', { Cookie: `sid=${token}` })
     expect([body, headers['set-cookie']]).toEqual([
       login.userId,
-      [expect.stringMatching(new RegExp(`^sid=${token}; Max-Age=600; Path=/; .*HttpOnly; Secure; SameSite=Strict$`))],
+      [
+        expect.stringMatching(new RegExp(`^sid=${token}; Max-Age=600; Path=/; .*HttpOnly; Secure; SameSite=Strict$`)),
+        expect.stringMatching(/^auth_hint=1; Max-Age=600; Path=\/; [^;]+; Secure; SameSite=Strict$/),
+      ],
     ])
 
     for (const without of [{}, { store: createKnexStore({ knex: host.knex, sessions: false }) }]) {

@@ -54,6 +54,7 @@ function start({ settings, options, host = guarded }: Pick<LocalOptions, 'settin
 const signIn = (host: LocalHost, person?: { email: string; userId: string }, headers = {}) => device(host, person, headers, '/login')
 const get = ({ app }: Pick<Mounted, 'app'>, path: string, headers: Record<string, string> = {}) => supertest(app).get(path).set(headers)
 const cleared = expect.stringMatching(/^auth_session=; Path=\/; Expires=Thu, 01 Jan 1970/)
+const clearedHint = 'auth_hint=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT; SameSite=Lax'
 
 describe('who is in, by the session cookie', () => {
   test('getAuth has the fields of a token, from the rows, and sessionId; getSession and getUser know the rest', async () => {
@@ -147,7 +148,7 @@ describe('who is in, by the session cookie', () => {
           name,
           401,
           'UNAUTHORIZED',
-          [cleared],
+          [cleared, clearedHint],
           'Bearer',
         ])
       }
@@ -155,7 +156,7 @@ describe('who is in, by the session cookie', () => {
       expect([anonymous.status, anonymous.body, anonymous.headers['set-cookie'], anonymous.headers['cache-control']]).toEqual([
         200,
         { auth: null },
-        [cleared],
+        [cleared, clearedHint],
         'no-store',
       ])
     }
@@ -173,7 +174,7 @@ describe('who is in, by the session cookie', () => {
     }
     expect((await get(host, '/api/requireUser', by(renewed))).status).toBe(200)
     await host.auth.service.revokeSessions(ana.userId)
-    expect((await get(host, '/api/requireUser', by(ana))).headers['set-cookie']).toEqual([cleared])
+    expect((await get(host, '/api/requireUser', by(ana))).headers['set-cookie']).toEqual([cleared, clearedHint])
   })
 
   test('a guard that moves the session on beside /reauthenticate does not set the old value again', async () => {
@@ -366,7 +367,7 @@ describe('where a session begins and ends', () => {
     const [phone, tablet] = [await signIn(host, desk), await signIn(host, desk)]
     for (const headers of [by(desk), by(desk), {}, { Cookie: 'auth_session=nonsense' }]) {
       const { status, headers: answered } = await post(host, '/logout', {}, headers)
-      expect([status, answered['set-cookie']]).toEqual([204, expect.arrayContaining([cleared])])
+      expect([status, answered['set-cookie']]).toEqual([204, expect.arrayContaining([cleared, clearedHint])])
     }
     const isIn = async (one: Device) => (await get(host, '/auth/me', by(one))).status === 200
     expect([await isIn(desk), await isIn(phone)]).toEqual([false, true])
