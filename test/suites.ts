@@ -142,6 +142,7 @@ const needsServers = [
   'test/page-routes/in-browsers.test.ts',
   'test/passkeys/in-chromium.test.ts',
   'test/client/in-chromium.test.ts',
+  'test/client/passkeys-in-chromium.test.ts',
   'test/client/react-in-chromium.test.ts',
   'test/session/logout-in-chromium.test.ts',
   'test/readiness/postgresql.test.ts',
