@@ -32,6 +32,31 @@ describe('the servers of the benches', () => {
     60_000,
   )
 
+  test('doorward on the pool of an app lets the right person in and keeps the wrong one out', async () => {
+    const schema = (await hasPostgres()) ? await createSchema() : null
+    for (const database of schema ? [{}, schema.environment] : [{}]) {
+      const running = await runProduct(doorward, 1, { BENCH_KNEX_ON: '1', ...database })
+      await signUpSomebody(running).finally(() => running.stop())
+    }
+    await schema?.drop()
+  }, 60_000)
+
+  test.each(['0', '1'])(
+    'the one of login transactions counts them (prepared: %s)',
+    async (prepared) => {
+      const schema = (await hasPostgres()) ? await createSchema() : null
+      const server = await startServer('login-store.mjs', { environment: { BENCH_PREPARED: prepared, ...schema?.environment } })
+      const connection = await openConnection(server.origin)
+      const { body } = mustBe(200, await connection.ask(requestText('/logins?milliseconds=100')))
+      expect(JSON.parse(body)).toEqual({ perSecond: expect.any(Number), cpuMicros: expect.any(Number) })
+      expect(JSON.parse(body).perSecond).toBeGreaterThan(0)
+      connection.close()
+      await server.stop()
+      await schema?.drop()
+    },
+    60_000,
+  )
+
   test('the one of the attacks lets three people in each second, until their provider is away', async () => {
     const corp = await startFakeProvider()
     const server = await startServer('attacked.mjs', { environment: { BENCH_PROVIDER: JSON.stringify(corp.oidcOptions()) } })
