@@ -54,7 +54,8 @@ export async function start(port = 3000, { filename = 'app.sqlite', accessTokenT
       const isExpired = signal.reason instanceof errors.TokenExpiredError
       // Socket.IO itself has no close codes; its transport is a WebSocket of ws.
       const { websocket } = socket.conn.request as { websocket?: { close(code: number, reason: string): void } }
-      websocket?.close(isExpired ? tokenExpired : sessionEnded, signal.reason.code)
+      if (websocket) websocket.close(isExpired ? tokenExpired : sessionEnded, signal.reason.code)
+      else socket.disconnect(true) // the handshake came by polling
     })
     socket.use((_packet, next) => {
       if (!signal.aborted) next() // messages can still arrive until the client answers the close

@@ -87,7 +87,8 @@ export async function start(port = 3000, { filename = 'app.sqlite', accessTokenT
       sockets.handleUpgrade(request, socket, head, (opened) => accept(sockets, opened, person))
     } catch (error) {
       const status = error instanceof errors.AppError ? error.status : 500
-      socket.end(`HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+      // Without `destroy`, the client could keep the refused connection open.
+      socket.end(`HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
     }
   })
   return server.listen(port, '127.0.0.1').on('close', () => database.destroy())

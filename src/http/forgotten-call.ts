@@ -14,14 +14,15 @@ export function refuseRequest(maker: string, given: readonly unknown[]): void {
 }
 
 /**
- * `app.get('/x', guards.verify)` passes `next`, which nobody would call: the request would wait forever.
- * @param given the arguments; Express passes the request, the response and `next`
- * @throws ConfigurationError if the third argument is a function
+ * `app.get('/x', guards.verify)` passes `next`, which nobody would call: the request would wait forever. `server.on('upgrade', guards.verify)`
+ * would leave the promise to nobody, and a stranger's rejected upgrade would end the process.
+ * @param given the arguments: request, response and `next`; socket and `next`; or request, socket and the first bytes
+ * @throws ConfigurationError if the function stands where a handler or a listener does
  */
 export function refuseAsHandler(name: string, given: readonly unknown[]): void {
-  if (typeof given[2] !== 'function') return
+  if (typeof given[1] !== 'function' && typeof given[2] !== 'function' && !Buffer.isBuffer(given[2])) return
   throw new ConfigurationError(
-    `${name} is in a route, but it is no handler: it returns a promise of the person, for sockets and workers. Write guards.requireLiveSession(), which returns a handler. ${seeTroubleshooting('guard-without-parentheses')}`,
+    `${name} is passed as a handler, but it returns a promise of the person, for sockets and workers. Call it in your listener and await it; in a route write guards.requireLiveSession(), which returns a handler. ${seeTroubleshooting('guard-without-parentheses')}`,
   )
 }
 

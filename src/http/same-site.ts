@@ -65,7 +65,8 @@ function isOfThisSite({ headers }: Pick<Request, 'headers'>): boolean {
  */
 function isOwn({ publicUrl }: Pick<Settings, 'publicUrl'>, req: Request, origin: string): boolean {
   if (publicUrl !== '') return origin === publicUrl
-  return URL.canParse(origin) && new URL(origin).host === req.headers.host && isOfThisSite(req)
+  const host = URL.canParse(origin) ? new URL(origin).host : ''
+  return host !== '' && host === req.headers.host && isOfThisSite(req) // `file://` has no host
 }
 
 /** RFC 9110 section 9.2.1. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
+import { connect } from 'node:net'
 import { io, type Socket } from 'socket.io-client'
 import supertest from 'supertest'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -79,6 +80,22 @@ describe('examples/websocket.ts', () => {
     expect(await outcomeOf(open(url, { origin: own }))).toBe(401)
     expect(await outcomeOf(open(`${url}/?access_token=${/access_token=([^;]+)/.exec(cookie)?.[1]}`, { origin: own }))).toBe(401)
     expect(await outcomeOf(open(url, { cookie, origin: 'https://evil.example.net' }))).toBe(403)
+  })
+
+  test('a refused client cannot keep its connection', async () => {
+    const { url } = await startWith()
+    const { port } = new URL(url)
+    const client = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true })
+    client.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+    client.on('error', () => undefined) // a reset is an end too
+    const answer: Buffer[] = []
+    client.on('data', (part) => answer.push(part))
+    await once(client, 'end')
+    expect(String(Buffer.concat(answer))).toMatch(/^HTTP\/1.1 401 Refused/)
+    const closed = new Promise((resolve) => client.once('close', resolve)) // `once` of Node rejects at a reset
+    const knocking = setInterval(() => client.write('anybody there?'), 20) // answered by a reset, once the server has closed its end
+    await closed
+    clearInterval(knocking)
   })
 
   test('closes every socket of the session with 1008 at a logout', async () => {

@@ -72,6 +72,7 @@ describe('related origins', () => {
 
   test('boot refuses an http origin of another site, and an RP id of another site without publicUrl in the list', async () => {
     await expect(start({ settings: { webauthnOrigins: ['http://localhost:5173'] } })).rejects.toThrow(/webauthnOrigins .* http origin/)
+    await expect(start({ settings: { webauthnOrigins: ['https://10.0.0.1'] } })).rejects.toThrow(/webauthnOrigins .* IP address/)
     await expect(start({ settings: { ...related, webauthnOrigins: [] } })).rejects.toThrow(
       /webauthnRpId .* add publicUrl to webauthnOrigins/,
     )

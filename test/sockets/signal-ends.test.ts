@@ -179,6 +179,18 @@ describe('the end of a session', () => {
 })
 
 describe('release()', () => {
+  test('in the abort listener of another socket of the session ends the watch without an abort too', async () => {
+    const { host } = await startHost()
+    const ada = await signedIn(host)
+    const [first, second] = [hold(await host.auth.guards.verifyToken(ada.token)), hold(await host.auth.guards.verifyToken(ada.token))]
+    first.signal.addEventListener('abort', () => second.release())
+    const { signal } = second
+    await post(host, '/logout', { refresh_token: ada.refreshToken }).expect(204)
+    expect(await endOf(first.signal, 2_000)).toBe('INVALID_TOKEN')
+    await pause(50)
+    expect(stateOf(signal)).toBe('open')
+  })
+
   test('ends the watch without an abort, before and after the first reading, and more than once', async () => {
     const { host } = await startHost()
     const ada = await signedIn(host)
@@ -256,6 +268,41 @@ describe('a database that does not answer', () => {
     expect(await endOf(signal, 3_000)).toBe('INVALID_TOKEN')
   })
 
+  test('an adapter that answers a session without its user ends that signal alone, and later ends are still seen', async () => {
+    const host = await start()
+    const faulty = faultyStore(createKnexStore({ knex: host.knex }))
+    const guards = createGuards({
+      settings: { jwtSecret: testSecret, liveSessionPollSeconds: 1 },
+      store: faulty.store,
+      now: host.clock.now,
+      logger: logTap(),
+    })
+    const [ada, bob] = [await signedIn(host), await signedIn(host)]
+    const [ofAda, ofBob] = [hold(await guards.verifyToken(ada.token)), hold(await guards.verifyToken(bob.token))]
+    expect([stateOf(ofAda.signal), stateOf(ofBob.signal)]).toEqual(['open', 'open'])
+    const { find } = createKnexStore({ knex: host.knex }).sessions
+    faulty.break('sessions.findMany', async () => {
+      const rows = await Promise.all([ofAda, ofBob].map(({ sessionId }) => find({ id: String(sessionId) })))
+      return rows.map((row) => (row?.session.id === ofAda.sessionId ? { ...row, user: null } : row))
+    })
+    expect(await endOf(ofAda.signal, 3_000)).toBe('INVALID_TOKEN')
+    await post(host, '/logout', { refresh_token: bob.refreshToken }).expect(204)
+    expect(await endOf(ofBob.signal, 3_000)).toBe('INVALID_TOKEN')
+  })
+
+  test('a handshake that cannot be checked is 503, and its cause is in the log', async () => {
+    const host = await start()
+    const faulty = faultyStore(createKnexStore({ knex: host.knex }))
+    const logs = logTap()
+    const guards = createGuards({ settings: { jwtSecret: testSecret }, store: faulty.store, now: host.clock.now, logger: logs })
+    const ada = await signedIn(host)
+    faulty.break('sessions.find', () => Promise.reject(Object.assign(new Error('connection lost'), { code: 'ECONNRESET' })))
+    await expect(guards.verifyToken(ada.token)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    expect(logs.entries).toMatchObject([
+      { level: 'error', message: 'doorward: the credential of a socket could not be checked', fields: { code: 'SERVICE_UNAVAILABLE' } },
+    ])
+  })
+
   test.each(Object.entries(faults).slice(0, 2))(
     '%s at the end of a session: the signal ends by the last expires_at that was read',
     async (_name, fault) => {
@@ -275,6 +322,31 @@ describe('a database that does not answer', () => {
       expect(await endOf(signal, 2_000)).toBe('INVALID_TOKEN')
     },
   )
+})
+
+test('sessions that slid and end together stay open, also where the store reads them one by one and slowly', async () => {
+  const moved = movedClock()
+  const store = createKnexStore({ knex: (await start()).knex })
+  const { findMany: _, ...sessions } = store.sessions
+  let delayMs = 0
+  const slow = { ...sessions, find: async (wanted: never) => pause(delayMs).then(() => sessions.find(wanted)) }
+  const host = await start({
+    settings: { tokenDelivery: 'session', sessionTtlSeconds: 62, liveSessionPollSeconds: 0 },
+    options: { now: moved.now, store: { ...store, sessions: slow } },
+  })
+  const members = [await signedIn(host), await signedIn(host), await signedIn(host)]
+  moved.advance(60.5)
+  const held = await Promise.all(members.map((one) => host.auth.guards.verify({ headers: handshakeOf('session', one) })))
+  const signals = held.map((one) => hold(one).signal)
+  host.app.get('/used', host.auth.guards.requireAuth(), (_req, res) => void res.end())
+  for (const one of members)
+    await host
+      .browser()
+      .get('/used')
+      .set('Cookie', String(handshakeOf('session', one)['cookie']))
+  delayMs = 600
+  await pause(Number(held[0]?.expiresAt) - moved.now().getTime() + 2_500)
+  expect(signals.map(stateOf)).toEqual(['open', 'open', 'open'])
 })
 
 describe('the statements of a poll', () => {

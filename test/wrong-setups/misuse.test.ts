@@ -35,8 +35,15 @@ describe('a guard without its parentheses', () => {
     const { auth } = await wrongApp()
     for (const name of ['verify', 'verifyToken'] as const)
       expect(await thrownBy(auth.guards[name])).toMatch(
-        `ConfigurationError: guards.${name} is in a route, but it is no handler: it returns`,
+        `ConfigurationError: guards.${name} is passed as a handler, but it returns a promise`,
       )
+    // A listener of an upgrade gets the first bytes, and a middleware of Socket.IO the function that goes on.
+    const verify = auth.guards.verify as (...given: unknown[]) => unknown
+    for (const given of [
+      [{ headers: {} }, {}, Buffer.alloc(0)],
+      [{ headers: {} }, () => undefined],
+    ])
+      expect(() => verify(...given)).toThrow(/^guards.verify is passed as a handler/)
   })
 
   test('so do those of createGuards() and each middleware', async () => {

@@ -93,6 +93,8 @@ function passkeys({ passkeysEnabled, publicUrl, webauthnRpId, webauthnRpName, mf
     conflicts.push(
       'webauthnOrigins (AUTH_WEBAUTHN_ORIGINS) has an http origin that is not at or below webauthnRpId: browsers refuse passkeys there; use https, or remove it.',
     )
+  if (webauthnOrigins.some((origin) => origin.startsWith('https:') && isAddress(new URL(origin).hostname)))
+    conflicts.push('webauthnOrigins (AUTH_WEBAUTHN_ORIGINS) has an IP address: browsers have no passkeys there; remove it.')
   return conflicts
 }
 

@@ -10,7 +10,7 @@ export interface NamedSession {
 /** Returns the error of `requireLiveSession`. Null: the session is live, and its account active. */
 export function refusalOf(found: SessionWithUser | null, { id, userId }: NamedSession, now: Date): AppError | null {
   // createGuards() uses the host's store directly, so its result is checked.
-  const isAsked = found?.session.id === id && found.session.userId === userId && found.user.id === userId
+  const isAsked = found?.session?.id === id && found.session.userId === userId && found.user?.id === userId
   if (isAsked && !found.user.isActive) return new AccountInactiveError()
   return isAsked && isAlive(found.session, now) ? null : new InvalidTokenError({ reason: 'session_over' })
 }

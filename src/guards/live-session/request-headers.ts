@@ -15,9 +15,9 @@ export interface RequestWithHeaders {
  * @throws TypeError without headers, which is a fault in the host's code
  */
 export function requestOf(given: RequestWithHeaders): Request {
-  const { headers, rawHeaders = [] } = Object(given) as Partial<RequestWithHeaders> // a host without types can pass anything
+  const { headers, rawHeaders } = Object(given) as Partial<RequestWithHeaders> // a host without types can pass anything
   const values = valuesOf(headers)
-  for (const name of sentTwice(rawHeaders)) values.get(name)?.push('')
+  for (const name of sentTwice(rawHeaders ?? [])) values.get(name)?.push('')
   const authorizations = values.get('authorization') ?? []
   return {
     headers: Object.fromEntries([...values].filter(([, all]) => all.length > 0).map(([name, all]) => [name, oneOf(name, all)])),
@@ -30,7 +30,7 @@ function valuesOf(headers: unknown): Map<string, string[]> {
     throw new TypeError('guards.verify() needs the request of an upgrade or handshake, or another object with `headers`.')
   const values = new Map<string, string[]>(['authorization', 'cookie', 'host', 'origin', 'sec-fetch-site'].map((name) => [name, []]))
   const entries = Symbol.iterator in headers ? (headers as Iterable<[string, unknown]>) : Object.entries(headers)
-  for (const [name, value] of entries) values.get(name.toLowerCase())?.push(...[value ?? []].flat().map(String))
+  for (const [name, value] of entries) values.get(String(name).toLowerCase())?.push(...[value ?? []].flat().map(String))
   return values
 }
 

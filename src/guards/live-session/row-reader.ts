@@ -6,8 +6,10 @@ import type { SessionStore, SessionWithUser } from '../../store/auth-store'
 import type { GuardContext } from '../refusing'
 
 export interface RowReader {
-  /** Reads the rows after this call, and after all statements before it. Never rejects. */
-  ask(ids: Iterable<string>): Promise<void>
+  /** Reads the rows after this call. Never rejects. @param isUrgent before all others that wait */
+  ask(ids: Iterable<string>, isUrgent?: boolean): Promise<void>
+  /** How often the database has answered. */
+  answers(): number
 }
 
 interface Asker {
@@ -23,37 +25,43 @@ const mostSessions = 1_000
 /** One statement at a time. Without `findMany`, each session is a statement. Without a table, there are no ids to ask for. */
 export function rowReader(ctx: GuardContext, { isWanted, answer }: Asker): RowReader {
   const sessions = ctx.store?.sessions
-  if (!sessions) return { ask: async () => undefined }
-  const due = new Set<string>()
+  if (!sessions) return { ask: async () => undefined, answers: () => 0 }
+  const [urgent, due] = [new Set<string>(), new Set<string>()]
   const most = sessions.findMany ? mostSessions : 1
   const read = quietReader(ctx, sessions)
   let reading: Promise<void> | null = null
+  let answers = 0
 
   async function readAll(): Promise<void> {
     await null // what is asked for in one turn shares a statement
-    for (let ids = take(due, most, isWanted); ids.length > 0; ids = take(due, most, isWanted)) {
+    const next = () => take([urgent, due], most, isWanted)
+    for (let ids = next(); ids.length > 0; ids = next()) {
       const found = await read(ids)
-      if (found) for (const id of ids) answer(id, found.get(id) ?? null)
+      if (!found) continue
+      answers += 1
+      for (const id of ids) answer(id, found.get(id) ?? null)
     }
     reading = null
   }
 
   return {
-    ask(ids) {
-      for (const id of ids) due.add(id)
+    answers: () => answers,
+    ask(ids, isUrgent = false) {
+      for (const id of ids) (isUrgent ? urgent : due).add(id)
       reading ??= readAll()
       return reading
     },
   }
 }
 
-function take(due: Set<string>, most: number, isWanted: (id: string) => boolean): string[] {
+function take(queues: readonly Set<string>[], most: number, isWanted: (id: string) => boolean): string[] {
   const taken: string[] = []
-  for (const id of due) {
-    if (taken.length === most) break
-    due.delete(id)
-    if (isWanted(id)) taken.push(id)
-  }
+  for (const queue of queues)
+    for (const id of queue) {
+      if (taken.length === most) return taken
+      queue.delete(id)
+      if (isWanted(id)) taken.push(id)
+    }
   return taken
 }
 
@@ -63,7 +71,7 @@ function quietReader({ logger, settings }: GuardContext, sessions: SessionStore)
   return async (ids: readonly string[]): Promise<Map<string, SessionWithUser> | null> => {
     try {
       const rows = await withTimeout(find(sessions, ids), settings.unitTimeoutSeconds * 1000, () => new ServiceUnavailableError())
-      const found = new Map(rows.map((row) => [row.session.id, row]))
+      const found = new Map(rows.filter((row) => row.session && row.user).map((row) => [row.session.id, row])) // of an adapter of the host
       isAnswering = true
       return found
     } catch (error) {

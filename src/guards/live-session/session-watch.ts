@@ -1,4 +1,3 @@
-import type { EndedSessions } from '../../sessions/session-ends'
 import type { GuardContext } from '../refusing'
 import { rowReader } from './row-reader'
 import { type WatchedCredential, type WatchedSignal, watchedSignal } from './watched-signal'
@@ -12,10 +11,13 @@ export interface SessionWatch {
 
 /** By the id of the session. Null: no session. */
 type OpenSignals = Map<string | null, Set<WatchedSignal>>
+/** The sessions that have open signals. */
+type SessionsOfUser = Map<string, Set<string>>
 
 /** Aborts the signals of sessions that have ended. The open signals bound its memory and statements. */
 export function createSessionWatch(ctx: GuardContext): SessionWatch {
   const open: OpenSignals = new Map()
+  const sessionsOfUser: SessionsOfUser = new Map()
   const rows = rowReader(ctx, {
     isWanted: (id) => open.has(id),
     answer: (id, found) => {
@@ -27,22 +29,28 @@ export function createSessionWatch(ctx: GuardContext): SessionWatch {
     ctx.settings.liveSessionPollSeconds,
     () => {
       for (const one of [...open.values()].flatMap((signals) => [...signals])) one.endIfExpired()
-      return rows.ask(idsOf(open))
+      return rows.ask([...open.keys()].flatMap((id) => id ?? []))
     },
   )
   let ends = 0
   ctx.sessionEnds?.listen((ended) => {
     ends += 1
-    rows.ask(idsOf(open, ended))
+    rows.ask('ids' in ended ? ended.ids.filter((id) => open.has(id)) : (sessionsOfUser.get(ended.userId) ?? []))
   })
 
   return {
     ends: () => ends,
     open(credential, endsSeen) {
       const id = credential.session?.id ?? null
-      const ask = () => void (id !== null && rows.ask([id]))
-      const watched = watchedSignal(credential, { now: ctx.now, ask, forget: () => forget(open, id, watched) })
+      const ask = () => void (id !== null && rows.ask([id], true))
+      const watched = watchedSignal(credential, {
+        now: ctx.now,
+        ask,
+        answers: rows.answers,
+        forget: () => forget({ open, sessionsOfUser }, id, watched),
+      })
       open.set(id, (open.get(id) ?? new Set()).add(watched))
+      if (id !== null) sessionsOfUser.set(credential.userId, (sessionsOfUser.get(credential.userId) ?? new Set()).add(id))
       if (ends !== endsSeen) ask()
       poll.start()
       return watched
@@ -50,17 +58,18 @@ export function createSessionWatch(ctx: GuardContext): SessionWatch {
   }
 }
 
-function forget(open: OpenSignals, id: string | null, watched: WatchedSignal): void {
+function forget(
+  { open, sessionsOfUser }: { open: OpenSignals; sessionsOfUser: SessionsOfUser },
+  id: string | null,
+  watched: WatchedSignal,
+): void {
   const signals = open.get(id)
   signals?.delete(watched)
-  if (signals?.size === 0) open.delete(id)
-}
-
-/** @param ended only these; by default every session */
-function idsOf(open: OpenSignals, ended?: EndedSessions): string[] {
-  if (ended && 'ids' in ended) return ended.ids.filter((id) => open.has(id))
-  const named = [...open].filter(([, [first]]) => !ended || first?.userId === ended.userId) // one session has one user
-  return named.flatMap(([id]) => id ?? [])
+  if (signals?.size !== 0) return
+  open.delete(id)
+  const sessions = sessionsOfUser.get(watched.userId)
+  if (id !== null) sessions?.delete(id)
+  if (sessions?.size === 0) sessionsOfUser.delete(watched.userId)
 }
 
 /** The next poll begins `seconds` after the last one has ended. 0: never. */

@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import { InvalidTokenError, ServiceUnavailableError, UnauthorizedError } from '../../core/errors'
+import { describeError, type Logger, logCounted } from '../../core/logger'
 import { withTimeout } from '../../core/with-timeout'
 import { refuseAsHandler } from '../../http/forgotten-call'
 import { refuseCrossSite } from '../../http/same-site'
@@ -87,8 +88,21 @@ async function guarded<T>(ctx: GuardContext, check: () => Promise<T>): Promise<T
     return await withTimeout(check(), ctx.settings.unitTimeoutSeconds * 1000, () => new ServiceUnavailableError())
   } catch (error) {
     logRefusal(ctx.logger, error)
+    if (error instanceof ServiceUnavailableError) logOverload(ctx.logger, error)
     throw error
   }
+}
+
+/** The library of a socket tells nobody the cause. */
+function logOverload(logger: Logger, { code, cause }: ServiceUnavailableError): void {
+  const { at: _, ...reason } = describeError(cause) // without a stack, because the line comes from a flood
+  const kind = `${code} ${reason.name} ${reason.code}`
+  logCounted(logger, {
+    level: 'error',
+    kind,
+    fields: { code, cause: reason },
+    message: 'doorward: the credential of a socket could not be checked',
+  })
 }
 
 /** No browser adds a Bearer header by itself. Without `isOwnCookie`, none of two cookies with one name counts. */

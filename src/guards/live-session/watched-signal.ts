@@ -28,6 +28,8 @@ interface Watch {
   readonly now: () => Date
   /** Reads the row of the session again. */
   readonly ask: () => void
+  /** How often the database has answered. */
+  readonly answers: () => number
   /** Called at the abort or release. */
   readonly forget: () => void
 }
@@ -35,10 +37,11 @@ interface Watch {
 /** Milliseconds. The row is read again when the session ends, because a use may have extended it. A later answer counts as none. */
 const lastAnswerMs = 1_000
 
-export function watchedSignal({ userId, session, tokenEndsAt }: WatchedCredential, { now, ask, forget }: Watch): WatchedSignal {
+export function watchedSignal({ userId, session, tokenEndsAt }: WatchedCredential, { now, ask, answers, forget }: Watch): WatchedSignal {
   const controller = new AbortController()
   let sessionEndsAt = session?.expiresAt ?? null
   let stopTimer = (): void => undefined
+  let isReleased = false
 
   function startTimer(): void {
     const endsAt = tokenEndsAt && sessionEndsAt ? earlier(tokenEndsAt, sessionEndsAt) : (tokenEndsAt ?? sessionEndsAt)
@@ -47,19 +50,26 @@ export function watchedSignal({ userId, session, tokenEndsAt }: WatchedCredentia
 
   function atEnd(): void {
     if (endIfExpired()) return
-    const timer = setTimeout(() => abort(new InvalidTokenError({ reason: 'session_over' })), lastAnswerMs).unref()
-    stopTimer = () => clearTimeout(timer)
     ask()
+    awaitAnswer()
+  }
+
+  /** As long as the database answers at all, the row is still to be read. */
+  function awaitAnswer(): void {
+    const before = answers()
+    const judgeSilence = () => (answers() === before ? abort(new InvalidTokenError({ reason: 'session_over' })) : awaitAnswer())
+    const timer = setTimeout(judgeSilence, lastAnswerMs).unref()
+    stopTimer = () => clearTimeout(timer)
   }
 
   function endIfExpired(): boolean {
-    const isExpired = tokenEndsAt !== null && tokenEndsAt <= now()
+    const isExpired = !isReleased && tokenEndsAt !== null && tokenEndsAt <= now()
     if (isExpired) abort(new TokenExpiredError())
     return isExpired
   }
 
   function judge(found: SessionWithUser | null): void {
-    if (!session || endIfExpired()) return
+    if (isReleased || !session || endIfExpired()) return
     const refusal = refusalOf(found, { id: session.id, userId }, now())
     if (refusal) abort(refusal)
     else moveEnd(found?.session.expiresAt ?? null)
@@ -72,7 +82,9 @@ export function watchedSignal({ userId, session, tokenEndsAt }: WatchedCredentia
     startTimer()
   }
 
+  /** A list of signals may still name this one, so `judge` and `endIfExpired` look at `isReleased`. */
   function release(): void {
+    isReleased = true
     stopTimer()
     forget()
   }

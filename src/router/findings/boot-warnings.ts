@@ -168,7 +168,7 @@ function tellRelatedOrigins({ settings, logger }: Boot): void {
     )
 }
 
-/** An estimate without the public suffix list: a second label of at most three letters is a suffix, as in `co.uk`. */
+/** An estimate without the public suffix list: a second label of at most three letters below a country is a suffix, as in `co.uk`. */
 function registrableNameOf(hostname: string): string {
   const [last = '', second = '', third = ''] = hostname.split('.').toReversed()
   return second.length <= 3 && third !== '' && last.length === 2 ? third : second
