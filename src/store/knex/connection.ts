@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import { ServiceUnavailableError } from '../../core/errors'
 import { withTimeout } from '../../core/with-timeout'
 import type { UnitOptions } from '../auth-store'
-import type { Dialect } from './dialect'
+import type { Close, Dialect } from './dialect'
 import { type Advise, isConflict, translateDriverError } from './driver-errors'
 import type { Queryable } from './queryable'
 import { lostName, repeatWithoutNames, runNamedOn } from './statements'
@@ -171,7 +171,6 @@ async function newUnit<T>(
     try {
       if (progress.isAbandoned) throw new ServiceUnavailableError()
       const refused = refusalsIn(trx)
-      if (!knex.isTransaction) await limitStatements(trx, dialect, progress, failures)
       const connection = transactionConnection(trx, dialect, { advise, refuse, failures, begun, beforeRead: dialect.beforeRead, turn })
       const result = await Promise.race([work(connection), progress.abandoned.then(refuseLate)])
       const [unended] = begun.values()
@@ -187,7 +186,7 @@ async function newUnit<T>(
     }
   }
   try {
-    return await inTransaction(knex, dialect, whole, { turn, isWaiting: () => begun.size > 0 || progress.isAbandoned })
+    return await inTransaction(knex, dialect, whole, { progress, turn, isWaiting: () => begun.size > 0 || progress.isAbandoned })
   } catch (error) {
     throw [error, ...failures].find((failure) => isConflict(failure) || lostName(failure)) ?? error
   }
@@ -243,6 +242,7 @@ async function repeatAfterConflict<T>(attempt: () => Promise<T>): Promise<T> {
 }
 
 interface Transacting {
+  readonly progress: Progress
   readonly turn: Turn
   /** Called when the work failed. True: the connection may still wait for an answer of the database. */
   isWaiting(): boolean
@@ -253,22 +253,25 @@ async function inTransaction<T>(
   knex: Knex,
   dialect: Dialect,
   work: (trx: Knex.Transaction) => Promise<T>,
-  { turn, isWaiting }: Transacting,
+  { progress, turn, isWaiting }: Transacting,
 ): Promise<T> {
   const failures: unknown[] = [] // kept here, because Knex rejects with another error if ROLLBACK fails too
+  let close: Close | null | undefined
   let result: T | undefined // not given to Knex: its transaction object would keep it until the next collection of old objects
   const container = async (trx: Knex.Transaction) => {
     if (trx.isCompleted()) throw new Error('Knex calls this also where BEGIN failed, and has that error already')
     result = await work(trx).catch(async (error: unknown) => {
       failures.push(error)
-      if (isWaiting()) await dropUnlessFree(trx, knex.isTransaction ? null : dialect.limitStatements, turn)
+      if (isWaiting()) await (close ? closeUnlessFree(trx, turn, close) : dropUnlessAnswering(trx))
       throw error
     })
     await sendAll(trx, dialect.beforeCommit, failures)
   }
   try {
     // Without `doNotRejectOnRollback: false`, Knex treats a rejection without a reason as a success.
-    await knex.transaction(container, { ...dialect.transaction, doNotRejectOnRollback: false })
+    const transaction = knex.transaction(container, { ...dialect.transaction, doNotRejectOnRollback: false })
+    close = knex.isTransaction ? null : dialect.beginWithin?.(transaction, progress)
+    await transaction
     return result as T
   } catch (error) {
     throw failures.length > 0 ? failures[0] : translateDriverError('transaction', error)
@@ -285,33 +288,21 @@ async function sendAll(db: Queryable, statements: readonly string[], failures: u
   }
 }
 
-/** Above the deadline, so that the deadline comes first and decides the answer. */
-const aboveDeadlineMs = 50
-
-/** PostgreSQL keeps the duration in four bytes. */
-const longestMs = 2 ** 31 - 1
-
-async function limitStatements(trx: Queryable, dialect: Dialect, progress: Progress, failures: unknown[]): Promise<void> {
-  const remainingMs = progress.remainingMs()
-  if (!dialect.limitStatements || remainingMs === null) return
-  await sendAll(trx, [dialect.limitStatements(Math.min(remainingMs + aboveDeadlineMs, longestMs))], failures)
-}
-
-const answerMs = 1_000
 /** A pool must be free again 200 ms after a deadline. */
 const freeMs = 150
 
 /** ROLLBACK would wait behind a busy statement. The database ends a statement soon after the deadline, but may have begun it late. */
-async function dropUnlessFree(trx: Knex.Transaction, isLimited: unknown, turn: Turn): Promise<void> {
-  if (isLimited && turn.isBusy)
-    await withTimeout(Promise.resolve(turn.last), freeMs, () => new ServiceUnavailableError()).catch(() => undefined)
-  await dropUnlessAnswering(trx, isLimited && turn.isBusy ? 1 : answerMs)
+async function closeUnlessFree(trx: Knex.Transaction, turn: Turn, close: Close): Promise<void> {
+  const answer = turn.isBusy ? turn.last : trx.raw('select 1').catch(() => undefined) // a refusal is an answer too
+  await withTimeout(Promise.resolve(answer), freeMs, () => new ServiceUnavailableError()).catch(close)
 }
 
-/** If a statement with a timeout times out, Knex closes the connection. */
-async function dropUnlessAnswering(trx: Knex.Transaction, mostMs: number): Promise<void> {
+const answerMs = 1_000
+
+/** ROLLBACK would hang too. If a statement with a timeout times out, Knex closes the connection. */
+async function dropUnlessAnswering(trx: Knex.Transaction): Promise<void> {
   await trx
     .raw('select 1')
-    .timeout(mostMs)
+    .timeout(answerMs)
     .catch(() => undefined) // PostgreSQL refuses every statement in a failed transaction. A refusal is an answer too.
 }

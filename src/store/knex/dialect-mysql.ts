@@ -31,7 +31,7 @@ export const mysql: Dialect = {
   booleanToColumn: (value) => (value ? 1 : 0),
   namesStatements: false,
   transaction: { isolationLevel: 'read committed' },
-  limitStatements: null,
+  beginWithin: null,
   beforeRead: [],
   beforeCommit: [],
   withSchemaLock,

@@ -1,4 +1,5 @@
 import { asciiLowerCase } from '../../core/ascii-lower-case'
+import { beginWithin } from './begin-within'
 import { quotedPath } from './check/read-table'
 import { type ColumnFacts, type IndexFacts, type IndexKey, noFacts, type TableFacts, type TypeFamily } from './check/table-facts'
 import type { Dialect } from './dialect'
@@ -25,9 +26,7 @@ export const postgresql: Dialect = {
   booleanToColumn: (value) => value,
   namesStatements: true,
   transaction: { isolationLevel: 'read committed' },
-  // A lower limit of the host stays, and the host's comes back at the end of the transaction.
-  limitStatements: (ms) =>
-    `select set_config('statement_timeout', least(nullif((extract(epoch from current_setting('statement_timeout')::interval) * 1000)::bigint, 0), ${ms})::text, true)`,
+  beginWithin,
   beforeRead: [],
   beforeCommit: [],
   async withSchemaLock(db, work) {

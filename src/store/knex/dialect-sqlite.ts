@@ -22,7 +22,7 @@ export const sqlite: Dialect = {
   booleanToColumn: (value) => (value ? 1 : 0),
   namesStatements: false,
   transaction: {},
-  limitStatements: null,
+  beginWithin: null,
   // Begins again with the write lock. A read before the first write could end in SQLITE_BUSY_SNAPSHOT or a deadlock.
   beforeRead: ['COMMIT;', 'BEGIN IMMEDIATE;'],
   // SQLite may refuse a COMMIT and stay in the transaction. So we commit before Knex can return the connection to its pool.

@@ -2,6 +2,9 @@ import type { Knex } from 'knex'
 import type { TableFacts } from './check/table-facts'
 import type { Queryable, Row, Statement } from './queryable'
 
+/** Closes the connection of a transaction while a statement is under way on it. */
+export type Close = () => Promise<void>
+
 export interface Dialect {
   readonly name: 'postgresql' | 'sqlite' | 'mysql'
   /** WITH may contain INSERT and UPDATE, so a method with several writes needs only one round trip. */
@@ -27,8 +30,11 @@ export interface Dialect {
   /** A statement with a name is planned once for each connection. The store names statements in its own transactions too. */
   readonly namesStatements: boolean
   readonly transaction: Knex.TransactionConfig
-  /** Makes the database end each statement of this transaction after so many milliseconds, also one that waits for a lock. Null: it cannot. */
-  readonly limitStatements: null | ((ms: number) => string)
+  /**
+   * Makes a new transaction of Knex begin so that the database ends each statement, also one that waits for a lock, soon after the
+   * deadline. Null: this database has no such limit, or this Knex cannot begin so.
+   */
+  readonly beginWithin: null | ((transaction: object, deadline: { remainingMs(): number | null }) => Close | null)
   /** Sent before the first statement, unless the first statement is a guarded change. */
   readonly beforeRead: readonly string[]
   readonly beforeCommit: readonly string[]
