@@ -120,7 +120,7 @@ describe('POST /oauth/:provider/token', () => {
         .map((line) => line.replace(/=[^;]*/, '').replace(/Expires=[^;]*/, '')),
     })
     expect(shape(fromToken)).toEqual(shape(fromCallback))
-    expect(setCookies(fromToken)).toHaveLength(tokenDelivery === 'bearer' ? 0 : 3)
+    expect(setCookies(fromToken)).toHaveLength(tokenDelivery === 'bearer' ? 0 : 4)
     if (tokenDelivery === 'both') expect(setCookies(fromToken)[1]).toContain(`at=${fromToken.body.access_token};`)
     expect((await host.browser().post('/auth/cookie/oauth/introspection/token').send({})).body).not.toHaveProperty('code')
   })

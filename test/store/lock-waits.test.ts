@@ -1,10 +1,14 @@
 import type { Knex } from 'knex'
+import { version as knexVersion } from 'knex/package.json'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAuthTables, createKnexStore, knexOn } from '../../src'
 import type { AuthStore } from '../../src/store/auth-store'
 import { type Database, databases, type OpenDatabase } from '../support/databases'
 import { newUser } from './contract'
+
+/** `knexOn` needs Knex 3.3.0; CI runs this file on older ones too. */
+const hasAppPools = Number(knexVersion.split('.')[1]) >= 3
 
 const postgres = (await databases()).find(({ name }) => name === 'postgres')
 
@@ -39,7 +43,7 @@ const pools: readonly (readonly [string, (opened: OpenDatabase, size: number, st
   ],
 ]
 
-describe.each(postgres ? pools : [])('on a pool of PostgreSQL %s', (_whose, openPool) => {
+describe.each(postgres ? pools.slice(hasAppPools ? 0 : 1) : [])('on a pool of PostgreSQL %s', (_whose, openPool) => {
   let opened: OpenDatabase
   let holder: Knex.Transaction
   let id: string
