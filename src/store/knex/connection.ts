@@ -37,6 +37,7 @@ export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise, at
     unit(work, { deadlineMs } = {}) {
       const progress = new Progress(deadlineMs)
       const attempt = (used: Dialect) => newUnit(knex, used, work, { progress, advise })
+      if (knex.isTransaction) return attempting(() => untilRolledBack(() => attempt(dialect), progress))
       const result = attempting(() =>
         named
           ? repeatWithoutNames(
@@ -152,6 +153,19 @@ async function untilDeadline<T>(result: Promise<T>, deadlineMs: number, progress
   }
 }
 
+/**
+ * Inside a transaction of the app, a deadline rejects only after the savepoint has ended: the app ends its transaction then, and a later
+ * statement would reach the connection of another request. `store.join` closes a connection that is still busy.
+ */
+async function untilRolledBack<T>(attempt: () => Promise<T>, progress: Progress): Promise<T> {
+  const remainingMs = progress.remainingMs()
+  if (remainingMs === null) return attempt()
+  if (remainingMs === 0) throw new ServiceUnavailableError()
+  const result = attempt()
+  const late = setTimeout(() => progress.isCommitting || progress.abandon(), remainingMs).unref()
+  return withTimeout(result, remainingMs + answerMs, () => new ServiceUnavailableError()).finally(() => clearTimeout(late))
+}
+
 async function newUnit<T>(
   knex: Knex,
   dialect: Dialect,
@@ -262,7 +276,7 @@ async function inTransaction<T>(
     if (trx.isCompleted()) throw new Error('Knex calls this also where BEGIN failed, and has that error already')
     result = await work(trx).catch(async (error: unknown) => {
       failures.push(error)
-      if (isWaiting()) await (close ? closeUnlessFree(trx, turn, close) : dropUnlessAnswering(trx))
+      if (isWaiting() && !knex.isTransaction) await (close ? closeUnlessFree(trx, turn, close) : dropUnlessAnswering(trx))
       throw error
     })
     await sendAll(trx, dialect.beforeCommit, failures)

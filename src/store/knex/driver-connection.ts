@@ -1,26 +1,68 @@
+import { ConfigurationError } from '../../core/errors'
 import type { Row } from './queryable'
 import type { SqlAnswer, SqlRunner, SqlValue } from './runners'
 
 type Send = (sql: string, values: readonly unknown[] | undefined) => Promise<SqlAnswer>
 
+export interface DriverConnection {
+  /** For Knex. */
+  readonly connection: object
+  /** Ends the start, in which the BEGIN of Knex is answered and not sent. */
+  open(): void
+  /** From here on nothing is sent: the connection may be another request's. The first error stays. */
+  close(error: Error): void
+  /** @throws the error with which the connection was closed */
+  refuse(): void
+  /** A statement is not answered yet. */
+  isBusy(): boolean
+}
+
 /**
  * A connection for Knex in the form of the driver's, which sends each statement through the runner. So Knex compiles the statements and
  * reads the answers as for its own connections.
- * @returns `open` ends the start, in which the BEGIN of Knex is answered and not sent
  */
-export function driverConnection(runner: SqlRunner): { connection: object; open: () => void } {
+export function driverConnection(runner: SqlRunner): DriverConnection {
   let isOpen = false
+  let closed: Error | null = null
+  let unanswered = 0
   let last: Promise<unknown> = Promise.resolve()
-  const send: Send = (sql, values = []) => {
+  const close = (error: Error) => {
+    closed ??= error
+  }
+  const sendNow: Send = async (sql, values = []) => {
+    if (closed) throw new Error('The transaction has ended') // not `closed`, because Knex writes the values into the error
+    const answer = await run(runner, sql, values)
+    if (typeof answer.affected === 'number' || !COUNTED.test(sql) || answerTo(sql) === 'rows') return answer
+    close(uncounted())
+    throw new Error('The runner did not count')
+  }
+  const send: Send = (sql, values) => {
     if (!isOpen) return Promise.resolve(nothing)
-    const sent = last.then(() => run(runner, sql, values))
+    unanswered += 1
+    const sent = last.then(() => sendNow(sql, values)).finally(() => (unanswered -= 1))
     last = sent.catch(() => undefined)
     return sent
   }
-  const open = () => {
-    isOpen = true
+  return {
+    connection: forms[runner.dialect](send),
+    open() {
+      isOpen = true
+    },
+    close,
+    refuse() {
+      if (closed) throw closed
+    },
+    isBusy: () => unanswered > 0,
   }
-  return { connection: forms[runner.dialect](send), open }
+}
+
+/** The store reads how many rows these have changed. */
+const COUNTED = /^\s*(?:update|delete)\b/i
+
+function uncounted(): ConfigurationError {
+  return new ConfigurationError(
+    'store.join(): the runner must answer `affected`, the number of changed rows, to UPDATE and DELETE. Roll the transaction back.',
+  )
 }
 
 const nothing: SqlAnswer = { rows: [], affected: null }

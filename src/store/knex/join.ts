@@ -5,11 +5,11 @@ import { withTimeout } from '../../core/with-timeout'
 import type { AuthStore } from '../auth-store'
 import { afterCommitOf, refuseEnded, runEffect, runEffects } from './after-commit'
 import { checkRunner } from './check-runner'
-import { type Attempting, type Connection, poolConnection } from './connection'
+import { type Connection, poolConnection } from './connection'
 import type { Dialect } from './dialect'
-import { driverConnection } from './driver-connection'
+import { type DriverConnection, driverConnection } from './driver-connection'
 import type { Advise } from './driver-errors'
-import { checkDialect, type SqlRunner } from './runners'
+import { checkDialect, type SqlRunner, transactionOf } from './runners'
 
 /** The store inside a transaction of another library. */
 export interface JoinedStore<Store extends AuthStore = AuthStore> {
@@ -29,24 +29,29 @@ interface Joined extends Omit<JoinedStore, 'store'> {
 /** @throws ConfigurationError if the runner is for another database than the store */
 export function joinTransaction(knex: Knex, runner: SqlRunner, { dialect, advise }: { dialect: Dialect; advise: Advise }): Joined {
   requireSameDatabase(runner, dialect)
-  const transaction = lazyTransaction(knex, runner, dialect)
+  const driver = driverConnection(runner)
+  const takeTurn = turnsOf(transactionOf(runner))
+  const transaction = lazyTransaction(knex, runner, dialect, driver)
   let connection: Promise<Connection> | null = null
-  let ending: string | null = null
-  const refuse = () => {
-    if (ending) throw withOwnMessage(new Error(`store.join(): ${ending} was called, so the transaction has ended; join the next one.`))
-  }
+  let isEnded = false
   const end = (name: string) => {
-    refuse()
-    ending = name
+    const ended = withOwnMessage(new Error(`store.join(): ${name} was called, so the transaction has ended; join the next one.`))
+    if (isEnded) driver.refuse()
+    isEnded = true
+    driver.close(ended)
+  }
+  const begin = async () => {
+    const trx = await takeTurn(transaction.begin)
+    return poolConnection(trx, insideTransaction(dialect), advise, (attempt) => takeTurn(() => whole(trx, driver, attempt)))
   }
   return {
     connection: lateConnection(dialect, async () => {
-      refuse()
-      connection ??= transaction.begin().then((trx) => poolConnection(trx, insideTransaction(dialect), advise, inTurn(trx, refuse)))
+      driver.refuse()
+      connection ??= begin()
       return connection
     }),
     afterCommit(effect) {
-      refuse()
+      driver.refuse()
       transaction.afterCommit(effect)
     },
     committed() {
@@ -68,13 +73,13 @@ function requireSameDatabase(runner: SqlRunner, { name }: Dialect): void {
 }
 
 /** The transaction as one of Knex, for which Knex sends nothing itself. It begins with the first statement. */
-function lazyTransaction(knex: Knex, runner: SqlRunner, dialect: Dialect) {
+function lazyTransaction(knex: Knex, runner: SqlRunner, dialect: Dialect, driver: DriverConnection) {
   const early: (() => void)[] = []
   let transaction: Knex.Transaction | null = null
   const begin = async () => {
-    const { connection, open } = driverConnection(runner)
-    const trx = await knex.transaction({ connection })
-    open()
+    driver.refuse()
+    const trx = await knex.transaction({ connection: driver.connection })
+    driver.open()
     await checkRunner(trx, dialect, runner)
     for (const effect of early) afterCommitOf(trx)(effect)
     transaction = trx
@@ -98,17 +103,35 @@ function insideTransaction(dialect: Dialect): Dialect {
 /** As long as `knexOn` waits for a connection. Without a limit, a call that waits for the transaction that contains it would wait for ever. */
 const turnMs = 5_000
 
+type TakeTurn = <T>(work: () => Promise<T>) => Promise<T>
+
+/** By the object of the transaction, because an app may join one transaction twice. */
+const turns = new WeakMap<object, TakeTurn>()
+
 /** One method after the other: a statement of another method inside a savepoint would be lost with it. Nothing is repeated. */
-function inTurn(trx: Knex.Transaction, refuse: () => void): Attempting {
+function turnsOf(transaction: object): TakeTurn {
   let last: Promise<unknown> = Promise.resolve()
-  return (attempt) => {
-    const done = withTimeout(last, turnMs, () => new ServiceUnavailableError()).then(() => {
-      refuse()
-      refuseEnded(trx)
-      return attempt()
-    })
+  const takeTurn: TakeTurn = (work) => {
+    const done = withTimeout(last, turnMs, () => new ServiceUnavailableError()).then(work)
     last = Promise.allSettled([last, done])
     return done
+  }
+  const known = turns.get(transaction) ?? takeTurn
+  turns.set(transaction, known)
+  return known
+}
+
+/** When the method has ended, nothing of it may still be sent: the app ends the transaction, and the connection goes to another request. */
+async function whole<T>(trx: Knex.Transaction, driver: DriverConnection, attempt: () => Promise<T>): Promise<T> {
+  driver.refuse()
+  refuseEnded(trx)
+  try {
+    return await attempt()
+  } catch (error) {
+    driver.refuse()
+    throw error
+  } finally {
+    if (driver.isBusy()) driver.close(new ServiceUnavailableError())
   }
 }
 

@@ -10,7 +10,7 @@ export interface SqlRunner {
    * @param sql the statement in the text of the database: PostgreSQL has `$1`, `$2`, the others have `?`
    * @param values one value for each placeholder. Only a value of your own column may be another type, for example a Date.
    * @param answer `rows` for a statement that returns rows; `count` for another one
-   * @returns the rows; how many rows the statement changed, or null; on MySQL and MariaDB, the key that AUTO_INCREMENT made
+   * @returns the rows; how many rows the statement changed, which UPDATE and DELETE must answer; on MySQL and MariaDB, the key that AUTO_INCREMENT made
    */
   run(sql: string, values: readonly SqlValue[], answer: 'rows' | 'count'): Promise<SqlAnswer>
 }
@@ -22,7 +22,7 @@ export type SqlValue = string | number | boolean | null
 export interface SqlAnswer {
   /** Each row by the names of its columns, unchanged. Empty for a statement that returns none. */
   readonly rows: readonly Row[]
-  /** The number of changed rows. Null: the library does not say. */
+  /** The number of changed rows. Null: the library does not say. It must for an UPDATE and a DELETE that return no rows. */
   readonly affected: number | null
   /** The key that AUTO_INCREMENT made, on MySQL and MariaDB. */
   readonly insertId?: number | bigint | string | undefined
@@ -65,7 +65,7 @@ export function kyselyRunner<Query>(trx: KyselyTransaction<Query>, { dialect, Co
   if (typeof CompiledQuery?.raw !== 'function')
     throw new ConfigurationError("kyselyRunner() needs `CompiledQuery`: import { CompiledQuery } from 'kysely'.")
   const plain = trx.withoutPlugins() // a plugin of the app may rename the columns
-  return known('kyselyRunner', dialect, async (sql, values) => {
+  return known('kyselyRunner', dialect, trx, async (sql, values) => {
     const { rows, numAffectedRows, insertId } = await plain.executeQuery(CompiledQuery.raw(sql, [...values]))
     return { rows: rows as Row[], affected: numAffectedRows === undefined ? null : Number(numAffectedRows), insertId }
   })
@@ -94,7 +94,7 @@ export function drizzleRunner<Query>(tx: DrizzleTransaction<Query>, { dialect, s
   if (typeof (tx as { rollback?: unknown } | undefined)?.rollback !== 'function')
     throw outside('drizzleRunner', 'the `tx` that db.transaction() passes')
   if (typeof sql !== 'function') throw new ConfigurationError("drizzleRunner() needs `sql`: import { sql } from 'drizzle-orm'.")
-  return known('drizzleRunner', dialect, async (text, values) => {
+  return known('drizzleRunner', dialect, tx, async (text, values) => {
     const { parts, places } = split(text)
     const given = places.map((place) => values[place])
     return drizzleAnswer(await tx.execute(sql(Object.assign(parts, { raw: parts }), ...given)))
@@ -150,7 +150,7 @@ export function prismaRunner(tx: PrismaTransaction, { dialect }: RunnerOptions):
     )
   if (typeof tx?.$queryRawUnsafe !== 'function' || typeof (tx as { $connect?: unknown }).$connect === 'function')
     throw outside('prismaRunner', 'the `tx` that prisma.$transaction(async (tx) => …) passes')
-  return known('prismaRunner', dialect, async (sql, values, answer) => {
+  return known('prismaRunner', dialect, tx, async (sql, values, answer) => {
     if (answer === 'count') return { rows: [], affected: await tx.$executeRawUnsafe(sql, ...values) }
     return { rows: (await tx.$queryRawUnsafe(sql, ...values)) as Row[], affected: null }
   })
@@ -168,15 +168,25 @@ function outside(name: string, wanted: string): ConfigurationError {
   return new ConfigurationError(`${name}() needs a transaction: ${wanted}. Outside of a transaction, use the store itself.`)
 }
 
-const kinds = new WeakMap<SqlRunner, string>()
+interface Known {
+  readonly kind: string
+  readonly transaction: object
+}
 
-function known(name: string, dialect: SqlRunner['dialect'], run: SqlRunner['run']): SqlRunner {
+const ours = new WeakMap<SqlRunner, Known>()
+
+function known(name: string, dialect: SqlRunner['dialect'], transaction: object, run: SqlRunner['run']): SqlRunner {
   const runner = { dialect, run }
-  kinds.set(runner, `${name}/${dialect}`)
+  ours.set(runner, { kind: `${name}/${dialect}`, transaction })
   return runner
 }
 
 /** Null: the app wrote the runner. */
 export function kindOf(runner: SqlRunner): string | null {
-  return kinds.get(runner) ?? null
+  return ours.get(runner)?.kind ?? null
+}
+
+/** The object of the library. A runner of the app stands for its transaction itself. */
+export function transactionOf(runner: SqlRunner): object {
+  return ours.get(runner)?.transaction ?? runner
 }
