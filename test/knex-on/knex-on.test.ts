@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import knex from 'knex'
+import { Kysely, SqliteDialect } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ConfigurationError, createAuthTables, createKnexStore, knexCounters, knexOn } from '../../src'
 import { storeContract } from '../../src/testing'
 import { newAddress, password } from '../local/people'
+import { newUser } from '../store/contract'
 import { mount } from '../support/app'
 import { databases, type OpenDatabase } from '../support/databases'
 import { type AppPool, kindsOf, openPool } from './pools'
@@ -75,6 +77,73 @@ describe('on a database of better-sqlite3', () => {
     expect(handle.prepare('select count(*) as count from auth_users').get()).toEqual({ count: 0 })
     expect((await signUp()).status).toBe(201)
     await host.close()
+    handle.close()
+  })
+})
+
+describe('on a database of better-sqlite3 on which the app begins a transaction of Kysely at any moment', () => {
+  const undone = new Error('the app changed its mind')
+
+  async function appOn(handle: InstanceType<typeof Database>) {
+    const own = knexOn(handle)
+    await createAuthTables(own)
+    await own.schema.createTable('notes', (table) => void table.integer('number'))
+    const db = new Kysely<{ notes: { number: number } }>({ dialect: new SqliteDialect({ database: handle }) })
+    const writeAndUndo = async () =>
+      db.transaction().execute(async (trx) => {
+        await trx.insertInto('notes').values({ number: 1 }).execute()
+        for (let turn = 0; turn < 40; turn++) await null
+        await trx.insertInto('notes').values({ number: 2 }).execute()
+        throw undone
+      })
+    return { own, store: createKnexStore({ knex: own }), writeAndUndo }
+  }
+
+  test('neither ends the transaction of the other, and each answer is what happened', async () => {
+    const wrong: string[] = []
+    for (let turns = 0; turns < 200; turns++) {
+      const handle = new Database(':memory:')
+      const { store, writeAndUndo } = await appOn(handle)
+      const { email } = newUser()
+      const unit = store.transaction(async ({ users }) => {
+        await users.findByEmail(email)
+        await users.insert(newUser({ email }))
+      })
+      const outcome = unit.then(
+        () => 'committed',
+        (error) => error.code,
+      )
+      for (let turn = 0; turn < turns; turn++) await null
+      await writeAndUndo().catch(() => undefined)
+      const result = await outcome
+      const { users } = handle.prepare('select count(*) as users from auth_users').get() as { users: number }
+      const { notes } = handle.prepare('select count(*) as notes from notes').get() as { notes: number }
+      const isRight = result === 'committed' ? users === 1 : result === 'SERVICE_UNAVAILABLE' && users === 0
+      if (!isRight || notes > 0 || handle.inTransaction) wrong.push(`after ${turns}: ${result}, ${users} users, ${notes} notes`)
+      handle.close()
+    }
+    expect(wrong).toEqual([])
+  })
+
+  test('a statement that Knex sends while it is open is refused, and does not join it', async () => {
+    const handle = new Database(':memory:')
+    const { own, writeAndUndo } = await appOn(handle)
+    const wrong: number[] = []
+    for (let turns = 0; turns < 30; turns++) {
+      const written = own('notes')
+        .insert({ number: 3 })
+        .then(
+          () => 1,
+          () => 0,
+        )
+      for (let turn = 0; turn < turns; turn++) await null
+      await writeAndUndo().catch(() => undefined)
+      const expected = await written
+      const { kept } = handle.prepare('select count(*) as kept from notes').get() as { kept: number }
+      if (kept !== expected) wrong.push(turns)
+      handle.exec('delete from notes')
+    }
+    expect(wrong).toEqual([])
     handle.close()
   })
 })

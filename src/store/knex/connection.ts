@@ -5,6 +5,7 @@ import { withTimeout } from '../../core/with-timeout'
 import type { UnitOptions } from '../auth-store'
 import type { Close, Dialect } from './dialect'
 import { type Advise, isConflict, translateDriverError } from './driver-errors'
+import { runsPairs } from './knex-on'
 import type { Queryable } from './queryable'
 import { lostName, repeatWithoutNames, runNamedOn } from './statements'
 
@@ -295,7 +296,7 @@ async function inTransaction<T>(
 /** Every failure ends the unit, also an unknown one, because the database may then be outside of a transaction. */
 async function sendAll(db: Queryable, statements: readonly string[], failures: unknown[] = []): Promise<void> {
   try {
-    for (const sql of statements) await db.raw(sql)
+    for (const sql of statements.length > 1 && runsPairs(db) ? [statements.join(' ')] : statements) await db.raw(sql)
   } catch (error) {
     failures.push(translateDriverError('transaction', error))
     throw error

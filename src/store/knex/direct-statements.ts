@@ -90,8 +90,9 @@ export function directOnMysql(acquire: () => Promise<MysqlConnection>): SendDire
   }
 }
 
-interface SqliteStatement {
+export interface SqliteStatement {
   readonly reader: boolean
+  safeIntegers(isOn: boolean): unknown
   all(values: readonly unknown[]): unknown
   run(values: readonly unknown[]): unknown
 }

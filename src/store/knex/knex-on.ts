@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import { ConfigurationError, ServiceUnavailableError } from '../../core/errors'
 import { withTimeout } from '../../core/with-timeout'
-import { directOnMysql, directOnPg, directOnSqlite, sendDirectly } from './direct-statements'
+import { directOnMysql, directOnPg, directOnSqlite, type SqliteStatement, sendDirectly } from './direct-statements'
+import type { Queryable } from './queryable'
 
 /** A `Pool` of `pg`. */
 export interface PgPool {
@@ -28,6 +29,7 @@ export interface MysqlPool {
 export interface SqliteHandle {
   prepare(sql: string): unknown
   pragma(source: string): unknown
+  exec(source: string): unknown
   readonly inTransaction: boolean
   readonly open: boolean
 }
@@ -190,7 +192,51 @@ const queues = new WeakMap<SqliteHandle, ReturnType<typeof queueOf>>()
 function oneAtATime(handle: SqliteHandle) {
   const known = queues.get(handle) ?? queueOf(handle)
   queues.set(handle, known)
+  pairing.add(known)
   return known
+}
+
+/** True: `COMMIT; BEGIN;` is one statement, so that no transaction of the app begins between the two. */
+export function runsPairs({ client }: Queryable): boolean {
+  return pairing.has(client.config.connectionPool)
+}
+
+const pairing = new WeakSet<object>()
+
+const PAIR = /^COMMIT; BEGIN(?: IMMEDIATE)?;$/
+const ENDS = /^\s*(?:commit|end|rollback(?!.*\bto\b))\b/i
+
+/** The handle for one holder, which never ends a transaction of the app, nor writes in one. Knex runs a statement as soon as it is prepared. */
+function viewOf(handle: SqliteHandle): SqliteHandle {
+  let isOurs = false
+  const running = <T>(run: () => T): T => {
+    try {
+      return run()
+    } finally {
+      isOurs = handle.inTransaction // SQLite itself rolls back after some errors
+    }
+  }
+  const prepare = (sql: string) => {
+    if (!isOurs && ENDS.test(sql)) return answering(() => undefined)
+    if (!isOurs && handle.inTransaction) throw Object.assign(new Error('a transaction of the app is open'), { code: 'SQLITE_BUSY' })
+    if (PAIR.test(sql)) return answering(() => running(() => handle.exec(sql)))
+    const statement = handle.prepare(sql) as SqliteStatement // the type of knexOn names only what it asks of the handle
+    return {
+      reader: statement.reader,
+      all: (values: readonly unknown[]) => running(() => statement.all(values)),
+      run: (values: readonly unknown[]) => running(() => statement.run(values)),
+      safeIntegers: (isOn: boolean) => statement.safeIntegers(isOn),
+    }
+  }
+  return Object.assign(Object.create(handle) as SqliteHandle, { prepare })
+}
+
+function answering(send: () => unknown) {
+  const run = () => {
+    send()
+    return { changes: 0, lastInsertRowid: 0 }
+  }
+  return { reader: false, run, safeIntegers: () => undefined }
 }
 
 /** A pool of the one handle, in the form of the pools that Knex uses itself. */
@@ -214,7 +260,7 @@ function queueOf(handle: SqliteHandle) {
     if (isTaken) await inTurn()
     isTaken = true
     refuseOpen()
-    const view = Object.create(handle) as SqliteHandle // one for each holder, because Knex gives a connection back twice after a stream
+    const view = viewOf(handle) // one for each holder, because Knex gives a connection back twice after a stream
     holder = view
     return view
   }
