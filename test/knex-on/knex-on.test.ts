@@ -7,7 +7,7 @@ import Database from 'better-sqlite3'
 import knex from 'knex'
 import { Kysely, SqliteDialect } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ConfigurationError, createAuthTables, createKnexStore, knexCounters, knexOn } from '../../src'
+import { ConfigurationError, checkTables, createAuthTables, createKnexStore, knexCounters, knexOn } from '../../src'
 import { storeContract } from '../../src/testing'
 import { newAddress, password } from '../local/people'
 import { newUser } from '../store/contract'
@@ -81,6 +81,22 @@ describe('on a database of better-sqlite3', () => {
   })
 })
 
+describe('on a database of better-sqlite3 with defaultSafeIntegers()', () => {
+  test('the check of the tables finds nothing, and a person signs up and logs in', async () => {
+    const handle = new Database(':memory:')
+    handle.defaultSafeIntegers(true)
+    const own = knexOn(handle)
+    await createAuthTables(own)
+    expect(await checkTables(own)).toEqual([])
+    const host = await mount({ knex: own, settings: { autoActivate: true } })
+    const email = newAddress()
+    await host.browser().post('/auth/signup').send({ email, password }).expect(201)
+    await host.browser().post('/auth/login').send({ email, password }).expect(200)
+    await host.close()
+    handle.close()
+  })
+})
+
 describe('on a database of better-sqlite3 on which the app begins a transaction of Kysely at any moment', () => {
   const undone = new Error('the app changed its mind')
 
@@ -130,15 +146,15 @@ describe('on a database of better-sqlite3 on which the app begins a transaction 
     const { own, writeAndUndo } = await appOn(handle)
     const wrong: number[] = []
     for (let turns = 0; turns < 30; turns++) {
-      const written = own('notes')
+      const undoing = writeAndUndo().catch(() => undefined)
+      for (let turn = 0; turn < turns; turn++) await null
+      const expected = await own('notes')
         .insert({ number: 3 })
         .then(
           () => 1,
           () => 0,
         )
-      for (let turn = 0; turn < turns; turn++) await null
-      await writeAndUndo().catch(() => undefined)
-      const expected = await written
+      await undoing
       const { kept } = handle.prepare('select count(*) as kept from notes').get() as { kept: number }
       if (kept !== expected) wrong.push(turns)
       handle.exec('delete from notes')

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { afterEach, describe, expect, test } from 'vitest'
 import { checkTables } from '../../src/router/findings/readiness/check-tables'
 import { createKnexStore } from '../../src/store/knex/knex-store'
-import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
+import { createAuthTables, migrationSource, migrationSourceFor } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
 import { freshHash, later, newIdentity, newSession, newUser, newUserToken, rotationOf } from './contract'
 
@@ -35,6 +35,16 @@ for (const database of await databases()) {
           .join(' ')
       return found
     }
+
+    test('the way back drops no column of a table of the app', async () => {
+      opened = await database.open()
+      const { knex } = opened
+      await createAuthTables(knex) // here the table of the app has the same name and columns as ours
+      const config = { migrationSource: migrationSourceFor({ users: { table: 'auth_users' } }), tableName: 'auth_migrations' }
+      await knex.migrate.latest(config)
+      await knex.migrate.rollback(config)
+      expect(Object.keys(await knex('auth_users').columnInfo())).toContain('password_expired_at')
+    })
 
     test('createAuthTables makes them, and a second call changes nothing', async () => {
       opened = await database.open()

@@ -89,7 +89,7 @@ select 'reference', "from", cast(id as text), seq, null, null, null from pragma_
 async function readSqliteTable(db: Queryable, path: string): Promise<TableFacts> {
   const [table = '', schema] = path.split('.').reverse()
   const query = schema === undefined ? queryOf('', ':table') : queryOf(`${quotedName(schema, '"')}.`, ':table, :schema')
-  const rows: Found[] = await db.raw(query, { table, schema: schema ?? null })
+  const rows = (await db.raw<Found[]>(query, { table, schema: schema ?? null })).map(withNumbers)
   const of = (part: Found['part']) => rows.filter((row) => row.part === part)
   const [found] = of('table')
   if (!found) return noFacts('missing')
@@ -101,6 +101,12 @@ async function readSqliteTable(db: Queryable, path: string): Promise<TableFacts>
     indexes: [...primaryKey(columns), ...grouped(of('index')).map(indexFacts)],
     references: grouped(of('reference')).map((keys) => keys.map(({ name }) => name ?? '')),
   }
+}
+
+/** With `defaultSafeIntegers` of the driver, integers come as bigint. */
+function withNumbers(row: Found): Found {
+  const entries = Object.entries(row).map(([name, value]) => [name, typeof value === 'bigint' ? Number(value) : value])
+  return Object.fromEntries(entries)
 }
 
 function columnFacts({ name, a, b: notNull, c: place, d: hidden, e }: Found, table: Found, columns: readonly Found[]): ColumnFacts {

@@ -76,9 +76,15 @@ export interface DrizzleTransaction<Query> {
   execute(query: Query): PromiseLike<unknown>
 }
 
+/** The parts of `sql` of Drizzle that doorward uses. */
+export interface DrizzleSql<Query> {
+  (text: TemplateStringsArray, ...values: unknown[]): Query
+  param(value: unknown): unknown
+}
+
 export interface DrizzleRunnerOptions<Query> extends RunnerOptions {
   /** `sql` of `drizzle-orm`. */
-  readonly sql: (text: TemplateStringsArray, ...values: unknown[]) => Query
+  readonly sql: DrizzleSql<Query>
 }
 
 /**
@@ -93,22 +99,25 @@ export function drizzleRunner<Query>(tx: DrizzleTransaction<Query>, { dialect, s
     )
   if (typeof (tx as { rollback?: unknown } | undefined)?.rollback !== 'function')
     throw outside('drizzleRunner', 'the `tx` that db.transaction() passes')
-  if (typeof sql !== 'function') throw new ConfigurationError("drizzleRunner() needs `sql`: import { sql } from 'drizzle-orm'.")
+  if (typeof sql?.param !== 'function') throw new ConfigurationError("drizzleRunner() needs `sql`: import { sql } from 'drizzle-orm'.")
   return known('drizzleRunner', dialect, tx, async (text, values) => {
-    const { parts, places } = split(text)
-    const given = places.map((place) => values[place])
+    const { parts, places } = split(text, PLACEHOLDERS[dialect])
+    const given = places.map((place) => sql.param(values[place])) // by itself, Drizzle spreads an array, and reads an object as its own
     return drizzleAnswer(await tx.execute(sql(Object.assign(parts, { raw: parts }), ...given)))
   })
 }
 
-/** Outside of quoted names and texts, a placeholder is `?`, or `$` and its number. */
-const PLACEHOLDER = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\$(\d+)|\?/g
+/** Outside of quoted names and texts, a placeholder is `$` and its number on PostgreSQL, where `?` is an operator, and `?` on MySQL. */
+const PLACEHOLDERS = {
+  postgresql: /'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$(?:[a-z_]\w*)?\$)[\s\S]*?\1|\$(?<number>\d+)/gi,
+  mysql: /'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*"|`(?:[^`]|``)*`|(?<next>\?)/g,
+} as const
 
-function split(text: string): { parts: string[]; places: number[] } {
+function split(text: string, pattern: RegExp): { parts: string[]; places: number[] } {
   const [parts, places]: [string[], number[]] = [[], []]
   let end = 0
-  for (const { 0: found, 1: number, index } of text.matchAll(PLACEHOLDER)) {
-    if (found !== '?' && number === undefined) continue
+  for (const { 0: found, index, groups: { number, next } = {} } of text.matchAll(pattern)) {
+    if (number === undefined && next === undefined) continue
     parts.push(text.slice(end, index))
     places.push(number === undefined ? places.length : Number(number) - 1)
     end = index + found.length

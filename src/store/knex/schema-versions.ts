@@ -306,9 +306,9 @@ export async function missingOf({ knex, dialect, hostTables }: SchemaPlace, vers
   return { tables, columns: await missingColumns({ knex, dialect, hostTables }, version), indexes }
 }
 
-async function missingColumns({ knex, dialect, hostTables }: SchemaPlace, { columns = [] }: Version): Promise<AddedColumn[]> {
+async function missingColumns({ knex, dialect, hostTables }: SchemaPlace, version: Version): Promise<AddedColumn[]> {
   const missing: AddedColumn[] = []
-  for (const column of columns.filter((one) => isOurs(one, hostTables)))
+  for (const column of ownColumns(version, hostTables))
     if ((await dialect.columnType(knex, databaseName(knex, column.table), databaseName(knex, column.name))) === null) missing.push(column)
   return missing
 }
@@ -323,6 +323,10 @@ function isOn({ on }: IndexSchema, { name }: Dialect): boolean {
 
 export function ownTables({ tables }: Version, hostTables: HostTables): readonly TableSchema[] {
   return tables.filter((table) => isOurs(table, hostTables))
+}
+
+export function ownColumns({ columns = [] }: Version, hostTables: HostTables): readonly AddedColumn[] {
+  return columns.filter((column) => isOurs(column, hostTables))
 }
 
 export function addedIndexes({ indexes = [] }: Version, hostTables: HostTables, dialect: Dialect): readonly AddedIndex[] {

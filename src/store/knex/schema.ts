@@ -14,6 +14,7 @@ import {
   indexesOf,
   isNothing,
   missingOf,
+  ownColumns,
   ownTables,
   type TableSchema,
   type UsersKey,
@@ -94,7 +95,7 @@ function down(knex: Knex, version: Version, hostTables: HostTables): Promise<voi
     for (const { name, table } of addedIndexes(version, hostTables, dialect))
       if (await dialect.hasIndex(db, table, name))
         await db.raw(dialect.indexesInTable ? `drop index ${name} on ${table}` : `drop index if exists ${name}`)
-    for (const { table, name } of version.columns ?? [])
+    for (const { table, name } of ownColumns(version, hostTables))
       if (await dialect.columnType(db, databaseName(db, table), databaseName(db, name)))
         await db.raw(`alter table ${table} drop column ${name}`)
     for (const { name } of ownTables(version, hostTables).toReversed()) await db.schema.dropTableIfExists(name)
