@@ -31,11 +31,16 @@ export async function start(port = 3000, pool = new Pool({ connectionString: pro
   async function signUp(email: string, password: string, company: string): Promise<string> {
     const { joined, owner } = await database.transaction(async (tx) => {
       const joined = store.join(drizzleRunner(tx, { dialect: 'postgresql', sql }))
-      const [{ id: owner }] = await auth.service.using(joined.store).signUp({ email, password })
-      const [taken] = await tx.select().from(companies).where(eq(companies.name, company))
-      if (taken) throw new errors.ConflictError() // the rollback also removes the new account
-      await tx.insert(companies).values({ name: company, owner })
-      return { joined, owner }
+      try {
+        const [{ id: owner }] = await auth.service.using(joined.store).signUp({ email, password })
+        const [taken] = await tx.select().from(companies).where(eq(companies.name, company))
+        if (taken) throw new errors.ConflictError() // the rollback also removes the new account
+        await tx.insert(companies).values({ name: company, owner })
+        return { joined, owner }
+      } catch (error) {
+        joined.rolledBack() // from here on doorward sends nothing
+        throw error
+      }
     })
     joined.committed() // now the events are emitted and the mails are sent
     return owner

@@ -36,11 +36,16 @@ export async function start(port = 3000, filename = 'app.sqlite') {
   async function signUp(email: string, password: string, company: string): Promise<string> {
     const { joined, owner } = await database.transaction().execute(async (trx) => {
       const joined = store.join(kyselyRunner(trx, { dialect: 'sqlite', CompiledQuery }))
-      const [{ id: owner }] = await auth.service.using(joined.store).signUp({ email, password })
-      const taken = await trx.selectFrom('companies').select('name').where('name', '=', company).executeTakeFirst()
-      if (taken) throw new errors.ConflictError() // the rollback also removes the new account
-      await trx.insertInto('companies').values({ name: company, owner }).execute()
-      return { joined, owner }
+      try {
+        const [{ id: owner }] = await auth.service.using(joined.store).signUp({ email, password })
+        const taken = await trx.selectFrom('companies').select('name').where('name', '=', company).executeTakeFirst()
+        if (taken) throw new errors.ConflictError() // the rollback also removes the new account
+        await trx.insertInto('companies').values({ name: company, owner }).execute()
+        return { joined, owner }
+      } catch (error) {
+        joined.rolledBack() // from here on doorward sends nothing
+        throw error
+      }
     })
     joined.committed() // now the events are emitted and the mails are sent
     return owner

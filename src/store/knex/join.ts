@@ -17,7 +17,7 @@ export interface JoinedStore<Store extends AuthStore = AuthStore> {
   readonly store: Store
   /** Call this after the commit: it sends the mails and emits the events. */
   committed(): void
-  /** Call this after the rollback: it drops the mails and the events. */
+  /** Call this in a `catch` inside the transaction, or after its rollback: from here on nothing is sent, no statement, mail or event. */
   rolledBack(): void
 }
 

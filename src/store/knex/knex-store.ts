@@ -48,7 +48,7 @@ export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit' | 'che
   using(trx: Knex.Transaction): Required<Omit<AuthStore, 'check'>>
   /**
    * Returns the store inside a transaction of another library: `store.join(kyselyRunner(trx, …))`. After its commit call `committed()`,
-   * after its rollback `rolledBack()`. Each transaction of doorward is a savepoint, and nothing is repeated after a conflict. Begin the
+   * and in a `catch` inside of it `rolledBack()`. Await one call after the other. After a 503 roll your transaction back. Each transaction of doorward is a savepoint, and nothing is repeated after a conflict. Begin the
    * transaction at READ COMMITTED.
    *
    * @throws ConfigurationError if the runner is not for the database of this store
