@@ -59,6 +59,11 @@ async function bundleCommand(): Promise<void> {
   writeFileSync(join(root, 'dist/cli.LICENSES.txt'), licences.join('\n\n'))
 }
 
+/** Properties that only the client's own files use: no option, no method, no field of a body, no name of the browser. They get short names. */
+const inside =
+  /^(asked|box|changes|csrf|insist|isOther|keep|learn|lockName|look|lookedAt|messages|once|post|ready|refresh|refreshes|reread|route|send|start|tokens|whoami)$/
+const minify = { compress: true, mangle: true, mangleProps: { include: inside }, codegen: { removeWhitespace: true } }
+
 /** For browsers: each entry is one ES module, which a page can load without a bundler. Passkeys come at the first call that needs them. */
 async function bundleClient(): Promise<void> {
   const dir = join(root, 'dist/client')
@@ -74,7 +79,7 @@ async function bundleClient(): Promise<void> {
     })
     // React calls a module with hooks only in the browser, where the directive says so.
     const banner = name === 'react' ? "'use client'" : ''
-    await bundled.write({ file: join(dir, `${name}.js`), format: 'es', minify: true, comments: false, banner })
+    await bundled.write({ file: join(dir, `${name}.js`), format: 'es', minify, comments: false, banner })
   }
   writeFileSync(join(dir, 'package.json'), '{ "type": "module" }\n')
 }

@@ -3,7 +3,7 @@ import type { AdminOperations } from './operations.js'
 import { type Call, operationsOf } from './table.js'
 
 /** As the table of the client. */
-export const adminTable = `list G/admin/users,get G/admin/users/:id,update A/admin/users/:id t,\
+export const adminTable = `list GET/admin/users,get GET/admin/users/:id,update PATCH/admin/users/:id t,\
 deactivate /admin/users/:id/deactivate t,activate /admin/users/:id/activate t,\
 revokeSessions /admin/users/:id/revoke-sessions t,resetMfa /admin/users/:id/reset-mfa t`
 

@@ -32,18 +32,18 @@ export interface AuthClient extends Omit<Operations, 'providers'> {
  * @throws TypeError for a wrong entry of `apiOrigins`
  */
 export function createAuthClient(options: AuthClientOptions): AuthClient {
-  for (const origin of options.apiOrigins ?? []) checkOrigin(origin)
+  options.apiOrigins?.forEach(checkOrigin)
   const session = createSession(options)
   const fetchAs = authFetch(session)
   const call = caller(session, fetchAs)
   const client: Record<string | symbol, unknown> = {
     [Symbol.for('doorward.client.v1')]: call, // for doorward/client/admin
     get state() {
-      return session.state.now
+      return session.box.now
     },
     subscribe(listener: Listener) {
       session.start()
-      return session.state.add(listener)
+      return session.box.add(listener)
     },
     fetch: (input: RequestInfo | URL, init?: RequestInit) => fetchAs(input, init),
     dispose: session.dispose,
@@ -53,17 +53,18 @@ export function createAuthClient(options: AuthClientOptions): AuthClient {
     if (group) client[group] = methods
     for (const operation of operationsOf(lines)) Object.assign(methods, { [operation.name]: (...args: unknown[]) => call(operation, args) })
   }
-  const passkeys = client['passkeys'] as Record<string, unknown>
+  const { passkeys, providers } = client as Record<string, Record<string, unknown>>
   const { logIn } = passkeys as { logIn: (body: Body) => Promise<unknown> }
-  passkeys['logIn'] = (body?: Body) => logIn({ ...body, passkey: true })
-  passkeys['register'] = async (body?: Body) => (await loadPasskeys()).register(call, body)
-  const providers = client['providers'] as Record<string, unknown>
-  providers['logIn'] = (key: string, target?: { returnTo?: string }) => leaveFor(session, key, target)
+  Object.assign(passkeys as object, {
+    logIn: (body?: Body) => logIn({ ...body, passkey: true }),
+    register: async (body?: Body) => (await loadPasskeys()).register(call, body),
+  })
+  Object.assign(providers as object, { logIn: (key: string, target?: { returnTo?: string }) => leaveFor(session, key, target) })
   return client as unknown as AuthClient
 }
 
 /** https, or http of the loopback. */
-const originForm = /^(https:\/\/[\w.[\]:-]+|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?)$/
+const originForm = /^(https:\/\/[^*]+$|http:\/\/(localhost|127\.[\d.]+|\[::1])(:|$))/
 
 function checkOrigin(text: string): void {
   if (!originForm.test(text) || new URL(text).origin !== text) throw new TypeError(`apiOrigins: ${text} is no https origin`)

@@ -4,7 +4,8 @@ import type { Body } from './table.js'
 interface Refusal {
   readonly code?: ErrorCode | null
   readonly detail?: string
-  readonly details?: Readonly<Record<string, unknown>>
+  /** A host's own error can have none. */
+  readonly details?: Readonly<Record<string, unknown>> | null
 }
 
 /** A response that is no success, or no response at all. */
@@ -16,16 +17,16 @@ export class AuthClientError extends Error {
   /** A sentence for people. */
   declare readonly detail: string
   declare readonly details: Readonly<Record<string, unknown>>
-  /** Null without the header `Retry-After`. */
+  /** Null without the header `Retry-After`, and if it is below 1. */
   declare readonly retryAfterSeconds: number | null
 
   constructor(
     status: number,
-    { code = null, detail = '', details = {} }: Omit<Refusal, 'code'> & { code?: AuthClientError['code'] },
+    { code = null, detail = '', details }: Omit<Refusal, 'code'> & { code?: AuthClientError['code'] },
     retryAfterSeconds: number | null = null,
   ) {
     super(detail || code || `status ${status}`)
-    Object.assign(this, { name: 'AuthClientError', status, code, detail, details, retryAfterSeconds })
+    Object.assign(this, { name: 'AuthClientError', status, code, detail, details: details ?? {}, retryAfterSeconds })
   }
 }
 
@@ -35,7 +36,13 @@ export function refusalIn(body: Body | null): Refusal {
 }
 
 export function errorOf({ status, headers }: Response, body: Body | null): AuthClientError {
-  return new AuthClientError(status, refusalIn(body), Number(headers.get('Retry-After')) || null)
+  const wait = +(headers.get('Retry-After') as string)
+  return new AuthClientError(status, refusalIn(body), wait >= 1 ? wait : null)
+}
+
+/** Without a response. */
+export function failure(code: 'NETWORK_ERROR' | 'USER_CHANGED'): AuthClientError {
+  return new AuthClientError(0, { code })
 }
 
 /** Null if the body is no JSON. */
@@ -46,7 +53,7 @@ export function jsonOf(response: Response): Promise<Body | null> {
 /** The global `fetch`. @throws AuthClientError `NETWORK_ERROR` */
 export function reach(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   return fetch(input, init).catch(() => {
-    throw new AuthClientError(0, { code: 'NETWORK_ERROR' })
+    throw failure('NETWORK_ERROR')
   })
 }
 

@@ -5,8 +5,8 @@ export const hasDocument = typeof document === 'object'
 /** Not in Node, because one process of Node serves many people. */
 export const isBrowser = hasDocument || typeof WorkerGlobalScope === 'function'
 
-/** Relative URLs begin here. Undefined in Node. */
-export const pageUrl = hasDocument ? document.baseURI : globalThis.location?.href
+/** Relative URLs begin here, until the page gets another `<base>`. Undefined in Node. */
+export const pageUrl = () => (hasDocument ? document.baseURI : globalThis.location?.href)
 
 declare const WorkerGlobalScope: unknown
 
@@ -21,22 +21,34 @@ export async function locked<T>(name: string | null, work: (waited: boolean) => 
   let running: Promise<T> | undefined
   const run = (waited: boolean) => {
     running = work(waited)
-    return Promise.race([running, pause(longestMs)]).catch(() => undefined) // the caller gets the error from `running`
+    return Promise.race([running, pause(longestMs)]).catch(() => {}) // the caller gets the error from `running`
   }
   const giveUp = new AbortController()
-  // Both calls throw where the browser forbids storage, and the second after 10 seconds.
-  await locks.request(name, { ifAvailable: true }, (lock) => lock && run(false)).catch(() => undefined)
+  // A request throws where the browser forbids storage, and after 10 seconds.
+  const request = (options: LockOptions, waited: boolean) => locks.request(name, options, (lock) => lock && run(waited)).catch(() => {})
+  await request({ ifAvailable: true }, false)
   if (!running) {
     pause(longestMs).then(() => giveUp.abort())
-    await locks.request(name, { signal: giveUp.signal }, () => run(true)).catch(() => undefined)
+    await request({ signal: giveUp.signal }, true)
   }
   return running ?? work(true)
 }
 
-/** Keeps no process of Node alive. */
+/** Keeps no process of Node alive. Cut to what a timer holds. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
-    const timer: unknown = setTimeout(resolve, ms)
+    const timer: unknown = setTimeout(resolve, Math.min(ms, 2 ** 31 - 1))
     ;(timer as { unref?: () => void }).unref?.()
   })
+}
+
+/** A call that comes while another runs gets the result of that one. */
+export function shared<A extends unknown[], T>(work: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
+  let running: Promise<T> | undefined
+  return (...args) => {
+    running ??= work(...args).finally(() => {
+      running = undefined
+    })
+    return running
+  }
 }

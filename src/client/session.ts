@@ -1,19 +1,20 @@
+import { withCredentials } from './credentials.js'
 import { type AuthClientError, errorOf, jsonInit, jsonOf, reach } from './error.js'
-import { hasDocument, isBrowser, locked, pause } from './lock.js'
+import { hasDocument, isBrowser, locked, pause, shared } from './lock.js'
 import type { User } from './operations.js'
-import { type StateBox, stateBox } from './state.js'
+import { report, type StateBox, stateBox } from './state.js'
 import type { AuthClientOptions, Tokens, WhoAmI } from './types.js'
 
 /** What one client knows, and the requests by which it learns who is signed in. */
 export interface Session {
   readonly options: AuthClientOptions
-  readonly state: StateBox
+  readonly box: StateBox
   delivery: AuthClientOptions['delivery']
   /** Of delivery `bearer`. */
   tokens: Tokens | null
   csrf: string | null
   /** Resolves after the first whoami, also if it failed. */
-  ready: Promise<void> | null
+  ready: Promise<unknown> | null
   /** How many logins and logouts there were. An answer from before the last one counts no more. */
   changes: number
   /** How many refreshes this client made. */
@@ -24,7 +25,7 @@ export interface Session {
   lookedAt: number
   /** The absolute URL of the router, without a slash at the end. @throws TypeError */
   url(): string
-  start(): Promise<void>
+  start(): Promise<unknown>
   lockName(): string | null
   /** The URL of a route. @param hasCookieRoute in delivery `both` there is a route for browsers beside the plain one */
   route(path: string, hasCookieRoute: boolean): string
@@ -35,10 +36,12 @@ export interface Session {
   /** Where there is no page, `both` means tokens in the body. */
   learn(delivery: WhoAmI['delivery']): void
   /** Asks until there is an answer. */
-  insist(): Promise<void>
+  insist(): Promise<unknown>
   /** At most once at a time. @param isLate asks first, because another tab may have refreshed */
   refresh(isLate?: boolean): Promise<void>
   keep(tokens: Tokens | null): Promise<void>
+  /** In delivery `bearer`, reads the storage. True: another tab has changed it. */
+  reread(): Promise<boolean>
   /** Tells the other tabs that a login or logout happened. */
   post(kind: 'changed' | 'refreshed'): void
   dispose(): void
@@ -52,9 +55,11 @@ export function createSession(options: AuthClientOptions): Session {
   const state = stateBox()
   const ended = new AbortController()
   let channel: BroadcastChannel | undefined
-  let looking: { changes: number; answer: Promise<WhoAmI> } | undefined
-  let refreshing: Promise<void> | undefined
+  /** By `changes`. */
+  const looking: Record<number, Promise<WhoAmI>> = {}
   let isUnsure = true
+  /** False: the storage did not take the tokens, so it knows less than we. */
+  let isStored = true
   let hiddenAt = 0
   let wake = () => {}
 
@@ -64,7 +69,7 @@ export function createSession(options: AuthClientOptions): Session {
 
   const session: Session = {
     options,
-    state,
+    box: state,
     delivery: options.delivery,
     tokens: null,
     csrf: null,
@@ -78,7 +83,7 @@ export function createSession(options: AuthClientOptions): Session {
       try {
         return new URL(baseUrl, hasDocument ? location.origin : undefined).href.replace(/\/$/, '')
       } catch {
-        throw new TypeError(`baseUrl ${baseUrl} is no URL (without a page, no path)`)
+        throw new TypeError(`baseUrl ${baseUrl} is no URL`)
       }
     },
 
@@ -95,7 +100,7 @@ export function createSession(options: AuthClientOptions): Session {
       if (isBearer() && !session.tokens) return apply(null)
       const answer = await whoami()
       if (!answer) return
-      if (refreshes && !answer.user && (isBearer() ? session.tokens?.refresh_token : answer.can_refresh)) return session.refresh()
+      if (refreshes && !answer.user && (answer.can_refresh || session.tokens?.refresh_token)) return session.refresh()
       if (!answer.user && session.tokens) await session.keep(null)
       apply(answer.user)
     },
@@ -106,21 +111,25 @@ export function createSession(options: AuthClientOptions): Session {
       session.delivery ??= delivery === 'both' && !hasDocument ? 'bearer' : delivery
     },
 
-    insist() {
-      isUnsure = true
-      return session.look().catch(again)
-    },
+    insist: () => ask(true, again),
 
-    refresh(isLate = false) {
-      refreshing ??= refreshOnce(isLate).finally(() => {
-        refreshing = undefined
-      })
-      return refreshing
-    },
+    refresh: shared(refreshOnce),
 
     async keep(tokens) {
       session.tokens = tokens
-      await (tokens ? storage?.set(key, JSON.stringify(tokens)) : storage?.remove(key))
+      isStored = false
+      try {
+        await (tokens ? storage?.set(key, JSON.stringify(tokens)) : storage?.remove(key))
+        isStored = true
+      } catch (error) {
+        report(error)
+      }
+    },
+
+    async reread() {
+      const { tokens } = session
+      if (storage && isStored && (isBearer() || !session.delivery)) session.tokens = await stored()
+      return tokens?.refresh_token !== session.tokens?.refresh_token
     },
 
     post(kind) {
@@ -140,47 +149,46 @@ export function createSession(options: AuthClientOptions): Session {
   async function begin(): Promise<void> {
     const url = session.url()
     if (isBrowser) listen(url)
-    if (storage && (isBearer() || !session.delivery)) session.tokens = await stored()
+    if (storage) await session.reread()
     if (!session.tokens && isHintMissing()) return apply(null)
-    await session.look().catch((error) => void again(error))
+    await ask()
   }
 
   function listen(url: string): void {
-    channel = new BroadcastChannel(`doorward ${url}`)
-    channel.onmessage = ({ data }) => {
-      session.messages++
-      if (data !== 'refreshed' && isShared()) session.ready = reread().catch(() => {})
-    }
+    if (typeof BroadcastChannel === 'function') channel = new BroadcastChannel(`doorward ${url}`)
+    if (channel)
+      channel.onmessage = ({ data }) => {
+        session.messages++
+        if (data !== 'refreshed' && isShared()) session.ready = session.reread().then(() => ask())
+      }
     const { signal } = ended
     addEventListener('online', () => wake(), { signal })
     addEventListener('pageshow', ({ persisted }) => persisted && compare(), { signal })
-    if (hasDocument)
-      document.addEventListener(
-        'visibilitychange',
-        () => {
-          if (document.hidden) hiddenAt = Date.now()
-          else if (Date.now() - hiddenAt > 60_000) compare()
-        },
-        { signal },
-      )
+    addEventListener(
+      'visibilitychange',
+      () => {
+        if (document.hidden) hiddenAt = Date.now()
+        else if (Date.now() - hiddenAt > 60_000) compare()
+      },
+      { signal },
+    )
   }
 
-  /** In delivery `bearer`, another tab has changed the storage. */
-  async function reread(): Promise<void> {
-    if (isBearer()) session.tokens = await stored()
-    await session.look()
+  /** As `look`. Without an answer it asks again, and the caller does not wait for that. */
+  function ask(refreshes = true, then: (error: unknown) => unknown = (error) => void again(error)): Promise<unknown> {
+    isUnsure = true
+    return session.look(refreshes).catch(then)
   }
 
   function compare(): void {
     if (isHintMissing()) {
       if (!isBearer()) apply(null)
-    } else if (Date.now() - session.lookedAt > 60_000) session.look().catch(() => {})
+    } else if (Date.now() - session.lookedAt > 60_000) ask()
   }
 
   function isHintMissing(): boolean {
-    if (!hasDocument || isBearer()) return false
-    const reaches = options.hint || new URL(session.url()).hostname === location.hostname
-    return reaches && !/(^|; )auth_hint=/.test(document.cookie)
+    const reaches = hasDocument && !isBearer() && (options.hint || new URL(session.url()).hostname === location.hostname)
+    return reaches && !/(^| )auth_hint=/.test(document.cookie)
   }
 
   function apply(user: User | null): void {
@@ -201,22 +209,14 @@ export function createSession(options: AuthClientOptions): Session {
 
   async function whoami(): Promise<WhoAmI | undefined> {
     const { changes } = session
-    if (looking?.changes !== changes) {
-      const own = {
-        changes,
-        answer: ask().finally(() => {
-          if (looking === own) looking = undefined
-        }),
-      }
-      looking = own
-    }
-    const answer = await looking?.answer
+    looking[changes] ??= whoamiNow().finally(() => delete looking[changes])
+    const answer = await looking[changes]
     if (!answer || session.changes !== changes) return undefined
     session.csrf = answer.csrf_token
     return answer
   }
 
-  async function ask(): Promise<WhoAmI> {
+  async function whoamiNow(): Promise<WhoAmI> {
     session.lookedAt = Date.now()
     const response = await send('/whoami')
     const body = await jsonOf(response)
@@ -224,66 +224,65 @@ export function createSession(options: AuthClientOptions): Session {
     const answer = body as unknown as WhoAmI
     if (session.delivery) return answer
     session.learn(answer.delivery)
-    return session.delivery === 'both' && !answer.user ? ask() : answer
+    return session.delivery === 'both' && !answer.user ? whoamiNow() : answer
   }
 
   async function send(path: string, init: RequestInit = {}): Promise<Response> {
-    const headers = new Headers(init.headers)
-    if (session.tokens) headers.set('Authorization', `Bearer ${session.tokens.access_token}`)
-    return reach(session.route(path, true), { ...init, headers, credentials: isBearer() ? 'same-origin' : 'include' })
+    return reach(session.route(path, true), withCredentials(session, undefined, init))
   }
 
-  async function refreshOnce(isLate: boolean): Promise<void> {
+  async function refreshOnce(isLate = false): Promise<void> {
     const { changes } = session
-    const { answer, response, userId } = await locked(session.lockName(), (waited) => underLock(waited || isLate, changes))
-    if (session.changes !== changes) return
-    if (answer?.user) {
-      session.refreshes++ // of another tab
-      return apply(answer.user)
-    }
-    if (!response) return apply(null)
-    if (response.status === 429 || response.status >= 500) throw errorOf(response, null)
-    if (!response.ok) return session.look(false)
-    session.refreshes++
-    session.lookedAt = Date.now()
-    session.post('refreshed')
-    if (userId !== state.now.user?.id) await session.look(false)
+    const continued = await locked(session.lockName(), (waited) => underLock(waited || isLate, changes))
+    if (session.changes === changes) await continued()
   }
 
-  interface Outcome {
-    readonly answer?: WhoAmI | undefined
-    readonly response?: Response
-    readonly userId?: string
-  }
-
-  /** Calls no listener. */
-  async function underLock(isLate: boolean, changes: number): Promise<Outcome> {
-    if (isBearer() && storage) {
-      const found = await stored()
-      if (!found) return {}
-      if (found.refresh_token !== session.tokens?.refresh_token) isLate = true
-      session.tokens = found
-    }
-    if (isLate) {
+  /** Calls no listener. Returns what follows when the lock is free. */
+  async function underLock(isLate: boolean, changes: number): Promise<() => unknown> {
+    const isOther = await session.reread()
+    if (isOther && !session.tokens) return () => apply(null)
+    if (isLate || isOther) {
       const answer = await whoami()
-      if (!answer || answer.user) return { answer }
+      if (!answer || answer.user)
+        return () => {
+          session.refreshes++ // of another tab
+          apply(answer?.user ?? null)
+        }
     }
     const response = await post().catch(post) // the token may be used, and then the grace period answers the second request
-    if (!response.ok) return { response }
-    const { user_id: userId, access_token, refresh_token } = (await response.json()) as Tokens & { user_id: string }
-    if (isBearer() && session.changes === changes) await session.keep({ access_token, refresh_token })
-    return { response, userId }
+    const { ok, status } = response
+    if (!ok)
+      return () => {
+        if (status === 429 || status >= 500) throw errorOf(response, null)
+        return session.look(false)
+      }
+    const { user_id, access_token, refresh_token } = (await response.json()) as Tokens & { user_id: string }
+    if (access_token && session.changes === changes) await session.keep({ access_token, refresh_token })
+    return () => refreshed(user_id)
+  }
+
+  function refreshed(userId: string): unknown {
+    session.refreshes++
+    session.lookedAt = Date.now()
+    const { user } = state.now
+    if (userId === user?.id) return session.post('refreshed')
+    if (user) {
+      state.set(null)
+      session.post('changed')
+    }
+    return ask(false)
   }
 
   function post(): Promise<Response> {
-    return send('/refresh', jsonInit('POST', isBearer() ? { refresh_token: session.tokens?.refresh_token } : {}))
+    return send('/refresh', jsonInit('POST', { refresh_token: session.tokens?.refresh_token }))
   }
 
   async function stored(): Promise<Tokens | null> {
     try {
-      return JSON.parse((await storage?.get(key)) ?? 'null')
+      const found = JSON.parse((await storage?.get(key)) || 'null')
+      return typeof found?.access_token === 'string' ? found : null
     } catch {
-      return null
+      return session.tokens
     }
   }
 

@@ -28,7 +28,7 @@ export function stateBox(): StateBox {
       const status = user ? 'signed-in' : 'signed-out'
       if (status === now.status && JSON.stringify(user) === JSON.stringify(now.user)) return
       now = Object.freeze({ status, user })
-      for (const listener of listeners) tell(listener, now)
+      for (const listener of listeners) if (listeners.includes(listener)) tell(listener, now) // one can stop another
     },
     add(listener) {
       const own: Listener = (state) => listener(state) // the same function may listen twice
@@ -52,8 +52,8 @@ function tell(listener: Listener, state: AuthState): void {
   }
 }
 
-/** One faulty listener must not stop the others. */
-function report(error: unknown): void {
+/** A fault of the host must not stop the client. */
+export function report(error: unknown): void {
   if (typeof reportError === 'function') reportError(error)
   else console.error(error)
 }

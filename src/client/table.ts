@@ -1,24 +1,24 @@
 /**
- * Every operation of the router that has a method, by group: `name route flags`. A letter before the path is the method: G for GET, A for
- * PATCH, D for DELETE; without it, POST. The flags are:
+ * Every operation of the router that has a method, by group: `name route flags`. A route begins with its method; without
+ * it, POST. The flags are:
  * - `k`: there is a cookie route.
  * - `s`: changes a session or the person. Runs under the lock, and the client asks whoami afterwards.
- * - `r`: the answer is login-shaped; `o`: a logout. Both are `s` too.
+ * - `r`: the answer is login-shaped, which is `s` too; `o`: a logout. `p`: for the person who is signed in, although login-shaped.
  * - `t`, `q`, `a`, `m`: takes `refresh_token` (delivery `bearer`), `request_token`, `signup_token`, `mfa_token`, which the client keeps.
  */
 export const table = {
-  '': `signUp /signup kr,activate /activate kra,requestActivation /activation/request,logIn /login kr,logOut /logout kto,\
-reauthenticate /reauthenticate krt,requestConfirmationCode /reauthenticate/email kt,undo /security/undo s`,
-  account: `get G/me,update A/me ts,requestVerification /email-verify/request t,verifyEmail /email-verify/confirm t,\
+  '': `signUp /signup kr,activate /activate kra,requestActivation /activation/request,logIn /login kr,logOut /logout ktos,\
+reauthenticate /reauthenticate krtp,requestConfirmationCode /reauthenticate/email kt,undo /security/undo s`,
+  account: `get GET/me,update PATCH/me ts,requestVerification /email-verify/request t,verifyEmail /email-verify/confirm t,\
 requestEmailChange /email-change/request t,confirmEmailChange /email-change/confirm kst`,
   password: `change /password-change kst,changeWithFactor /password-change/mfa kst,setFirst /password/first kst,\
 requestReset /password-reset/request,reset /password-reset/confirm krt`,
   emailLogin: `request /email-login/request k,confirm /email-login/confirm krtqa`,
-  secondFactor: `verify /mfa/verify krm,enroll /mfa/enroll t,confirm /mfa/confirm krt,disable /mfa/disable st,\
+  secondFactor: `verify /mfa/verify krm,enroll /mfa/enroll t,confirm /mfa/confirm krtp,disable /mfa/disable st,\
 recoveryCodes /mfa/recovery-codes t`,
-  passkeys: `list G/passkeys,register /passkeys/register t,rename A/passkeys/:id t,remove D/passkeys/:id t,logIn /passkeys/login kr`,
-  sessions: `list G/sessions,revoke D/sessions/:id s,revokeOthers /sessions/revoke-others kst`,
-  providers: `list G/oauth/accounts,link /oauth/:provider/link t,unlink /oauth/accounts/unlink t,redeemLink /oauth/link/redeem kt,\
+  passkeys: `list GET/passkeys,register /passkeys/register t,rename PATCH/passkeys/:id t,remove DELETE/passkeys/:id t,logIn /passkeys/login kr`,
+  sessions: `list GET/sessions,revoke DELETE/sessions/:id s,revokeOthers /sessions/revoke-others kst`,
+  providers: `list GET/oauth/accounts,link /oauth/:provider/link t,unlink /oauth/accounts/unlink t,redeemLink /oauth/link/redeem kt,\
 reauthenticate /oauth/:provider/reauthenticate t,logInWithToken /oauth/:provider/token r,exchange /oauth/exchange r`,
 } as const
 
@@ -30,13 +30,11 @@ export interface Operation {
   readonly flags: string
 }
 
-const methods: Readonly<Record<string, string>> = { G: 'GET', A: 'PATCH', D: 'DELETE' }
-
 /** @param lines the operations of one group */
 export function operationsOf(lines: string): Operation[] {
   return lines.split(',').map((line) => {
-    const [name = '', route = '', flags = ''] = line.split(' ')
-    return { name, method: methods[route.charAt(0)] ?? 'POST', path: route.replace(/^\w/, ''), flags }
+    const [, name = '', method, path = '', flags = ''] = /(\w+) (\w*)(\S+) ?(.*)/.exec(line) ?? []
+    return { name, method: method || 'POST', path, flags }
   })
 }
 

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { chromiumPath, hasChromium } from '../demo/chromium'
@@ -207,6 +210,75 @@ describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => 
     await three.evaluate(() => window.auth.logOut())
     for (const page of pages) await expect.poll(() => stateOf(page)).toBe('signed-out')
     expect(await one.evaluate(() => localStorage.length)).toBe(0)
+  })
+
+  test('storage in delivery bearer: a tab refreshes only after the new tokens of another tab are stored', async () => {
+    const shop = await open({ tokenDelivery: 'bearer', accessTokenTtlSeconds: 2 })
+    const person = await member(shop.host)
+    const context = await shop.context()
+    const pages: Page[] = []
+    for (const delay of [2_500, 0]) {
+      const page = await context.newPage()
+      await page.goto('/')
+      await page.evaluate((ms) => {
+        const storage = {
+          get: (key: string) => localStorage.getItem(key),
+          async set(key: string, value: string) {
+            if (localStorage.length > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+            localStorage.setItem(key, value)
+          },
+          remove: (key: string) => localStorage.removeItem(key),
+        }
+        window.auth = window.createAuthClient({ baseUrl: '/auth', delivery: 'bearer', storage })
+        window.auth.subscribe(() => {})
+      }, delay)
+      pages.push(page)
+    }
+    const [slow, other] = pages as [Page, Page]
+    await logIn(slow, { email: person.email, password })
+    await expect.poll(() => stateOf(other)).toBe(person.email)
+    const confirmed = slow.evaluate((given) => window.auth.reauthenticate({ password: given }), password)
+    await sleep(2_100)
+    expect(await other.evaluate(async () => (await window.auth.fetch('/api/orders')).status)).toBe(200)
+    await confirmed
+    expect(await slow.evaluate(async () => (await window.auth.fetch('/api/orders')).status)).toBe(200)
+    expect([await stateOf(slow), await stateOf(other)]).toEqual([person.email, person.email])
+    expect(shop.asked.filter(({ route, status }) => route.endsWith('/refresh') && status !== 200)).toEqual([])
+  })
+
+  test.each(['cookie', 'bearer'] as const)('delivery %s: what is sent goes to the URL that was checked', async (delivery) => {
+    const taken: string[] = []
+    const stranger = createServer((req, res) => {
+      const { origin = '*', authorization, 'x-csrf-token': csrf } = req.headers
+      if (req.method !== 'OPTIONS') taken.push(`${req.url} ${authorization ?? csrf ?? 'nothing'}`)
+      res.setHeader('Access-Control-Allow-Origin', origin).setHeader('Access-Control-Allow-Credentials', 'true')
+      res.setHeader('Access-Control-Allow-Headers', 'authorization, x-csrf-token').end('{}')
+    }).listen(0, '127.0.0.1')
+    await once(stranger, 'listening')
+    const evil = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`
+    const shop = await open({ tokenDelivery: delivery })
+    const person = await member(shop.host)
+    const page = await shop.tab(await shop.context(), { delivery })
+    await logIn(page, { email: person.email, password })
+    const statuses = await page.evaluate(async (foreign) => {
+      const frame = document.body.appendChild(document.createElement('iframe'))
+      const { Request: OtherRequest } = frame.contentWindow as Window & typeof globalThis
+      const post = { method: 'POST' }
+      await window.auth.fetch(new OtherRequest(`${foreign}/realm`, post))
+      const url = new URL('/api/orders', location.href)
+      const changed = window.auth.fetch(url, post)
+      url.href = `${foreign}/changed`
+      const { status } = await changed
+      const own = await window.auth.fetch(new OtherRequest(`${location.origin}/api/orders`, post))
+      document.head.insertAdjacentHTML('beforeend', `<base href="${foreign}/">`)
+      await window.auth.fetch('base', post)
+      return [status, own.status]
+    }, evil)
+    stranger.close()
+    expect([statuses, taken]).toEqual([
+      [200, 200],
+      ['/realm nothing', '/base nothing'],
+    ])
   })
 
   test('a plain module script and a worker sign in without a bundler', async () => {

@@ -299,6 +299,41 @@ describe.each(cookieDeliveries)('CSRF tokens in delivery %s', (delivery) => {
     expect([answer.status, orders]).toEqual([403, []])
     expect(seen).toEqual([ada.email, bob.email])
   })
+
+  test("Ada's new password is not sent as Bob, whom the client finds when it looks before the request", async () => {
+    const host = await open(delivery)
+    const [ada, bob] = [await member(host), await member(host)]
+    const visitor = await visit(host, { delivery })
+    await signIn(visitor, ada)
+    await signIn({ ...visitor, auth: visitor.again() }, bob)
+    visitor.seen()
+    const later = Date.now() + 61_000
+    vi.spyOn(Date, 'now').mockReturnValue(later)
+    const change = visitor.auth.password.change({ current_password: password, new_password: 'another long password 7' })
+    await expect(change).rejects.toMatchObject({ status: 0, code: 'USER_CHANGED' })
+    vi.restoreAllMocks()
+    expect([visitor.seen(), visitor.auth.state.user?.email]).toEqual([[`GET ${base(delivery)}/whoami 200`], bob.email])
+  })
+})
+
+test('delivery bearer: the answer to a login that comes after a logout brings nobody back', async () => {
+  const host = await open('bearer')
+  const person = await member(host)
+  const visitor = await visit(host, { delivery: 'bearer' })
+  await signIn(visitor, person)
+  let release = () => {}
+  visitor.meet((route) => {
+    if (!route.endsWith('/login')) return undefined
+    return new Promise<undefined>((resolve) => {
+      release = () => resolve(undefined)
+    })
+  })
+  const late = signIn(visitor, person)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  await visitor.auth.logOut()
+  release()
+  expect(await late).toEqual({ kind: 'session', user: null })
+  expect([visitor.auth.state.status, (await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status]).toEqual(['signed-out', 401])
 })
 
 describe('origins', () => {

@@ -29,5 +29,6 @@ export function ensureBuilt(): void {
 function newestSource(): number {
   const src = join(root, 'src')
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
-  return Math.max(...files.map((path) => statSync(join(src, path)).mtimeMs))
+  const paths = [...files.map((path) => join(src, path)), join(src, 'client/tsconfig.json'), join(root, '.ci/build.mts')]
+  return Math.max(...paths.map((path) => statSync(path).mtimeMs))
 }
