@@ -197,6 +197,41 @@ describe.each(['cookie', 'both', 'bearer'] as const)('refreshing in delivery %s'
     expect(visitor.auth.state.status).toBe('signed-in')
   })
 
+  test('an API that answers 401 after different times gets two refreshes at most, and each request is repeated once', async () => {
+    const { visitor } = await signedIn()
+    const sends: number[] = []
+    visitor.meet(async (route) => {
+      const number = Number(/broken-(\d)$/.exec(route)?.[1] ?? Number.NaN)
+      if (Number.isNaN(number)) return undefined
+      sends[number] = (sends[number] ?? 0) + 1
+      const ms = sends[number] === 1 ? 10 + number * 60 : number > 0 ? 40 : 900 // the first repetition is slow
+      await new Promise((resolve) => setTimeout(resolve, ms))
+      return new Response('no', { status: 401 })
+    })
+    await Promise.all(Array.from({ length: 10 }, (_, number) => visitor.auth.fetch(`${visitor.origin}/api/broken-${number}`)))
+    expect(refreshesOf(visitor.seen()).length).toBeLessThanOrEqual(2)
+    expect(Math.max(...sends)).toBe(2)
+  })
+
+  test('a refresh that names another person leaves the first at once, and asks until it knows', async () => {
+    const { host, visitor, get } = await signedIn()
+    const other = await member(host)
+    const seen = statesOf(visitor.auth)
+    let lost = true
+    visitor.meet((route) => {
+      const answer = { user_id: other.userId, access_token: null, refresh_token: null }
+      const tokens = delivery === 'bearer' ? { access_token: 'x', refresh_token: 'y' } : {}
+      if (route.endsWith('/refresh')) return Response.json({ ...answer, ...tokens })
+      if (!route.endsWith('/whoami')) return undefined
+      if (lost) return 'lost'
+      return Response.json({ user: { id: other.userId, email: other.email }, csrf_token: null, can_refresh: false, delivery })
+    })
+    await get('/api/orders')
+    expect(seen.at(-1)).toBe('signed-out')
+    lost = false
+    await vi.waitFor(() => expect(seen.at(-1)).toBe(other.email), 3_000)
+  })
+
   test('a 401 with another code of ours refreshes nothing', async () => {
     const { visitor, get } = await signedIn()
     expect((await get('/api/broken-envelope')).status).toBe(401)
@@ -398,6 +433,29 @@ describe('origins', () => {
   })
 })
 
+describe('answers of other hands', () => {
+  test('details that are null, and a login that is answered by a page', async () => {
+    const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
+    visitor.meet((route) => {
+      if (route.endsWith('/api/orders')) return Response.json({ code: 'CLOSED', detail: 'Closed.', details: null }, { status: 403 })
+      return route.endsWith('/whoami') ? undefined : new Response('<p>Welcome to our network', { status: 200 })
+    })
+    expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status).toBe(403)
+    const failed = await visitor.auth.logIn({ email: 'ada@example.test', password }).catch((error: unknown) => error)
+    expect(failed).toBeInstanceOf(AuthClientError)
+    expect(failed).toMatchObject({ status: 200, code: null, details: {} })
+    expect(visitor.auth.state.status).toBe('signed-out')
+  })
+
+  test.each(['-1', '0', '0.001', '3000000'])('Retry-After %s makes no storm of requests', async (seconds) => {
+    const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
+    visitor.meet(() => new Response(null, { status: 503, headers: { 'Retry-After': seconds } }))
+    statesOf(visitor.auth)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(visitor.requests).toHaveLength(1)
+  })
+})
+
 describe('the state', () => {
   test('is the same frozen object until it changes, and a listener that throws stops nobody', async () => {
     const host = await open('cookie')
@@ -421,6 +479,16 @@ describe('the state', () => {
     expect(seen.at(-1)?.status).toBe('signed-in')
     expect(reported).toHaveBeenCalled()
     reported.mockRestore()
+  })
+
+  test('a listener that an earlier one stopped hears no change', async () => {
+    const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
+    let stop = () => {}
+    visitor.auth.subscribe(({ status }) => status === 'signed-out' && stop())
+    const heard: string[] = []
+    stop = visitor.auth.subscribe(({ status }) => heard.push(status))
+    await vi.waitFor(() => expect(visitor.auth.state.status).toBe('signed-out'))
+    expect(heard).toEqual(['loading'])
   })
 
   test('making a client sends nothing', async () => {
@@ -509,6 +577,51 @@ describe('storage in delivery bearer', () => {
     host.clock.advance(901)
     expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status).toBe(401)
     expect(visitor.auth.state.status).toBe('signed-out')
+  })
+
+  test('a storage that fails at a reading keeps the tokens, and one that was emptied drops them', async () => {
+    const host = await open('bearer')
+    const { kept, storage } = memory()
+    let fails = false
+    const get = async (key: string) => {
+      if (fails) throw new Error('locked')
+      return storage.get(key)
+    }
+    const visitor = await visit(host, { delivery: 'bearer', storage: { ...storage, get } })
+    await signIn(visitor, await member(host))
+    host.clock.advance(901)
+    fails = true
+    expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status).toBe(200)
+    fails = false
+    kept.clear()
+    host.clock.advance(901)
+    expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status).toBe(401)
+    visitor.seen()
+    await visitor.auth.fetch(`${visitor.origin}/api/orders`)
+    expect([visitor.seen(), visitor.auth.state.status]).toEqual([['GET /api/orders 401'], 'signed-out'])
+  })
+
+  test('a storage that takes nothing does not undo a login, and the session is refreshed all the same', async () => {
+    const host = await open('bearer')
+    const reported = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const set = () => {
+      throw new Error('full')
+    }
+    const visitor = await visit(host, { delivery: 'bearer', storage: { ...memory().storage, set } })
+    const person = await member(host)
+    expect(await signIn(visitor, person)).toMatchObject({ kind: 'session', user: { email: person.email } })
+    expect(reported).toHaveBeenCalledWith(new Error('full'))
+    host.clock.advance(901)
+    expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status).toBe(200)
+    reported.mockRestore()
+  })
+
+  test.each(['{"x":1}', 'null', '[]', '7', '{'])('%s in the storage is no session', async (text) => {
+    const host = await open('bearer')
+    const visitor = await visit(host, { delivery: 'bearer', storage: { ...memory().storage, get: () => text } })
+    const seen = statesOf(visitor.auth)
+    await vi.waitFor(() => expect(seen.at(-1)).toBe('signed-out'))
+    expect(visitor.seen()).toEqual([])
   })
 
   test('without it a reload signs out, without a request', async () => {

@@ -6,7 +6,7 @@ import type { Mounted } from '../support/app'
 import { type CookieJar, cookieJar } from '../support/cookie-jar'
 
 /** Instead of the app's answer. `lost`: the request does not arrive. `lost answer`: it arrives, and the answer is lost. */
-type Fate = Response | 'lost' | 'lost answer' | undefined | Promise<undefined>
+type Fate = Response | 'lost' | 'lost answer' | undefined | Promise<Response | undefined>
 
 /** A browser without a page: a client with cookies of its own, at an address of its own. */
 export interface Visitor {
