@@ -246,6 +246,30 @@ describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => 
     expect(shop.asked.filter(({ route, status }) => route.endsWith('/refresh') && status !== 200)).toEqual([])
   })
 
+  test('a logout in another tab is asked for again if the first answer is lost', async () => {
+    const shop = await open({ tokenDelivery: 'cookie' })
+    const person = await member(shop.host)
+    const context = await shop.context()
+    const [one, other] = [await shop.tab(context, { delivery: 'cookie' }), await shop.tab(context, { delivery: 'cookie' })]
+    await logIn(one, { email: person.email, password })
+    await expect.poll(() => stateOf(other)).toBe(person.email)
+    await other.route('**/whoami', (route) => route.abort(), { times: 1 })
+    await one.evaluate(() => window.auth.logOut())
+    await expect.poll(() => stateOf(other), { timeout: 4_000 }).toBe('signed-out')
+  })
+
+  test('a browser without BroadcastChannel signs in and out', async () => {
+    const shop = await open({ tokenDelivery: 'cookie' })
+    const person = await member(shop.host)
+    const context = await shop.context()
+    await context.addInitScript(() => Reflect.deleteProperty(window, 'BroadcastChannel'))
+    const page = await shop.tab(context, { delivery: 'cookie' })
+    await logIn(page, { email: person.email, password })
+    expect(await stateOf(page)).toBe(person.email)
+    await page.evaluate(() => window.auth.logOut())
+    expect(await page.evaluate(() => window.seen)).toEqual(['signed-out', person.email, 'signed-out'])
+  })
+
   test.each(['cookie', 'bearer'] as const)('delivery %s: what is sent goes to the URL that was checked', async (delivery) => {
     const taken: string[] = []
     const stranger = createServer((req, res) => {
