@@ -1,8 +1,14 @@
-import type { Session } from './session.js'
+import type { AuthClientOptions, Tokens } from './types.js'
+
+interface Held {
+  readonly csrf: string | null
+  readonly delivery: AuthClientOptions['delivery']
+  readonly tokens: Tokens | null
+}
 
 /** What the caller set stays. `isOther`: the caller showed a token of its own. */
 export function withCredentials(
-  { csrf, delivery, tokens }: Session,
+  { csrf, delivery, tokens }: Held,
   request: Request | undefined,
   init: RequestInit,
 ): RequestInit & { isOther?: boolean } {
