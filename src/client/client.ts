@@ -67,5 +67,5 @@ export function createAuthClient(options: AuthClientOptions): AuthClient {
 const originForm = /^(https:\/\/[^*]+$|http:\/\/(localhost|127\.[\d.]+|\[::1])(:|$))/
 
 function checkOrigin(text: string): void {
-  if (!originForm.test(text) || new URL(text).origin !== text) throw new TypeError(`apiOrigins: ${text} is no https origin`)
+  if (!originForm.test(text) || new URL(text).origin !== text) throw new TypeError(`apiOrigins: no https origin: ${text}`)
 }

@@ -83,7 +83,7 @@ export function createSession(options: AuthClientOptions): Session {
       try {
         return new URL(baseUrl, hasDocument ? location.origin : undefined).href.replace(/\/$/, '')
       } catch {
-        throw new TypeError(`baseUrl ${baseUrl} is no URL`)
+        throw new TypeError(`baseUrl: no URL: ${baseUrl}`)
       }
     },
 
