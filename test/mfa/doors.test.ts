@@ -149,7 +149,7 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
         const { status, headers, body } = response
         const cookies = ((headers['set-cookie'] ?? []) as unknown as string[]).map((line) => line.split('=')[0]) // Node gives a list
         const device = response === verified ? ['auth_device'] : [] // a session that goes on is no login
-        expect([status, cookies]).toEqual([200, inCookies ? [...device, 'access_token', 'refresh_token'] : []])
+        expect([status, cookies]).toEqual([200, inCookies ? [...device, 'access_token', 'refresh_token', 'auth_hint'] : []])
         expect([typeof body.access_token, body.mfa_required]).toEqual([inCookies ? 'object' : 'string', false])
       }
       if (inCookies) continue

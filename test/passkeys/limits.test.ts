@@ -19,6 +19,7 @@ describe('limits of passkeys', () => {
     expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
       'DELETE /passkeys/:id',
       'GET /passkeys',
+      'GET /passkeys/signal',
       'PATCH /passkeys/:id',
       'POST /cookie/passkeys/login',
       'POST /cookie/reauthenticate/passkey/options',
