@@ -135,6 +135,7 @@ export {
 } from './store/knex/knex-store'
 export {
   type DrizzleRunnerOptions,
+  type DrizzleSql,
   type DrizzleTransaction,
   drizzleRunner,
   type KyselyCompiledQuery,
