@@ -43,7 +43,7 @@ const pools: readonly (readonly [string, (opened: OpenDatabase, size: number, st
   ],
 ]
 
-describe.each(postgres ? pools.slice(hasAppPools ? 0 : 1) : [])('on a pool of PostgreSQL %s', (_whose, openPool) => {
+describe.skipIf(!postgres).each(pools.slice(hasAppPools ? 0 : 1))('on a pool of PostgreSQL %s', (_whose, openPool) => {
   let opened: OpenDatabase
   let holder: Knex.Transaction
   let id: string
