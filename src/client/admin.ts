@@ -9,8 +9,8 @@ revokeSessions /admin/users/:id/revoke-sessions t,resetMfa /admin/users/:id/rese
 
 /** Returns the operations on the accounts of other people. The router lets in only administrators. */
 export function createAdminClient(auth: AuthClient): AdminOperations {
-  const call = (auth as unknown as Record<symbol, Call>)[Symbol.for('doorward.client.v1')]
+  const call = (auth as unknown as Record<symbol, Call>)[Symbol.for('doorward')]
   if (!call) throw new TypeError('createAdminClient() needs the client of createAuthClient().')
-  const methods = operationsOf(adminTable).map((operation) => [operation.name, (...args: unknown[]) => call(operation, args)])
+  const methods = operationsOf(adminTable).map(([name, line = '']) => [name, (...args: unknown[]) => call(line, args)])
   return Object.fromEntries(methods)
 }

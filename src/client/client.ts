@@ -1,10 +1,10 @@
 import { AuthClientError } from './error.js'
 import { authFetch } from './fetch.js'
-import { caller, leaveFor, loadPasskeys } from './methods.js'
+import { caller, leaveFor } from './methods.js'
 import type { Operations } from './operations.js'
 import { createSession } from './session.js'
 import type { AuthState, Listener } from './state.js'
-import { type Body, operationsOf, table } from './table.js'
+import { operationsOf, table } from './table.js'
 import type { AuthClientOptions } from './types.js'
 
 export type * from './operations.js'
@@ -37,9 +37,9 @@ export function createAuthClient(options: AuthClientOptions): AuthClient {
   const fetchAs = authFetch(session)
   const call = caller(session, fetchAs)
   const client: Record<string | symbol, unknown> = {
-    [Symbol.for('doorward.client.v1')]: call, // for doorward/client/admin
+    [Symbol.for('doorward')]: call, // for doorward/client/admin
     get state() {
-      return session.box.now
+      return session.box.current
     },
     subscribe(listener: Listener) {
       session.start()
@@ -49,16 +49,11 @@ export function createAuthClient(options: AuthClientOptions): AuthClient {
     dispose: session.dispose,
   }
   for (const [group, lines] of Object.entries(table)) {
-    const methods = group ? {} : client
+    const methods: Record<string, unknown> = group ? {} : client
     if (group) client[group] = methods
-    for (const operation of operationsOf(lines)) Object.assign(methods, { [operation.name]: (...args: unknown[]) => call(operation, args) })
+    for (const [name = '', line = ''] of operationsOf(lines)) methods[name] = (...args: unknown[]) => call(line, args)
   }
-  const { passkeys, providers } = client as Record<string, Record<string, unknown>>
-  const { logIn } = passkeys as { logIn: (body: Body) => Promise<unknown> }
-  Object.assign(passkeys as object, {
-    logIn: (body?: Body) => logIn({ ...body, passkey: true }),
-    register: async (body?: Body) => (await loadPasskeys()).register(call, body),
-  })
+  const { providers } = client as Record<string, Record<string, unknown>>
   Object.assign(providers as object, { logIn: (key: string, target?: { returnTo?: string }) => leaveFor(session, key, target) })
   return client as unknown as AuthClient
 }

@@ -2,19 +2,19 @@ import type { AuthClientOptions, Tokens } from './types.js'
 
 interface Held {
   readonly csrf: string | null
-  readonly delivery: AuthClientOptions['delivery']
+  readonly mode: AuthClientOptions['delivery']
   readonly tokens: Tokens | null
 }
 
 /** What the caller set stays. `isOther`: the caller showed a token of its own. */
 export function withCredentials(
-  { csrf, delivery, tokens }: Held,
+  { csrf, mode, tokens }: Held,
   request: Request | undefined,
   init: RequestInit,
 ): RequestInit & { isOther?: boolean } {
   const headers = new Headers(init.headers ?? request?.headers)
   const isSafe = /^(GET|HEAD|OPTIONS)$/i.test(init.method ?? request?.method ?? 'GET')
-  if (tokens || delivery === 'bearer') {
+  if (tokens || mode === 'bearer') {
     if (headers.has('Authorization')) return { ...init, isOther: true }
     if (tokens) headers.set('Authorization', `Bearer ${tokens.access_token}`)
     return { ...init, headers }

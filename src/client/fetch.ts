@@ -31,7 +31,7 @@ export function authFetch(session: Session) {
   return async (
     input: RequestInfo | URL,
     init: RequestInit = {},
-    { send = fetch, once = false, asked = session.box.now }: FetchRules = {},
+    { send = fetch, once = false, asked = session.box.current }: FetchRules = {},
   ): Promise<Response> => {
     // What is sent is what was checked: `input` can be of another realm, or change later, as the `<base>` of the page can.
     const request = typeof input === 'object' && 'url' in input ? new Request(input) : undefined
@@ -39,7 +39,7 @@ export function authFetch(session: Session) {
     const target = request ?? url
     if (!isOurs(url)) return fetch(target, init)
     await session.start()
-    const { now } = session.box
+    const { current: now } = session.box
     if (asked.user && now.user && asked.user.id !== now.user.id) throw failure('USER_CHANGED')
     const person = (asked.status === 'loading' ? now : asked).user?.id
     const mended: Fault[] = []
@@ -63,7 +63,7 @@ export function authFetch(session: Session) {
       // With a token from before a refresh, the request is only repeated.
       const isStale = fault === 'session' && session.refreshes !== refreshes
       const isMended = isStale || (await mend(fault, messages, details?.['methods'] as string[]))
-      const isSamePerson = person !== undefined && session.box.now.user?.id === person
+      const isSamePerson = person !== undefined && session.box.current.user?.id === person
       if (!isMended || !isSamePerson || request?.bodyUsed || isStream(init.body)) return response
     }
   }
@@ -72,11 +72,11 @@ export function authFetch(session: Session) {
   async function mend(kind: Fault, messages: number, methods: readonly string[] = []): Promise<boolean> {
     try {
       if (kind === 'freshness') return await confirmed(methods)
-      if (kind === 'csrf' || session.delivery === 'session') {
+      if (kind === 'csrf' || session.mode === 'session') {
         await session.look()
         return kind === 'csrf'
       }
-      if (session.box.now.status === 'signed-out' || Date.now() < quietUntil) return false
+      if (session.box.current.status === 'signed-out' || Date.now() < quietUntil) return false
       await session.refresh(session.messages !== messages)
       return true
     } catch {

@@ -11,26 +11,24 @@ const credentials = /password|code|credential|ticket|token/
 /** An answer with these fields continues in a later request. */
 const kept: Readonly<Record<string, string>> = { q: 'request_token', a: 'signup_token', m: 'mfa_token' }
 
-/** At the first call that speaks with an authenticator. */
-export const loadPasskeys = () => import('./passkeys.js')
-
 /** Returns the function behind every method: sends an operation and returns its answer. */
 export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>): Call {
   let memory: Body = {}
   let logouts = 0
 
-  const call: Call = async ({ method, path, flags }, args) => {
+  const call: Call = async (line, args) => {
+    const [, method = '', path = '', flags = ''] = /(\w*)(\S+) ?(.*)/.exec(line) as RegExpExecArray | []
     const has = (flag: string) => flags.includes(flag)
-    const { now } = session.box
+    const { current: now } = session.box
     await session.start()
     // A login or logout is for everybody, and the rest for the person whom the page showed.
     const asked = /[ro]/.test(flags) && !has('p') ? undefined : now
     const before = logouts
-    if (has('k') && !session.delivery) await learn()
+    if (has('k') && !session.mode) await learn()
     let place = 0
     const filled = path.replace(/:\w+/g, () => encodeURIComponent(args[place++] as string))
     const { passkey, ...body } = { ...(args[place] as Body | undefined) }
-    if (passkey === true) Object.assign(body, await (await loadPasskeys()).answerFor(call, path))
+    if (passkey === true || has('w')) await (await import('./passkeys.js')).askAuthenticator(call, path, body)
     const once = credentials.test(Object.keys(body).join())
     for (const [flag, name] of Object.entries(kept)) if (has(flag)) body[name] = body[name] || memory[name]
     // The 401 of a method that is sent once would be final.
@@ -41,13 +39,13 @@ export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>):
       session.changes++ // what is under way brings nobody back
       logouts++
       memory = {}
-      if (session.delivery === 'bearer') {
+      if (session.mode === 'bearer') {
         await session.keep(null)
         signedOut()
         if (!tokens) return undefined
       }
     }
-    const answer = await send(method, session.route(filled, has('k')), flags, body, { once, asked }, before)
+    const answer = await send(method || 'POST', session.route(filled, has('k')), flags, body, { once, asked }, before)
     for (const name of Object.values(kept)) memory[name] = answer?.[name] || memory[name]
     if (has('r')) return finish(answer ?? {}, before !== logouts)
     if (has('o')) {
@@ -94,7 +92,7 @@ export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>):
   /** While the lock is held: until then, another tab would refresh with the old token. */
   async function take(answer: Body | null): Promise<void> {
     if (!answer?.['access_token']) return
-    session.delivery = 'bearer'
+    session.mode = 'bearer'
     // A confirmation without a new refresh token keeps the old one.
     const { access_token, refresh_token } = answer
     await session.keep({ access_token, refresh_token: refresh_token ?? session.tokens?.refresh_token } as Tokens)
@@ -115,12 +113,12 @@ export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>):
     if (tasks?.length) return { kind: 'tasks', tasks, ...told }
     if (answer['activation_required']) return { kind: 'activation_required', ...told }
     if (isLate) return { kind: 'session', user: null, ...told }
-    if (!('access_token' in answer)) session.delivery = 'session'
-    else if (!answer['access_token']) session.delivery = session.delivery === 'both' ? 'both' : 'cookie'
+    if (!('access_token' in answer)) session.mode = 'session'
+    else if (!answer['access_token']) session.mode = session.mode === 'both' ? 'both' : 'cookie'
     session.changes++
     await session.insist()
     session.post('changed')
-    return { kind: 'session', user: session.box.now.user, ...told }
+    return { kind: 'session', user: session.box.current.user, ...told }
   }
 
   return call

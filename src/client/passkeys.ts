@@ -6,24 +6,41 @@ import type { Body, Call } from './table.js'
 
 type Options = Body & { readonly challenge_token: string }
 
-/** Asks for a passkey. Returns the fields that show it. @param path the operation that takes them */
-export async function answerFor(call: Call, path: string): Promise<Body> {
-  const isStep = path === '/mfa/verify'
-  const isLogin = path === '/passkeys/login'
-  const [route, flags] = isStep ? ['/mfa/passkey', 'm'] : isLogin ? ['/passkeys/login', ''] : ['/reauthenticate/passkey', 'kt']
-  const { challenge_token, ...options } = (await call({ method: 'POST', path: `${route}/options`, flags }, [{}])) as Options
-  const publicKey = decoded(options) as unknown as PublicKeyCredentialRequestOptions
-  return { credential: encoded(await navigator.credentials.get({ publicKey })), challenge_token }
+/** The routes of the options, by the route that takes the answer. The others confirm a session. */
+const optionsOf: Readonly<Record<string, string>> = {
+  '/mfa/verify': '/mfa/passkey/options m',
+  '/passkeys/login': '/passkeys/login/options',
+  '/passkeys/register': '/passkeys/register/options t',
+  '/signup/passkey': '/signup/passkey/options',
 }
 
-/** Creates a passkey and registers it. */
-export async function register(call: Call, { name, ...confirmation }: Body = {}): Promise<unknown> {
-  const ask = { method: 'POST', path: '/passkeys/register/options', flags: 't' }
-  const { challenge_token, ...options } = (await call(ask, [confirmation])) as Options
-  const publicKey = decoded(options) as unknown as PublicKeyCredentialCreationOptions
-  const credential = encoded(await navigator.credentials.create({ publicKey }))
-  const body = { credential, challenge_token, ...(name === undefined ? {} : { name }) }
-  return call({ method: 'POST', path: '/passkeys/register', flags: 't' }, [body])
+/**
+ * Asks for a passkey, or for a new one, and adds the answer to the body.
+ * @param path the operation that takes the body
+ */
+export async function askAuthenticator(call: Call, path: string, body: Body): Promise<void> {
+  const isNew = /register|signup/.test(path)
+  const { challenge_token, ...options } = (await call(optionsOf[path] ?? '/reauthenticate/passkey/options kt', [
+    asked(path, body),
+  ])) as Options
+  const publicKey = decoded(options)
+  const credential = isNew
+    ? await navigator.credentials.create({ publicKey: publicKey as unknown as PublicKeyCredentialCreationOptions })
+    : await navigator.credentials.get({ publicKey: publicKey as unknown as PublicKeyCredentialRequestOptions })
+  Object.assign(body, { credential: encoded(credential), challenge_token })
+}
+
+/** What the options need. The confirmation of a registration goes there alone. */
+function asked(path: string, body: Body): Body {
+  if (path === '/signup/passkey') return { email: body['email'], name: body['name'] }
+  const confirmation: Body = {}
+  if (path !== '/passkeys/register') return confirmation
+  for (const key of Object.keys(body)) {
+    if (key === 'name') continue
+    confirmation[key] = body[key]
+    delete body[key]
+  }
+  return confirmation
 }
 
 const binary = ['challenge', 'id', 'rawId', 'clientDataJSON', 'attestationObject', 'authenticatorData', 'signature', 'userHandle']

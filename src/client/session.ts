@@ -9,7 +9,8 @@ import type { AuthClientOptions, Tokens, WhoAmI } from './types.js'
 export interface Session {
   readonly options: AuthClientOptions
   readonly box: StateBox
-  delivery: AuthClientOptions['delivery']
+  /** How this client gets its session. Undefined: the router is not asked yet. */
+  mode: AuthClientOptions['delivery']
   /** Of delivery `bearer`. */
   tokens: Tokens | null
   csrf: string | null
@@ -63,14 +64,14 @@ export function createSession(options: AuthClientOptions): Session {
   let hiddenAt = 0
   let wake = () => {}
 
-  const isBearer = () => session.delivery === 'bearer'
+  const isBearer = () => session.mode === 'bearer'
   /** Without a storage, each tab is a session of its own. */
   const isShared = () => isBrowser && !(isBearer() && !storage)
 
   const session: Session = {
     options,
     box: state,
-    delivery: options.delivery,
+    mode: options.delivery,
     tokens: null,
     csrf: null,
     ready: null,
@@ -94,7 +95,7 @@ export function createSession(options: AuthClientOptions): Session {
 
     lockName: () => (isShared() ? `doorward ${session.url()}` : null),
 
-    route: (path, hasCookieRoute) => session.url() + (hasCookieRoute && session.delivery === 'both' ? '/cookie' : '') + path,
+    route: (path, hasCookieRoute) => session.url() + (hasCookieRoute && session.mode === 'both' ? '/cookie' : '') + path,
 
     async look(refreshes = true) {
       if (isBearer() && !session.tokens) return apply(null)
@@ -108,7 +109,7 @@ export function createSession(options: AuthClientOptions): Session {
     whoami,
 
     learn(delivery) {
-      session.delivery ??= delivery === 'both' && !hasDocument ? 'bearer' : delivery
+      session.mode ??= delivery === 'both' && !hasDocument ? 'bearer' : delivery
     },
 
     insist: () => ask(true, again),
@@ -128,7 +129,7 @@ export function createSession(options: AuthClientOptions): Session {
 
     async reread() {
       const { tokens } = session
-      if (storage && isStored && (isBearer() || !session.delivery)) session.tokens = await stored()
+      if (storage && isStored && (isBearer() || !session.mode)) session.tokens = await stored()
       return tokens?.refresh_token !== session.tokens?.refresh_token
     },
 
@@ -155,23 +156,23 @@ export function createSession(options: AuthClientOptions): Session {
   }
 
   function listen(url: string): void {
-    if (typeof BroadcastChannel === 'function') channel = new BroadcastChannel(`doorward ${url}`)
-    if (channel)
+    if (globalThis.BroadcastChannel) {
+      channel = new BroadcastChannel(`doorward ${url}`)
       channel.onmessage = ({ data }) => {
         session.messages++
         if (data !== 'refreshed' && isShared()) session.ready = session.reread().then(() => ask())
       }
-    const { signal } = ended
-    addEventListener('online', () => wake(), { signal })
-    addEventListener('pageshow', ({ persisted }) => persisted && compare(), { signal })
-    addEventListener(
-      'visibilitychange',
-      () => {
-        if (document.hidden) hiddenAt = Date.now()
-        else if (Date.now() - hiddenAt > 60_000) compare()
-      },
-      { signal },
-    )
+    }
+    on('online', () => wake())
+    on('pageshow', ({ persisted }) => persisted && compare())
+    on('visibilitychange', () => {
+      if (document.hidden) hiddenAt = Date.now()
+      else if (Date.now() - hiddenAt > 60_000) compare()
+    })
+  }
+
+  function on(event: string, listener: (event: PageTransitionEvent) => void): void {
+    addEventListener(event, listener as (event: Event) => void, { signal: ended.signal })
   }
 
   /** As `look`. Without an answer it asks again, and the caller does not wait for that. */
@@ -193,7 +194,7 @@ export function createSession(options: AuthClientOptions): Session {
 
   function apply(user: User | null): void {
     isUnsure = false
-    const was = state.now.user
+    const was = state.current.user
     state.set(user)
     if (was && user && was.id !== user.id) session.post('changed')
   }
@@ -222,9 +223,9 @@ export function createSession(options: AuthClientOptions): Session {
     const body = await jsonOf(response)
     if (!response.ok || !body?.['delivery']) throw errorOf(response, body)
     const answer = body as unknown as WhoAmI
-    if (session.delivery) return answer
+    if (session.mode) return answer
     session.learn(answer.delivery)
-    return session.delivery === 'both' && !answer.user ? whoamiNow() : answer
+    return session.mode === 'both' && !answer.user ? whoamiNow() : answer
   }
 
   async function send(path: string, init: RequestInit = {}): Promise<Response> {
@@ -264,7 +265,7 @@ export function createSession(options: AuthClientOptions): Session {
   function refreshed(userId: string): unknown {
     session.refreshes++
     session.lookedAt = Date.now()
-    const { user } = state.now
+    const { user } = state.current
     if (userId === user?.id) return session.post('refreshed')
     if (user) {
       state.set(null)

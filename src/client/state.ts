@@ -10,7 +10,7 @@ export interface AuthState {
 export type Listener = (state: AuthState) => void
 
 export interface StateBox {
-  readonly now: AuthState
+  readonly current: AuthState
   /** Null: nobody is signed in. Tells the listeners only of a change. */
   set(user: User | null): void
   add(listener: Listener): () => void
@@ -21,7 +21,7 @@ export function stateBox(): StateBox {
   let listeners: Listener[] = []
   let now: AuthState = Object.freeze({ status: 'loading', user: null })
   return {
-    get now() {
+    get current() {
       return now
     },
     set(user) {
@@ -54,6 +54,5 @@ function tell(listener: Listener, state: AuthState): void {
 
 /** A fault of the host must not stop the client. */
 export function report(error: unknown): void {
-  if (typeof reportError === 'function') reportError(error)
-  else console.error(error)
+  ;(globalThis.reportError ?? console.error)(error)
 }

@@ -1,6 +1,13 @@
 import { adminTable } from '../../src/client/admin'
-import { type Operation as Line, operationsOf, table } from '../../src/client/table'
+import { operationsOf, table } from '../../src/client/table'
 import type { OpenApi } from '../support/openapi'
+
+interface Line {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly flags: string
+}
 
 interface Operation extends Line {
   readonly group: string
@@ -8,13 +15,24 @@ interface Operation extends Line {
 
 /** Every operation that has a method of the client. */
 export function everyOperation(): Operation[] {
-  return Object.entries(table).flatMap(([group, lines]) => operationsOf(lines).map((operation) => ({ ...operation, group })))
+  return Object.entries(table).flatMap(([group, lines]) => linesOf(lines).map((operation) => ({ ...operation, group })))
+}
+
+export function adminOperations(): Line[] {
+  return linesOf(adminTable)
+}
+
+function linesOf(lines: string): Line[] {
+  return operationsOf(lines).map(([name = '', line = '']) => {
+    const [, method, path = '', flags = ''] = /(\w*)(\S+) ?(.*)/.exec(line) ?? []
+    return { name, method: method || 'POST', path, flags }
+  })
 }
 
 /** The text of src/client/operations.ts: the types of every method, from the OpenAPI document of a router with every feature on. */
 export function operationsFile(document: OpenApi): string {
   const operations = everyOperation()
-  const admin = operationsOf(adminTable)
+  const admin = adminOperations()
   const groups = [...new Set(operations.map(({ group }) => group))]
   const lines = (group: string) => operations.filter((one) => one.group === group).map((one) => methodOf(document, one))
   const members = groups.flatMap((group) =>

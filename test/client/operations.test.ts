@@ -1,12 +1,10 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { adminTable } from '../../src/client/admin'
-import { operationsOf } from '../../src/client/table'
 import { everything } from '../openapi/configurations'
 import { documentOf } from '../openapi/document-of'
 import { appPerTest } from '../support/app-per-test'
 import type { OpenApi } from '../support/openapi'
-import { everyOperation, operationsFile } from './operations-of'
+import { adminOperations, everyOperation, operationsFile } from './operations-of'
 
 const start = appPerTest()
 const everyRoute = () => start({ ...everything, settings: { ...everything.settings, oauthErrorRedirect: null } })
@@ -49,7 +47,7 @@ test('every mounted route has a method or a reason, and every method has a route
   const document = await documentOf(await everyRoute())
   const mounted = routesOf(document)
   const plain = new Set(mounted.map((route) => route.replace(' /cookie/', ' /')))
-  const operations = [...everyOperation(), ...operationsOf(adminTable)]
+  const operations = [...everyOperation(), ...adminOperations()]
   const named = operations.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
 
   expect([...plain].sort()).toEqual([...named, ...Object.keys(others)].sort())
