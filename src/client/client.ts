@@ -1,7 +1,7 @@
 import { AuthClientError } from './error.js'
 import { authFetch } from './fetch.js'
 import { caller, leaveFor } from './methods.js'
-import type { Operations } from './operations.js'
+import type { ClientOperations } from './operations.js'
 import { createSession } from './session.js'
 import type { AuthState, Listener } from './state.js'
 import { operationsOf, table } from './table.js'
@@ -12,8 +12,8 @@ export type * from './types.js'
 export type { AuthState }
 export { AuthClientError }
 
-export interface AuthClient extends Omit<Operations, 'providers'> {
-  readonly providers: Operations['providers'] & {
+export interface AuthClient extends Omit<ClientOperations, 'providers'> {
+  readonly providers: ClientOperations['providers'] & {
     /** Leaves the page for the provider. The provider sends the person back, at last to `returnTo`. */
     logIn(key: string, options?: { readonly returnTo?: string }): void
   }

@@ -113,7 +113,7 @@ export type LoginResult = Told &
 export type SignUpResult = LoginResult | { readonly kind: 'activation_required' }
 
 /** Every operation of the router that has a method. */
-export interface Operations {
+export interface ClientOperations {
   /** Create an account with email and password. */ signUp(body: { email: string; name?: string | null; password: string }): Promise<SignUpResult>
   /** Activate an account with the mailed link, and log in. */ activate(body: { token: string; password?: string; signup_token?: string }): Promise<LoginResult>
   /** Request another activation mail. */ requestActivation(body: { email: string; previous_token?: string }): Promise<{ readonly message: string; readonly activation_url: string | null }>

@@ -48,7 +48,7 @@ export function operationsFile(document: OpenApi): string {
       .map((code) => `  | '${code}'\n`)
       .join('')}`,
     results,
-    `/** Every operation of the router that has a method. */\nexport interface Operations {\n${members.map((line) => `  ${line}\n`).join('')}}\n`,
+    `/** Every operation of the router that has a method. */\nexport interface ClientOperations {\n${members.map((line) => `  ${line}\n`).join('')}}\n`,
     `/** Operations on the accounts of other people. */\nexport interface AdminOperations {\n${admin.map((one) => `  ${methodOf(document, one)}\n`).join('')}}\n`,
   ].join('\n')
 }

@@ -9,7 +9,7 @@ import { type Connection, poolConnection } from './connection'
 import type { Dialect } from './dialect'
 import { type DriverConnection, driverConnection } from './driver-connection'
 import type { Advise } from './driver-errors'
-import { checkDialect, type SqlRunner, transactionOf } from './runners'
+import { checkDialect, libraryTransactionOf, type SqlRunner } from './runners'
 
 /** The store inside a transaction of another library. */
 export interface JoinedStore<Store extends AuthStore = AuthStore> {
@@ -30,7 +30,7 @@ interface Joined extends Omit<JoinedStore, 'store'> {
 export function joinTransaction(knex: Knex, runner: SqlRunner, { dialect, advise }: { dialect: Dialect; advise: Advise }): Joined {
   requireSameDatabase(runner, dialect)
   const driver = driverConnection(runner)
-  const takeTurn = turnsOf(transactionOf(runner))
+  const takeTurn = turnsOf(libraryTransactionOf(runner))
   const transaction = lazyTransaction(knex, runner, dialect, driver)
   let connection: Promise<Connection> | null = null
   let isEnded = false

@@ -196,6 +196,6 @@ export function kindOf(runner: SqlRunner): string | null {
 }
 
 /** The object of the library. A runner of the app stands for its transaction itself. */
-export function transactionOf(runner: SqlRunner): object {
+export function libraryTransactionOf(runner: SqlRunner): object {
   return ours.get(runner)?.transaction ?? runner
 }

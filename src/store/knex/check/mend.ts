@@ -10,7 +10,7 @@ import type { ColumnFacts } from './table-facts'
 
 /** From here to `addForeignKey`: a statement for a person to run. Null: the database has no statement for the change. */
 export function addColumn(subject: Subject, column: string, definition: string): string {
-  return `alter table ${table(subject)} add column ${name(subject, column)} ${definition}`
+  return `alter table ${quotedTable(subject)} add column ${name(subject, column)} ${definition}`
 }
 
 /** On PostgreSQL, `using` computes the new value from the old one. */
@@ -28,7 +28,7 @@ export function changeType(subject: Subject, column: ColumnFacts, type: string, 
 export function dropNotNull(subject: Subject, column: ColumnFacts): string | null {
   switch (subject.dialect.name) {
     case 'postgresql':
-      return `alter table ${table(subject)} alter column ${name(subject, column.name)} drop not null`
+      return `alter table ${quotedTable(subject)} alter column ${name(subject, column.name)} drop not null`
     case 'mysql':
       return modify(subject, column, column.type, false)
     default:
@@ -45,9 +45,9 @@ export function addIndex(subject: Subject, columns: readonly string[], unique: '
   const kind = unique ? 'unique index' : 'index'
   switch (subject.dialect.name) {
     case 'postgresql': // PostgreSQL chooses a name, and allows writes meanwhile
-      return `create ${kind} concurrently on ${table(subject)} (${list})`
+      return `create ${kind} concurrently on ${quotedTable(subject)} (${list})`
     case 'mysql':
-      return `alter table ${table(subject)} add ${kind} (${list})`
+      return `alter table ${quotedTable(subject)} add ${kind} (${list})`
     default:
       return `create ${kind} ${indexName(subject, columns, unique)} on ${bareTable(subject)} (${list})`
   }
@@ -56,10 +56,10 @@ export function addIndex(subject: Subject, columns: readonly string[], unique: '
 export function addForeignKey(subject: Subject, column: string, users: { table: string; key: string }): string | null {
   if (subject.dialect.name === 'sqlite') return null
   const referred = `${quotedPath(users.table, mark(subject.dialect))} (${name(subject, users.key)})`
-  return `alter table ${table(subject)} add foreign key (${name(subject, column)}) references ${referred} on delete cascade`
+  return `alter table ${quotedTable(subject)} add foreign key (${name(subject, column)}) references ${referred} on delete cascade`
 }
 
-export function table({ table, dialect }: Subject): string {
+export function quotedTable({ table, dialect }: Subject): string {
   return quotedPath(table, mark(dialect))
 }
 
@@ -82,7 +82,7 @@ function alterType(
   const change = `${alter} type ${type}${using ? ` using ${using(name(subject, column))}` : ''}`
   const hasFallback = using !== undefined && isFilled && fallback !== null
   const steps = hasFallback ? [`${alter} drop default`, change, `${alter} set default ${using(`(${fallback})`)}`] : [change]
-  return `alter table ${table(subject)} ${steps.join(', ')}`
+  return `alter table ${quotedTable(subject)} ${steps.join(', ')}`
 }
 
 /** Repeats every attribute of the column, because MODIFY drops each attribute that the statement does not name. */
@@ -99,7 +99,7 @@ function modify(
     ...(fallback === null ? [] : [`default ${fallback}`]),
     ...(extra ? [extra] : []),
   ]
-  return `alter table ${table(subject)} modify column ${name(subject, column)} ${[type, ...parts].join(' ')}`
+  return `alter table ${quotedTable(subject)} modify column ${name(subject, column)} ${[type, ...parts].join(' ')}`
 }
 
 /** SQLite expects the schema before the index's name, and no schema before the table's name. */

@@ -5,7 +5,7 @@ import type { TableFinding } from '../../auth-store'
 import type { Row } from '../queryable'
 import { pendingVersions, type SchemaPlace, type Version } from '../schema-versions'
 import { rowsOf } from '../statements'
-import { name, table } from './mend'
+import { name, quotedTable } from './mend'
 import { columnOf, finding, type Subject } from './subject'
 import type { TableNeeds } from './table-needs'
 
@@ -39,7 +39,7 @@ async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFind
   if (count === 0) return null
   const many = count === mostProbed ? '1,000 or more addresses have' : count === 1 ? '1 address has' : `${count} addresses have`
   const message = `${many} upper-case letters in ${users.table}.${email.name}. doorward searches addresses in lower case, so the owners cannot sign in, and other people can register the same address. Change the addresses to lower case. If two rows then have one address, decide by hand. ${seeTroubleshooting('addresses-with-upper-case-letters')}`
-  const sql = `update ${table(users)} set ${column} = ${columnInLower(users, column)} where ${condition}`
+  const sql = `update ${quotedTable(users)} set ${column} = ${columnInLower(users, column)} where ${condition}`
   return finding(users, email.name, {
     what: 'lower-case',
     level: 'warning',
@@ -89,8 +89,8 @@ export function countRows(knex: Knex, users: Subject, columns: readonly string[]
 }
 
 function rowsIn(users: Subject, columns: readonly string[]): string {
-  if (users.dialect.name !== 'sqlite') return table(users)
-  return `(select ${columns.join(', ')} from ${table(users)} limit ${sqliteRows}) as looked`
+  if (users.dialect.name !== 'sqlite') return quotedTable(users)
+  return `(select ${columns.join(', ')} from ${quotedTable(users)} limit ${sqliteRows}) as looked`
 }
 
 async function ask(knex: Knex, { dialect }: Subject, statement: string): Promise<number> {

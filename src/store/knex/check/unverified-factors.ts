@@ -1,7 +1,7 @@
 import type { AuthStore } from '../../auth-store'
 import { checkedTablesOf } from '../knex-store'
 import { lookAt } from './check-store-tables'
-import { name, table } from './mend'
+import { name, quotedTable } from './mend'
 import { countRows, mostProbed } from './probes'
 import { columnOf } from './subject'
 
@@ -32,6 +32,6 @@ export async function unverifiedFactors(store: AuthStore, now: Date): Promise<Un
     return typeof value === 'number' ? String(value) : `'${value}'`
   }
   const isLongAgo = `${lastLogin} < ${literal(new Date(now.getTime() - thirtyDaysMs))}`
-  const sql = `update ${table(users)} set ${verified} = ${literal(now)} where ${condition} and ${isLongAgo}`
+  const sql = `update ${quotedTable(users)} set ${verified} = ${literal(now)} where ${condition} and ${isLongAgo}`
   return { count, isMost: count === mostProbed, sql: lastLogin === null ? null : sql }
 }
