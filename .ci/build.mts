@@ -67,7 +67,7 @@ const minify = { compress: true, mangle: true, mangleProps: { include: inside },
 /** For browsers: each entry is one ES module, which a page can load without a bundler. Passkeys come at the first call that needs them. */
 async function bundleClient(): Promise<void> {
   const dir = join(root, 'dist/client')
-  for (const name of ['client', 'passkeys', 'admin', 'react']) {
+  for (const name of ['client', 'passkeys', 'captcha', 'admin', 'react']) {
     const bundled = await rolldown({
       input: join(root, `src/client/${name}.ts`),
       cwd: root,

@@ -7,6 +7,7 @@ import type { SetupWarnings } from './core/setup-warnings'
 import type { Templates } from './core/templates'
 import type { PhraseBook } from './core/texts/phrase-book'
 import type { Theme } from './core/theme/theme'
+import type { Captcha, CaptchaWhen } from './http/captcha'
 import type { GuardRequest } from './http/guard-request'
 import type { MailQueue } from './mail/mail-queue'
 import type { ProviderTokensHook, SignupOptions, TakeOverHook } from './options'
@@ -69,6 +70,10 @@ export interface AuthContext {
   readonly accessTokenClaims: AccessTokenClaimsHook | null
   readonly signup: SignupOptions
   readonly guardRequest: GuardRequest | null
+  /** Null: no form asks for a captcha. */
+  readonly captcha: Captcha | null
+  /** Null: every action but a login is asked. */
+  readonly captchaWhen: CaptchaWhen | null
   readonly onTakeOver: TakeOverHook | null
   readonly onProviderTokens: ProviderTokensHook | null
   /** Runs work that no response waits for. */

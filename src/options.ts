@@ -9,6 +9,7 @@ import { areaPageNames, linkPageNames, type Templates } from './core/templates'
 import type { Languages } from './core/texts/phrase-book'
 import type { ThemeOptions } from './core/theme/theme'
 import { seeTroubleshooting } from './core/troubleshooting'
+import type { Captcha, CaptchaWhen } from './http/captcha'
 import { refuseRequest } from './http/forgotten-call'
 import type { GuardRequest } from './http/guard-request'
 import { isJoiSchema, isStandardSchema, joiVersionOf, type SignupSchema } from './http/host-schema'
@@ -67,6 +68,16 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
    * parsed JSON, which is not validated yet. The action `link` is a request for an activation, reset or verification link.
    */
   guardRequest?: GuardRequest
+  /**
+   * A check that a person sends the form: `turnstile()`, `proofOfWork()`, or your own `verify`. It is asked for sign-ups, mailed links and
+   * logins by email, after the body was validated. Our pages show its widget.
+   */
+  captcha?: Captcha
+  /**
+   * Decides for each request whether the captcha is asked: `(req, { action }) => boolean`. Without it, every action but `login` is asked.
+   * The captcha is asked if the function throws or takes longer than 5 seconds.
+   */
+  captchaWhen?: CaptchaWhen
   /**
    * Receives the provider's tokens after a login or link by redirect: `(user, provider, tokens) => …`. With the tokens you can call the
    * provider's API. doorward never stores the tokens. If you store them, encrypt them first with `sealer(key)`. The function runs outside
@@ -208,6 +219,8 @@ const known = {
   signup: true,
   onTakeOver: true,
   guardRequest: true,
+  captcha: true,
+  captchaWhen: true,
   onProviderTokens: true,
   checkTables: true,
   purge: true,
@@ -321,6 +334,8 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['accessTokenClaims', optional((value) => typeof value === 'function'), 'a function of a user that returns an object of claims'],
   ['signup', optional(isObject), 'an object: { schema, admit, onSignup }'],
   ['guardRequest', optional((value) => typeof value === 'function'), 'a function of a request and { action }'],
+  ['captcha', optional(isObject), 'an object: { verify, html, csp, field, failOpen }'],
+  ['captchaWhen', optional((value) => typeof value === 'function'), 'a function of a request and { action } that says true or false'],
   ['onTakeOver', optional((value) => typeof value === 'function'), 'a function of a user and the store of the transaction'],
   ['onProviderTokens', optional((value) => typeof value === 'function'), 'a function of a user, a provider and its tokens'],
   ['timingDefence', optional((value) => typeof value === 'boolean'), 'true or false'],

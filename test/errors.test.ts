@@ -22,6 +22,7 @@ const promised: [code: string, status: number, family: ErrorClass][] = [
   ['OAUTH_TOKEN_REJECTED', 401, catalogue.UnauthorizedError],
   ['FORBIDDEN', 403, AppError],
   ['ACCOUNT_INACTIVE', 403, catalogue.ForbiddenError],
+  ['CAPTCHA_REQUIRED', 403, catalogue.ForbiddenError],
   ['CSRF_VALIDATION_FAILED', 403, catalogue.ForbiddenError],
   ['MFA_REQUIRED', 403, catalogue.ForbiddenError],
   ['EMAIL_LINK_FORBIDDEN', 403, catalogue.ForbiddenError],
@@ -62,6 +63,7 @@ const promised: [code: string, status: number, family: ErrorClass][] = [
   ['OAUTH_ERROR', 502, AppError],
   ['OAUTH_PROVIDER_UNAVAILABLE', 502, catalogue.OAuthError],
   ['SERVICE_UNAVAILABLE', 503, AppError],
+  ['CAPTCHA_UNAVAILABLE', 503, catalogue.ServiceUnavailableError],
 ]
 
 /** Contract section 11: the code in PascalCase with `Error`; OAUTH_ERROR and its like have the word already. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import * as doorward from '../src'
 import * as admin from '../src/client/admin'
+import * as captcha from '../src/client/captcha'
 import * as client from '../src/client/client'
 import * as passkeys from '../src/client/passkeys'
 import * as react from '../src/client/react'
@@ -61,6 +62,7 @@ test('the package exports these names and no others', () => {
     'passportProvider',
     'pepperedReader',
     'prismaRunner',
+    'proofOfWork',
     'providersFromEnv',
     'purgeExpired',
     'rateLimit',
@@ -71,6 +73,7 @@ test('the package exports these names and no others', () => {
     'settingsFromEnv',
     'smtpMailer',
     'texts',
+    'turnstile',
   ])
 })
 
@@ -90,7 +93,8 @@ test('doorward/testing exports the contract of a store and the test kit', () => 
 
 test('the entries for browsers export a client each, and the hooks and components of React', () => {
   expect(Object.keys(client).sort()).toEqual(['AuthClientError', 'createAuthClient'])
-  expect(Object.keys(passkeys).sort()).toEqual(['answerFor', 'register'])
+  expect(Object.keys(passkeys).sort()).toEqual(['askAuthenticator'])
+  expect(Object.keys(captcha)).toEqual(['solveCaptcha'])
   expect(Object.keys(admin).sort()).toEqual(['adminTable', 'createAdminClient'])
   expect(Object.keys(react).sort()).toEqual(['AuthProvider', 'RequireAuth', 'SignedIn', 'SignedOut', 'useAuth', 'useUser'])
 })

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
+import { type CaptchaField, captchaField, captchaRefusals, requireCaptcha } from '../captcha/require-captcha'
 import type { AuthContext } from '../context'
 import { clientOf } from '../core/client-key'
 import { hasPasswords } from '../core/config/every-setting'
@@ -25,7 +26,7 @@ type SendLink = (
   options: { device: KnownDevice | null },
 ) => Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
 
-interface LinkRequestBody {
+interface LinkRequestBody extends CaptchaField {
   email: string
   previous_token?: string
 }
@@ -63,9 +64,9 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
       path: request.path,
       summary: request.summary,
       answers: [linkRequestAnswer(request.field)],
-      refuses: [TooManyRequestsError],
+      refuses: [TooManyRequestsError, ...captchaRefusals(ctx)],
       before: hostGuard(ctx, 'link', request.name),
-      body: Joi.object<LinkRequestBody>({ email: typedAddress, ...previousToken }),
+      body: Joi.object<LinkRequestBody>({ email: typedAddress, ...previousToken, ...captchaField(ctx) }),
       handle: (req, res, body) => answer(ctx, request, req, res, body),
     }),
   )
@@ -80,6 +81,7 @@ async function answer(
   body: LinkRequestBody,
 ): Promise<void> {
   const email = readTypedAddress(body.email)
+  await requireCaptcha(ctx, req, 'link', body.captcha)
   const device = await countLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
   await lookForNobody(ctx)

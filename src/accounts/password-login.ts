@@ -1,4 +1,5 @@
 import Joi from 'joi'
+import { type CaptchaField, captchaField, captchaRefusals, requireCaptcha } from '../captcha/require-captcha'
 import { type AuthContext, transaction } from '../context'
 import { clientOf, queueNetwork } from '../core/client-key'
 import {
@@ -30,7 +31,7 @@ import { signupOwnershipOf } from './email-verification/signup-ownership'
 import { hostGuard } from './host-guard'
 import { resetPassword } from './reset-password'
 
-interface LoginBody {
+interface LoginBody extends CaptchaField {
   email: string
   password: string
   previous_token?: string
@@ -55,12 +56,17 @@ const credentials = Joi.object<LoginBody>({
 
 const passwordLogin = (ctx: AuthContext): LoginOperation<LoginBody> => ({
   path: '/login',
-  describes: { summary: 'Log in with email and password', refuses: [InvalidCredentialsError, LoginThrottledError] },
+  describes: {
+    summary: 'Log in with email and password',
+    refuses: [InvalidCredentialsError, LoginThrottledError, ...captchaRefusals(ctx)],
+  },
   before: hostGuard(ctx, 'login', 'login'),
-  body: credentials,
+  body: credentials.append<LoginBody>(captchaField(ctx)),
   hidesAccount: true,
-  run: (ctx, req, { email, password, remember, ...body }, client) =>
-    logIn(ctx, { email, password, client: clientOf(req), isPersistent: remember }, client, presentedDevice(ctx, req, body)),
+  run: async (ctx, req, { email, password, remember, captcha, ...body }, client) => {
+    await requireCaptcha(ctx, req, 'login', captcha)
+    return logIn(ctx, { email, password, client: clientOf(req), isPersistent: remember }, client, presentedDevice(ctx, req, body))
+  },
 })
 
 const passwordReset: LoginOperation<ResetBody> = {

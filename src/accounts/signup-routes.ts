@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Response } from 'express'
 import Joi from 'joi'
+import { type CaptchaField, captchaField, captchaRefusals, requireCaptcha } from '../captcha/require-captcha'
 import type { AuthContext } from '../context'
 import { clientOf } from '../core/client-key'
 import { hasPasswords } from '../core/config/every-setting'
@@ -29,7 +30,7 @@ import { announceDroppedFields, pickWritable } from './update-profile'
 
 type MadeAccount = Signup & { kind: 'made' }
 
-interface SignupBody {
+interface SignupBody extends CaptchaField {
   email: string
   /** Undefined if passwords are off. */
   password?: string
@@ -39,8 +40,9 @@ interface SignupBody {
 const withoutPasswords = Joi.object<SignupBody>({ email: emailAddress, name: text(120).allow(null, '').optional() })
 const withPasswords = withoutPasswords.append<SignupBody>({ password: passwordText().allow('') })
 
-function baseOf({ settings }: AuthContext): Joi.ObjectSchema<SignupBody> {
-  return hasPasswords(settings) ? withPasswords : withoutPasswords
+function baseOf({ settings, captcha }: AuthContext): Joi.ObjectSchema<SignupBody> {
+  const own = hasPasswords(settings) ? withPasswords : withoutPasswords
+  return captcha ? own.append<SignupBody>(captchaField({ captcha })) : own
 }
 
 const waitingFields = { user_id: stringOrNull, activation_required: flag, activation_url: stringOrNull, signup_token: string }
@@ -72,14 +74,16 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
       path: `${path}/signup`,
       describes: {
         ...describesSignup(ctx, delivery),
-        refuses: [...signupRefusals, ...(ctx.store.users.hostFields ? [ConflictError] : [])],
+        refuses: [...signupRefusals, ...captchaRefusals(ctx), ...(ctx.store.users.hostFields ? [ConflictError] : [])],
         hostsBody: ctx.signup.schema,
         hostRefuses: ctx.signup.onSignup !== undefined,
       },
       before: [...before, ...hostGuard(ctx, 'signup', 'signup')],
       body: baseOf(ctx),
       handle: async (ctx, req, res) => {
-        const input = await readSignup(ctx, await readJsonBody(req, res))
+        const body = await readJsonBody(req, res)
+        const input = await readSignup(ctx, body)
+        await requireCaptcha(ctx, req, 'signup', Object(body).captcha)
         await countAttempt(ctx, limitsOfClient('signup:client', clientOf(req), ctx.rateLimits.signup), { Exhausted: SignupThrottledError })
         const locale = localeOf(ctx, req)
         const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, loginClient(ctx, req))

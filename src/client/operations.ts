@@ -38,6 +38,8 @@ export interface Verified { readonly message: string; readonly password_required
 /** Every code of a refusal. */
 export type ErrorCode =
   | 'ACCOUNT_INACTIVE'
+  | 'CAPTCHA_REQUIRED'
+  | 'CAPTCHA_UNAVAILABLE'
   | 'CONFLICT'
   | 'CSRF_VALIDATION_FAILED'
   | 'EMAIL_LINK_FORBIDDEN'
@@ -114,10 +116,10 @@ export type SignUpResult = LoginResult | { readonly kind: 'activation_required' 
 
 /** Every operation of the router that has a method. */
 export interface ClientOperations {
-  /** Create an account with email and password. */ signUp(body: { email: string; name?: string | null; password: string }): Promise<SignUpResult>
+  /** Create an account with email and password. */ signUp(body: { email: string; name?: string | null; password: string; captcha?: unknown }): Promise<SignUpResult>
   /** Activate an account with the mailed link, and log in. */ activate(body: { token: string; password?: string; signup_token?: string }): Promise<LoginResult>
-  /** Request another activation mail. */ requestActivation(body: { email: string; previous_token?: string }): Promise<{ readonly message: string; readonly activation_url: string | null }>
-  /** Log in with email and password. */ logIn(body: { email: string; password: string; previous_token?: string; remember?: boolean }): Promise<LoginResult>
+  /** Request another activation mail. */ requestActivation(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly activation_url: string | null }>
+  /** Log in with email and password. */ logIn(body: { email: string; password: string; previous_token?: string; remember?: boolean; captcha?: unknown }): Promise<LoginResult>
   /** Log out: revoke this session, or all sessions of the account. */ logOut(body?: { all_sessions?: boolean; provider_logout?: boolean }): Promise<ProviderLogout | undefined>
   /** Confirm the session with a credential. */ reauthenticate(body: { challenge_token?: string; previous_token?: string } & ({ password: string } | { code: string } | { credential: object } | { email_code: string } | { ticket: string } | { passkey: true })): Promise<LoginResult>
   /** Request a mail with a code to confirm the session. */ requestConfirmationCode(body?: Record<string, never>): Promise<MailedCode>
@@ -134,11 +136,11 @@ export interface ClientOperations {
     /** Change the password, and revoke all other sessions. */ change(body: { current_password: string; new_password: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>
     /** Change the password with the second factor, and revoke all other sessions. */ changeWithFactor(body: { new_password: string; previous_token?: string; challenge_token?: string } & ({ code: string } | { credential: object } | { passkey: true })): Promise<undefined>
     /** Set the first password of an account without a password. */ setFirst(body: { new_password: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>
-    /** Request a mail to set a new password. */ requestReset(body: { email: string; previous_token?: string }): Promise<{ readonly message: string; readonly reset_url: string | null }>
+    /** Request a mail to set a new password. */ requestReset(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly reset_url: string | null }>
     /** Set a new password with the mailed link, and log in. */ reset(body: { token: string; new_password: string; password?: string }): Promise<LoginResult>
   }
   readonly emailLogin: {
-    /** Request a mail to log in. */ request(body: { email: string; return_to?: string; previous_token?: string }): Promise<RequestedEmailLogin>
+    /** Request a mail to log in. */ request(body: { email: string; return_to?: string; previous_token?: string; captcha?: unknown }): Promise<RequestedEmailLogin>
     /** Log in with the mailed link or code. */ confirm(body: { request_token?: string; password?: string; signup_token?: string } & ({ token: string } | { code: string })): Promise<LoginResult>
   }
   readonly secondFactor: {
@@ -153,7 +155,7 @@ export interface ClientOperations {
     /** Register the passkey that the browser created. */ register(body?: { previous_token?: string; code?: string; credential?: object; challenge_token?: string; name?: string; passkey?: true }): Promise<Passkey>
     /** Rename a passkey. */ rename(id: string, body: { name: string }): Promise<Passkey>
     /** Remove a passkey from the account, and revoke the other sessions that a passkey opened. */ remove(id: string, body?: { previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>
-    /** Log in with a passkey. */ logIn(body?: { remember?: boolean }): Promise<LoginResult>
+    /** Log in with a passkey. */ logIn(body?: { remember?: boolean; captcha?: unknown }): Promise<LoginResult>
   }
   readonly sessions: {
     /** List the live sessions of the account, last used first. */ list(): Promise<readonly ListedSession[]>

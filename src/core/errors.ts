@@ -143,6 +143,12 @@ export class ForbiddenError extends AppError {
   static override readonly detail: LocalizedText = localized('error.forbidden')
 }
 
+/** The option `captcha` asks for an answer, and the request has no right one. */
+export class CaptchaRequiredError extends ForbiddenError {
+  static override readonly code = 'CAPTCHA_REQUIRED'
+  static override readonly detail = localized('error.captcha_required')
+}
+
 export class AccountInactiveError extends ForbiddenError {
   static override readonly code = 'ACCOUNT_INACTIVE'
   static override readonly detail = localized('error.account_inactive')
@@ -391,12 +397,21 @@ export class OAuthProviderUnavailableError extends OAuthError {
  */
 export class ServiceUnavailableError extends AppError {
   static override readonly status = 503
-  static override readonly code = 'SERVICE_UNAVAILABLE'
-  static override readonly detail = localized('error.service_unavailable')
+  static override readonly code: string = 'SERVICE_UNAVAILABLE'
+  static override readonly detail: LocalizedText = localized('error.service_unavailable')
 
   readonly retryAfterSeconds: number = 1
   /** False: the error handler logs the error. True: other code logs the cause, so the error handler does not. */
   readonly isLogged: boolean = false
+}
+
+/** The check behind the option `captcha` fails or takes too long. The log has the cause. */
+export class CaptchaUnavailableError extends ServiceUnavailableError {
+  static override readonly code = 'CAPTCHA_UNAVAILABLE'
+  static override readonly detail = localized('error.captcha_unavailable')
+
+  override readonly retryAfterSeconds = 5
+  override readonly isLogged = true
 }
 
 // ---- for developers, never sent to a client ------------------------------------------------------------------------

@@ -25,6 +25,7 @@ const purposes = [
   'signup-token',
   'csrf',
   'csrf-binding',
+  'captcha',
 ] as const
 
 /** In the order of the secrets in `jwtSecret`. The first key signs, and all keys verify. */

@@ -10,6 +10,7 @@ import type { Route } from '../http/routes'
 import type { BoundLogin } from '../router/request-service/request-service'
 import { clearProofCookie, leaveNotice, readProofCookie, setProofCookie } from '../sessions/cookies'
 import { afterLogin } from './after-login'
+import { captchaOfForm, captchaWidget } from './captcha'
 import { FormFault, requireFields, showNotice } from './form-fault'
 import { Elsewhere, type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
@@ -46,7 +47,7 @@ export function checkMailRoutes(site: PageSite): Route[] {
     summary: 'The page after a mail was sent, with a form for the code',
     sentences: { EMAIL_LOGIN_INVALID: 'check_mail.wrong_code' },
     show: (visit, state) => show(visit, requireMail(visit), state),
-    post: (visit, fields) => (fields['code'] === undefined ? sendAgain(visit) : signIn(visit, fields)),
+    post: (visit, fields) => (fields['code'] === undefined ? sendAgain(visit, fields) : signIn(visit, fields)),
   })
 }
 
@@ -57,16 +58,19 @@ async function show(visit: Visit, { email, from, returnTo }: AwaitedMail, state:
   const holds = from === 'emailLogin' && emailLogin !== 'off' ? emailLogin : 'link'
   const current = holds === 'link' ? null : await findSignedIn(site, req, res)
   const back = reader.href(page, { return_to: returnTo, ...(current && { switch: '1' }) })
-  const body = checkMailPage(reader, state, { email, lead, holds, back, replaces: current?.user.email ?? null })
-  return { page: 'checkMail', title: reader.text('check_mail.title'), body: showNotice(visit, state, body) }
+  const captcha = await captchaWidget(visit, from === 'emailLogin' ? 'email_login' : 'link')
+  const replaces = current?.user.email ?? null
+  const body = checkMailPage(reader, state, { email, lead, holds, back, replaces, captcha: captcha.part })
+  return { ...captcha.page, page: 'checkMail', title: reader.text('check_mail.title'), body: showNotice(visit, state, body) }
 }
 
-async function sendAgain(visit: Visit): Promise<GoOn> {
+async function sendAgain(visit: Visit, fields: Fields): Promise<GoOn> {
   const { email, from, returnTo } = requireMail(visit)
   const { ask, ctx, res, reader } = visit
-  if (from === 'signup') await ask.requestActivation(email)
-  else if (from === 'forgotPassword') await ask.requestPasswordReset(email)
-  else await ask.requestEmailLogin({ email, ...(returnTo !== null && { returnTo }) })
+  const { captcha } = captchaOfForm(visit, fields)
+  if (from === 'signup') await ask.requestActivation(email, captcha)
+  else if (from === 'forgotPassword') await ask.requestPasswordReset(email, captcha)
+  else await ask.requestEmailLogin({ email, ...(returnTo !== null && { returnTo }), ...captcha })
   leaveNotice(ctx, res, 'sent_again')
   return { to: reader.href('/check-mail') }
 }
@@ -113,12 +117,13 @@ interface CheckMailView {
   readonly back: string
   /** A login by code replaces the session of this logged-in account. */
   readonly replaces: string | null
+  readonly captcha: Part
 }
 
 const instructions = { link: 'check_mail.open_link', code: 'check_mail.use_code', both: 'check_mail.use_either' } as const
 
 /** The same page whether the address has an account or not. */
-function checkMailPage(reader: Reader, state: FormState, { email, lead, holds, back, replaces }: CheckMailView): Html {
+function checkMailPage(reader: Reader, state: FormState, { email, lead, holds, back, replaces, captcha }: CheckMailView): Html {
   return card(
     html`<h1>${reader.text('check_mail.title')}</h1>
 <p class="lead">${reader.text(lead)}<br><strong>${email}</strong></p>
@@ -129,7 +134,7 @@ function checkMailPage(reader: Reader, state: FormState, { email, lead, holds, b
     holds === 'link' ? null : codeForm(reader, state),
     html`<p class="after">${reader.text('check_mail.hint')}</p>
 `,
-    form({ fields: [], button: reader.text('check_mail.again'), look: 'second' }),
+    form({ fields: [captcha], button: reader.text('check_mail.again'), look: 'second' }),
     html`<p class="below"><a href="${back}">${reader.text('check_mail.other')}</a></p>
 `,
   )

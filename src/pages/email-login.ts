@@ -1,4 +1,5 @@
 import type { Route } from '../http/routes'
+import { captchaOfForm } from './captcha'
 import { awaitMail } from './check-mail'
 import { requireFields } from './form-fault'
 import { showLogin } from './login'
@@ -19,7 +20,11 @@ export function emailLoginPageRoutes(site: PageSite): Route[] {
       requireFields(fields, 'email')
       const { email = '' } = fields
       const { ask, returnTo } = visit
-      const { loginUrl } = await ask.requestEmailLogin({ email, ...(returnTo !== null && { returnTo }) })
+      const { loginUrl } = await ask.requestEmailLogin({
+        email,
+        ...(returnTo !== null && { returnTo }),
+        ...captchaOfForm(visit, fields).captcha,
+      })
       return loginUrl === null ? awaitMail(visit, { email, from: 'emailLogin' }) : { to: loginUrl }
     },
   })

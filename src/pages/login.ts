@@ -13,6 +13,7 @@ import {
   linkButton,
   notice,
   or,
+  type Part,
   problem,
 } from '../http/html/document'
 import type { Reader } from '../http/html/reader'
@@ -24,6 +25,7 @@ import { passkeyLoginOptions } from '../passkeys/passkey-login'
 import { takeNotice } from '../sessions/cookies'
 import { connections } from './account/connections'
 import { afterLogin } from './after-login'
+import { captchaOfForm, captchaWidget } from './captcha'
 import { requireFields } from './form-fault'
 import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
@@ -55,17 +57,24 @@ export async function showLogin(visit: Visit, state: FormState, sent: 'password'
   if (current && failure !== null && connections.isThere(ctx)) return { to: reader.href(connections.path, { error: failure }) }
   if (current && !isSwitching) return { to: home }
   const word = takeNotice(ctx, req, res)
-  const { localAccountsEnabled, signupEnabled } = ctx.settings
+  const { localAccountsEnabled, signupEnabled, emailLogin } = ctx.settings
+  const byMail = emailLogin === 'off' ? [] : (['email_login'] as const)
+  const captcha = await captchaWidget(visit, ...(sent === 'email' ? [...byMail, 'login' as const] : (['login', ...byMail] as const)))
   const body = loginPage(reader, withProviderError(visit, state), {
-    form: addressFormOf(visit, sent === 'passkey' ? emptyForm : state),
-    links: otherWays(visit, { isConditional: true }),
+    form: addressFormOf(visit, sent === 'passkey' ? emptyForm : state, captcha.part),
+    links: otherWays(visit, { isConditional: true, captcha: (await captchaWidget(visit, 'login')).part }),
     signUp: localAccountsEnabled && signupEnabled ? reader.href('/signup', { return_to: returnTo }) : null,
     current: current && { email: current.user.email, back: home },
   })
-  return { page: 'login', title: reader.text('login.title'), body: html`${notice(word && reader.text(`notice.${word}`))}${body}` }
+  return {
+    ...captcha.page,
+    page: 'login',
+    title: reader.text('login.title'),
+    body: html`${notice(word && reader.text(`notice.${word}`))}${body}`,
+  }
 }
 
-function addressFormOf({ ctx, reader, returnTo }: Visit, state: FormState) {
+function addressFormOf({ ctx, reader, returnTo }: Visit, state: FormState, captcha: Part) {
   const { emailLogin: carries, emailLoginSignup: signsUp, passkeysEnabled: hasPasskeys } = ctx.settings
   const takesPassword = hasPasswords(ctx.settings)
   if (!takesPassword && carries === 'off') return null
@@ -75,24 +84,25 @@ function addressFormOf({ ctx, reader, returnTo }: Visit, state: FormState) {
     forgot: takesPassword ? reader.href('/forgot-password', { return_to: returnTo }) : null,
     mails: carries === 'off' ? null : carries === 'code' ? 'code' : 'link',
     signsUp,
+    captcha,
   })
 }
 
 /** These need no address. @param form.isConditional true if the browser may offer passkeys in the address field of the page */
-export function otherWays(visit: Visit, { isConditional }: { isConditional: boolean }): Html[] {
+export function otherWays(visit: Visit, { isConditional, captcha = null }: { isConditional: boolean; captcha?: Part }): Html[] {
   const { ctx, reader, returnTo } = visit
   const keys = ctx.settings.oauthEnabled ? [...ctx.providers.keys()] : []
   return [
-    ...(ctx.settings.passkeysEnabled ? [passkeyFormOf(visit, isConditional)] : []),
+    ...(ctx.settings.passkeysEnabled ? [passkeyFormOf(visit, isConditional, captcha)] : []),
     ...keys.map((key) => providerLogin(reader, listedProvider(ctx.providers, key), returnTo)),
   ]
 }
 
-function passkeyFormOf({ ctx, reader, returnTo }: Visit, isConditional: boolean) {
+function passkeyFormOf({ ctx, reader, returnTo }: Visit, isConditional: boolean, captcha: Part) {
   return passkeyForm(reader, {
     ...passkeyLoginOptions(ctx, { isInPage: true }),
     action: reader.href('/passkeys/login'),
-    fields: [hidden('return_to', returnTo)],
+    fields: [hidden('return_to', returnTo), captcha],
     button: reader.text('passkey.sign_in'),
     look: 'second',
     isConditional,
@@ -116,7 +126,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
 async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {
   requireFields(fields, 'email', 'password')
   const { email = '', password = '', remember } = fields
-  return afterLogin(visit, await visit.ask.logIn({ email, password, remember: remember === 'on' }))
+  return afterLogin(visit, await visit.ask.logIn({ email, password, remember: remember === 'on', ...captchaOfForm(visit, fields).captcha }))
 }
 
 interface LoginView {
@@ -157,11 +167,12 @@ interface AddressLogin {
   readonly mails: 'link' | 'code' | null
   /** A login by email also creates an account. */
   readonly signsUp: boolean
+  readonly captcha?: Part
 }
 
 /** One field for a password and for a mail. Each way has its own button. */
 export function addressLogin(reader: Reader, state: FormState, view: AddressLogin): Html {
-  const { returnTo, hasPasskeys, forgot, mails, signsUp } = view
+  const { returnTo, hasPasskeys, forgot, mails, signsUp, captcha = null } = view
   const takesPassword = forgot !== null
   const request = mails && { action: reader.href('/email-login/request'), label: reader.text(`login.email_${mails}`) }
   const hint = !mails
@@ -185,6 +196,7 @@ export function addressLogin(reader: Reader, state: FormState, view: AddressLogi
         ...(hint && !takesPassword && { hint: reader.text(hint) }),
       }),
       ...(takesPassword ? passwordFields(reader, state, forgot) : []),
+      captcha,
     ],
     button: takesPassword || !request ? reader.text('login.button') : request.label,
     after:

@@ -1,5 +1,6 @@
 import type { Route } from '../http/routes'
 import { afterLogin } from './after-login'
+import { captchaOfForm } from './captcha'
 import { showLogin } from './login'
 import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
@@ -17,7 +18,7 @@ export function passkeyLoginPageRoutes(site: PageSite): Route[] {
     show: (visit, state) =>
       visit.req.method === 'POST' ? showLogin(visit, state, 'passkey') : { to: signInAddress(visit.ctx, visit.reader, visit.returnTo) },
     async post(visit, fields) {
-      return afterLogin(visit, await visit.ask.logInWithPasskey(passkeyOfForm(fields)))
+      return afterLogin(visit, await visit.ask.logInWithPasskey({ ...passkeyOfForm(fields), ...captchaOfForm(visit, fields).captcha }))
     },
   })
 }

@@ -1,10 +1,11 @@
 import { setSignupReturn } from '../accounts/email-verification/signup-binding'
 import { hasPasswords } from '../core/config/every-setting'
-import { card, type FormState, field, form, type Html, hidden, html, or, problem } from '../http/html/document'
+import { card, type FormState, field, form, type Html, hidden, html, or, type Part, problem } from '../http/html/document'
 import type { Reader } from '../http/html/reader'
 import type { Page } from '../http/html/send-page'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
+import { captchaOfForm, captchaWidget } from './captcha'
 import { awaitMail } from './check-mail'
 import { passwordRule, requireFields } from './form-fault'
 import { otherWays } from './login'
@@ -32,7 +33,9 @@ async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
   const home = returnTo === null ? reader.href('/account') : locationOf(returnTo)
   if (req.method !== 'POST' && (await findSignedIn(site, req, res))) return { to: home }
   const signIn = signInAddress(ctx, reader, returnTo)
+  const captcha = await captchaWidget(visit, 'signup')
   return {
+    ...captcha.page,
     page: 'signup',
     title: reader.text('signup.title'),
     body: signupPage(reader, state, {
@@ -40,6 +43,7 @@ async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
       signIn,
       takesPassword: hasPasswords(ctx.settings),
       rule: passwordRule(ctx, reader),
+      captcha: captcha.part,
       links: otherWays(visit, { isConditional: false }),
     }),
   }
@@ -48,8 +52,15 @@ async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
 async function signUp(visit: Visit, fields: Fields): Promise<GoOn> {
   const takesPassword = hasPasswords(visit.ctx.settings)
   requireFields(fields, 'email', ...(takesPassword ? ['password'] : []))
-  const { email = '', password = '', name = '', return_to: _back, ...own } = fields
-  const signup = await visit.ask.signUp({ email, ...(takesPassword && { password }), name: name === '' ? null : name, fields: own })
+  const { captcha, others } = captchaOfForm(visit, fields)
+  const { email = '', password = '', name = '', return_to: _back, ...own } = others
+  const signup = await visit.ask.signUp({
+    email,
+    ...(takesPassword && { password }),
+    name: name === '' ? null : name,
+    fields: own,
+    ...captcha,
+  })
   if (signup.activationRequired && visit.returnTo !== null) setSignupReturn(visit.ctx, visit.req, visit.res, visit.returnTo)
   // Without a mailer, `signUp` returns the activation link, and the browser is redirected to it.
   if (signup.activationUrl !== null) return { to: signup.activationUrl }
@@ -63,11 +74,12 @@ interface SignupView {
   readonly takesPassword: boolean
   /** Shown before the first try. */
   readonly rule: string
+  readonly captcha: Part
   /** Ways without a form. */
   readonly links: readonly Html[]
 }
 
-function signupPage(reader: Reader, state: FormState, { returnTo, signIn, takesPassword, rule, links }: SignupView): Html {
+function signupPage(reader: Reader, state: FormState, { returnTo, signIn, takesPassword, rule, captcha, links }: SignupView): Html {
   return card(
     html`<h1>${reader.text('signup.title')}</h1>
 `,
@@ -86,6 +98,7 @@ function signupPage(reader: Reader, state: FormState, { returnTo, signIn, takesP
               hint: rule,
             })
           : null,
+        captcha,
       ],
       button: reader.text('signup.button'),
     }),

@@ -1,5 +1,6 @@
 import Joi from 'joi'
 import { hostGuard } from '../accounts/host-guard'
+import { type CaptchaField, captchaField, captchaRefusals, requireCaptcha } from '../captcha/require-captcha'
 import { type AuthContext, transaction } from '../context'
 import { clientOf } from '../core/client-key'
 import { AppError, LoginThrottledError, PasskeyRejectedError, TooManyRequestsError } from '../core/errors'
@@ -18,7 +19,7 @@ import { issuePasskeyChallenge, loginOptionsSchema, optionsBody, type PasskeyOpt
 import { passkeyToolsOf, refusingReplay, type VerifiedPasskey, verifyPasskey } from './verify-passkey'
 import type { PasskeyRequestOptions } from './webauthn/ceremonies'
 
-interface LoginBody {
+interface LoginBody extends CaptchaField {
   credential: object
   challenge_token: string
   remember: boolean
@@ -28,13 +29,18 @@ const credentials = Joi.object<LoginBody>({ ...passkeyFields, remember: Joi.bool
 
 const passkeyLogin = (ctx: AuthContext): LoginOperation<LoginBody> => ({
   path: '/passkeys/login',
-  describes: { summary: 'Log in with a passkey', refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError] },
+  describes: {
+    summary: 'Log in with a passkey',
+    refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError, ...captchaRefusals(ctx)],
+  },
   // `hostGuard` already includes the rate limit of the route.
   before: ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeRateLimit(ctx, 'passkey_login')],
-  body: credentials,
+  body: credentials.append<LoginBody>(captchaField(ctx)),
   hidesAccount: true,
-  run: (ctx, req, { credential, challenge_token: challenge, remember }, client) =>
-    logInWithPasskey(ctx, { credential, challenge, client: clientOf(req), isPersistent: remember }, client),
+  run: async (ctx, req, { credential, challenge_token: challenge, remember, captcha }, client) => {
+    await requireCaptcha(ctx, req, 'login', captcha)
+    return logInWithPasskey(ctx, { credential, challenge, client: clientOf(req), isPersistent: remember }, client)
+  },
 })
 
 export function passkeyLoginRoutes(ctx: AuthContext, set: RouteSet): Route[] {

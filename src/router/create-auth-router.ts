@@ -6,6 +6,7 @@ import { undoRoutes } from '../accounts/undo/routes'
 import { type LoadOperations, OPERATIONS } from '../admin/operations/operations-key'
 import { type AutomaticPurge, startPurge } from '../admin/purge/automatic-purge'
 import { adminRoutes } from '../admin/routes'
+import { captchaRoutes } from '../captcha/proof-of-work'
 import type { AuthContext } from '../context'
 import type { Background } from '../core/background'
 import { isProduction, isTest } from '../core/config/environment'
@@ -186,6 +187,7 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
       routes: [
         ...whoamiRoutes(ctx),
         ...clientConfigRoutes(ctx),
+        ...captchaRoutes(ctx),
         ...accountRoutes(ctx, guards),
         ...reauthenticationRoutes(ctx, guards),
         ...sessionListRoutes(ctx, guards),

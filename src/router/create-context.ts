@@ -1,3 +1,4 @@
+import { captchaOfRouter } from '../captcha/proof-of-work'
 import { type AuthContext, trustedStore } from '../context'
 import { createBackground } from '../core/background'
 import { isProduction, isTest } from '../core/config/environment'
@@ -18,7 +19,7 @@ import { argon2idHasher, createDummyHash } from '../passwords/password-hasher'
 import type { PasswordHasher, PasswordPolicy } from '../passwords/password-types'
 import { isPassportProvider } from '../providers/passport-provider'
 import { withLocalFallback } from '../rate-limits/local-fallback'
-import { createMarkers } from '../rate-limits/markers'
+import { createMarkers, type Markers } from '../rate-limits/markers'
 import { memoryCounters } from '../rate-limits/memory-counters'
 import { rateLimitsOf } from '../rate-limits/rate-limit'
 import { isSameSecret, readSecretKeys } from '../second-factor/secret-box'
@@ -60,6 +61,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   const store = trustedStore(options.store, logger)
   const hasher = options.passwordHasher ?? argon2idHasher()
   const mfaSecretKeys = readSecretKeys(settings.mfaSecretKey)
+  const { puzzleMarkers, ...counting } = countersOf(options, logger)
   const accessKeys = settings.jwtKeys ? readSigningKeys(settings.jwtKeys) : [secretAccessKey(keys.access)]
   return Object.freeze({
     settings,
@@ -75,7 +77,9 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     webauthn: settings.passkeysEnabled ? createWebAuthn(settings) : null,
     mfaSecretKeys,
     isSameTotpSecret: (userId: string, one: string | null, other: string | null) => isSameSecret(mfaSecretKeys, userId, one, other),
-    ...countersOf(options, logger),
+    ...counting,
+    captcha: captchaOfRouter(options.captcha, { keys: keys.captcha, used: puzzleMarkers, now, prefix }),
+    captchaWhen: options.captchaWhen ?? null,
     rateLimits: rateLimitsOf(options.throttle),
     mailQueue: options.mailer ? createMailQueue({ mailer: options.mailer, events, logger, concurrency: settings.mailConcurrency }) : null,
     templates: templatesOf(options),
@@ -136,7 +140,7 @@ function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings
 function countersOf(
   { throttle = {}, now }: AuthRouterOptions,
   logger: Logger,
-): Pick<AuthContext, 'counters' | 'stateMarkers' | 'idTokenMarkers'> {
+): Pick<AuthContext, 'counters' | 'stateMarkers' | 'idTokenMarkers'> & { puzzleMarkers: Markers } {
   const clock = now ? { now: () => now().getTime() } : {}
   const shared = throttle.counters ? withLocalFallback(throttle.counters, { ...clock, logger }) : null
   const markers = { counters: shared, now: clock.now ?? Date.now }
@@ -144,6 +148,7 @@ function countersOf(
     counters: shared ?? memoryCounters(clock),
     stateMarkers: createMarkers('oauth-state', markers),
     idTokenMarkers: createMarkers('id-token', markers),
+    puzzleMarkers: createMarkers('captcha', markers),
   }
 }
 

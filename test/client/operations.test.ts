@@ -32,6 +32,7 @@ const others: Readonly<Record<string, string>> = {
   'DELETE /session/{id}': 'for apps whose delivery is not session',
   'GET /whoami': 'the client asks by itself',
   'GET /client-config': 'the client asks by itself',
+  'GET /captcha': 'solveCaptcha of doorward/client/captcha asks there',
   'GET /passkeys/signal': 'docs/passkeys.md has its script',
   'POST /reauthenticate/passkey/options': 'passkey: true asks there',
   'POST /mfa/passkey/options': 'passkey: true asks there',

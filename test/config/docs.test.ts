@@ -51,6 +51,8 @@ test('every option of the router is documented, and no other', () => {
     accessTokenClaims: true,
     signup: true,
     guardRequest: true,
+    captcha: true,
+    captchaWhen: true,
     onTakeOver: true,
     onProviderTokens: true,
     checkTables: true,

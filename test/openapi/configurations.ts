@@ -1,4 +1,4 @@
-import { OidcClient } from '../../src'
+import { OidcClient, proofOfWork } from '../../src'
 import { baseUrl, type MountOptions } from '../support/app'
 import { mailbox } from '../support/mailbox'
 import { makeKey } from '../support/signing-keys'
@@ -23,7 +23,7 @@ export const everything: Options = {
     loginUrl: '/login',
     cookieSecure: true,
   },
-  options: { mailer: mailbox() },
+  options: { mailer: mailbox(), captcha: proofOfWork({ bits: 8 }), captchaWhen: () => false },
   providers: {
     corp: {},
     acme: (provider) => new OidcClient(provider.oidcOptions({ providerName: 'acme', responseMode: 'form_post' })),

@@ -46,7 +46,7 @@ The tables omit the errors that many routes have:
 
 - With delivery \`cookie\` or \`session\` no route begins with \`/cookie\`. There each route has the errors of its \`/cookie\` row. For example,
   \`POST /login\` can respond 403 \`CSRF_VALIDATION_FAILED\`.
-- With the option [\`guardRequest\`](how-to.md#put-a-captcha-in-front), some routes can also respond 429 \`TOO_MANY_REQUESTS\`, or an error that
+- With the option [\`guardRequest\`](how-to.md#check-requests-yourself), some routes can also respond 429 \`TOO_MANY_REQUESTS\`, or an error that
   your function throws, such as 403 \`FORBIDDEN\`. These routes are \`/signup\`, \`/login\`, \`/passkeys/login\` and their \`/cookie\` and \`/session\`
   routes, \`/activation/request\`, \`/password-reset/request\`, \`/email-verify/request\`, \`/email-login/request\`.
 `

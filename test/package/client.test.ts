@@ -29,12 +29,12 @@ test('the client is one file without imports, in the syntax of ES2020; it loads 
 
 test('Node imports each entry by the name of the package', () => {
   const script = `
-    for (const name of ['client', 'client/passkeys', 'client/admin', 'react']) console.log(Object.keys(await import('doorward/' + name)).length)
+    for (const name of ['client', 'client/passkeys', 'client/captcha', 'client/admin', 'react']) console.log(Object.keys(await import('doorward/' + name)).length)
     const { createAuthClient } = await import('doorward/client')
     const auth = createAuthClient({ baseUrl: 'http://127.0.0.1:9/auth' })
     auth.subscribe(({ status }) => console.log(status))
   `
   // It ends although the client tries again: a client keeps no process alive.
   const printed = execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: root, encoding: 'utf8', timeout: 20_000 })
-  expect(printed.split('\n')).toEqual(['2', '2', '2', '6', 'loading', ''])
+  expect(printed.split('\n')).toEqual(['2', '1', '1', '2', '6', 'loading', ''])
 })

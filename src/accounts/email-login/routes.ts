@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import Joi from 'joi'
+import { type CaptchaField, captchaField, captchaRefusals, requireCaptcha } from '../../captcha/require-captcha'
 import type { AuthContext } from '../../context'
 import { clientOf } from '../../core/client-key'
 import { EmailLoginInvalidError, TokenExpiredError, TooManyRequestsError, ValidationError } from '../../core/errors'
@@ -43,7 +44,7 @@ export function emailLoginRoutes(ctx: AuthContext): Route[] {
   ]
 }
 
-interface RequestBody {
+interface RequestBody extends CaptchaField {
   email: string
   return_to?: string
   previous_token?: string
@@ -62,9 +63,9 @@ function requestRoute(ctx: AuthContext, { base, before }: RouteSet): Route {
   return withBody({
     method: 'POST',
     path: `${base}/email-login/request`,
-    describes: { summary: 'Request a mail to log in', answers: [requested], refuses: [TooManyRequestsError] },
+    describes: { summary: 'Request a mail to log in', answers: [requested], refuses: [TooManyRequestsError, ...captchaRefusals(ctx)] },
     before: [...before, ...hostGuard(ctx, 'email_login', name)],
-    body: Joi.object<RequestBody>({ email: typedAddress, return_to: text(2048).optional(), ...previousToken }),
+    body: Joi.object<RequestBody>({ email: typedAddress, return_to: text(2048).optional(), ...previousToken, ...captchaField(ctx) }),
     handle: (req, res, body) => answer(ctx, req, res, body),
   })
 }
@@ -73,6 +74,7 @@ function requestRoute(ctx: AuthContext, { base, before }: RouteSet): Route {
 async function answer(ctx: AuthContext, req: Request, res: Response, body: RequestBody): Promise<void> {
   const email = readTypedAddress(body.email)
   const returnTo = readReturnTo(ctx.settings, body.return_to === undefined ? [] : [body.return_to])
+  await requireCaptcha(ctx, req, 'email_login', body.captcha)
   const device = await countLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
   const id = randomUUID()

@@ -183,6 +183,8 @@ export const englishAnswers = {
   'error.oauth_token_audience_mismatch': 'The token was issued for another application.',
   'error.oauth_token_rejected': 'The provider does not accept this token.',
   'error.forbidden': 'This is not allowed.',
+  'error.captcha_required': 'Please confirm that you are a person, and try again.',
+  'error.captcha_unavailable': 'We cannot check at the moment that you are a person. Please try again.',
   'error.account_inactive': 'This account is not active.',
   'error.csrf_validation_failed': 'The request came from another site.',
   'error.csrf_no_cookie': 'The browser did not send the cookie that protects this form. Please allow cookies, and load the page again.',

@@ -250,6 +250,7 @@ export const englishPages = {
   'passkey.remove_lead': 'You will no longer be able to sign in with it. Delete it on your device, too.',
   'passkey.sign_in': 'Sign in with a passkey',
   'passkey.confirm': 'Confirm with a passkey',
+  'captcha.needs_script': 'This form needs JavaScript, which is turned off in this browser.',
   'passkey.needs_script': 'Passkeys need JavaScript, which is turned off in this browser.',
   'passkey.unsupported': 'This browser does not support passkeys.',
   'passkey.not_made': 'No passkey was created. Please try again.',

@@ -188,6 +188,8 @@ export const portugueseAnswers: Readonly<Record<keyof typeof englishAnswers, str
   'error.oauth_token_audience_mismatch': 'O token foi emitido para outro aplicativo.',
   'error.oauth_token_rejected': 'O provedor não aceita este token.',
   'error.forbidden': 'Isto não é permitido.',
+  'error.captcha_required': 'Confirme que você é uma pessoa e tente novamente.',
+  'error.captcha_unavailable': 'No momento não é possível verificar que você é uma pessoa. Tente novamente.',
   'error.account_inactive': 'Esta conta não está ativa.',
   'error.csrf_validation_failed': 'A requisição veio de outro site.',
   'error.csrf_no_cookie': 'O navegador não enviou o cookie que protege este formulário. Permita cookies e recarregue a página.',

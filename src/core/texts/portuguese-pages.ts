@@ -255,6 +255,7 @@ export const portuguesePages: Readonly<Record<keyof typeof englishPages, string>
   'passkey.remove_lead': 'Você não poderá mais entrar com ela. Apague-a também no seu dispositivo.',
   'passkey.sign_in': 'Entrar com uma chave de acesso',
   'passkey.confirm': 'Confirmar com uma chave de acesso',
+  'captcha.needs_script': 'Este formulário precisa de JavaScript, que está desativado neste navegador.',
   'passkey.needs_script': 'As chaves de acesso precisam de JavaScript, que está desativado neste navegador.',
   'passkey.unsupported': 'Este navegador não é compatível com chaves de acesso.',
   'passkey.not_made': 'Nenhuma chave de acesso foi criada. Tente de novo.',

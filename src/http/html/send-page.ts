@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import { describeError } from '../../core/logger'
 import { type AreaPageInput, areaPageNames, type LayoutInput, type LinkPageName, type PageInput, type PageName } from '../../core/templates'
 import { type TextKey, texts } from '../../core/texts/phrase-book'
-import type { PageSources } from '../../core/theme/theme'
+import type { CaptchaSources } from '../captcha'
 import { sendHtml } from '../send'
 import {
   assets,
@@ -35,12 +35,15 @@ export interface Page {
   /** Default true. */
   readonly hasLanguages?: boolean
   readonly formTargets?: readonly string[]
+  /** Of a captcha: its scripts may run, and it may load from these sources. */
+  readonly nonce?: string
+  readonly sources?: CaptchaSources
 }
 
 /** With the host's templates for layout and body, or else in the built-in design. */
 export function showPage(ctx: PageContext, res: Response, reader: Reader, page: Page): void {
   const { title, navigation = null, user = null, status = 200, isRefused = false, hasLanguages = true } = page
-  const nonce = randomBytes(16).toString('base64')
+  const nonce = page.nonce ?? randomBytes(16).toString('base64')
   const head = headOf(ctx, nonce)
   const parts = { page: page.page, title, lang: reader.lang, body: page.body.markup, user, nonce }
   const body = ownBody(ctx, parts) ?? page.body
@@ -89,13 +92,13 @@ function referrerPolicyOf({ settings }: PageContext): string {
 }
 
 /** Uses `setHeader`, to replace the headers of the host's middleware. */
-function setPageHeaders(ctx: PageContext, res: Response, { formTargets = [] }: Page, nonce: string): void {
+function setPageHeaders(ctx: PageContext, res: Response, { formTargets = [], sources: more = {}, nonce: own }: Page, nonce: string): void {
   const { settings, templates, theme } = ctx
   res.setHeader('Content-Type', 'text/html; charset=utf-8')
   res.setHeader('Referrer-Policy', referrerPolicyOf(ctx))
   const isOwn = templates.layout !== undefined || templates.pages !== undefined
-  const nonces = isOwn || !settings.pagesEnabled ? [`'nonce-${nonce}'`] : []
-  const sources = settings.pagesEnabled ? loading(theme.sources, nonces) : loadingNothing(theme.logoUrl !== null, nonces)
+  const nonces = isOwn || own !== undefined || !settings.pagesEnabled ? [`'nonce-${nonce}'`] : []
+  const sources = settings.pagesEnabled ? loading([theme.sources, more], nonces) : loadingNothing(theme.logoUrl !== null, nonces)
   const targets = [...(settings.pagesEnabled ? everyTarget(ctx) : []), ...formTargets]
   const directives = [
     "default-src 'none'",
@@ -107,13 +110,17 @@ function setPageHeaders(ctx: PageContext, res: Response, { formTargets = [] }: P
   res.setHeader('Content-Security-Policy', directives.join('; '))
 }
 
-function loading({ styleSrc = [], scriptSrc = [], imgSrc = [], fontSrc = [], connectSrc = [] }: PageSources, nonces: readonly string[]) {
+function loading(given: readonly CaptchaSources[], nonces: readonly string[]) {
+  const of = (directive: keyof CaptchaSources) => [...new Set(given.flatMap((sources) => sources[directive] ?? []))]
+  const onlyIfGiven = (name: string, sources: readonly string[]) => (sources.length > 0 ? [[name, ...sources]] : [])
   return [
-    ["style-src 'self'", ...nonces, ...styleSrc],
-    ["script-src 'self'", ...nonces, ...scriptSrc],
-    ["img-src 'self' data:", ...imgSrc],
-    ["connect-src 'self'", ...connectSrc],
-    ...(fontSrc.length > 0 ? [['font-src', ...fontSrc]] : []),
+    ["style-src 'self'", ...nonces, ...of('styleSrc')],
+    ["script-src 'self'", ...nonces, ...of('scriptSrc')],
+    ["img-src 'self' data:", ...of('imgSrc')],
+    ["connect-src 'self'", ...of('connectSrc')],
+    ...onlyIfGiven('font-src', of('fontSrc')),
+    ...onlyIfGiven('frame-src', of('frameSrc')),
+    ...onlyIfGiven('worker-src', of('workerSrc')),
   ].map((words) => words.join(' '))
 }
 

@@ -7,6 +7,7 @@ import { ConfigurationError } from '../../core/errors'
 import type { Logger } from '../../core/logger'
 import { themeFault } from '../../core/theme/theme'
 import { seeTroubleshooting } from '../../core/troubleshooting'
+import { checkCaptcha } from '../../http/captcha'
 import { isJoiSchema, keysOf, requiredFieldsOf } from '../../http/host-schema'
 import { checkedLanguages } from '../../http/locale'
 import { type AuthRouterOptions, hasMethods, requirePrefix } from '../../options'
@@ -58,6 +59,7 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkPasskeyTable,
   checkFieldsDescribed,
   checkTheme,
+  ({ options, settings }) => checkCaptcha(options, settings),
   checkLanguages,
 ]
 

@@ -84,8 +84,8 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
    */
   currentUser(): Promise<WithFields<PublicUser, Host> | null>
   /** Signs a person up. `fields` are the other fields for your `signup.schema`. The password is required, unless `passwordLogin` is off. */
-  signUp(input: { email: string; password?: string; name?: string | null; fields?: object }): Promise<BoundSignup>
-  logIn(input: { email: string; password: string; remember?: boolean; previousToken?: string }): Promise<BoundLogin>
+  signUp(input: { email: string; password?: string; name?: string | null; fields?: object } & CaptchaAnswer): Promise<BoundSignup>
+  logIn(input: { email: string; password: string; remember?: boolean; previousToken?: string } & CaptchaAnswer): Promise<BoundLogin>
   verifyMfa(input: { mfaToken: string; previousToken?: string } & FactorProof): Promise<BoundLogin>
   /** Logs a person in with a provider's access token. */
   logInWithToken(input: { provider: string; accessToken: string }): Promise<BoundLogin>
@@ -98,11 +98,11 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   logOut(input: { allSessions?: boolean; providerLogout: true; refreshToken?: string }): Promise<{ logoutUrl: string | null }>
   logOut(input?: { allSessions?: boolean; refreshToken?: string }): Promise<void>
   activate(token: string, options?: { password?: string; signupToken?: string }): Promise<BoundLogin>
-  requestActivation(email: string): Promise<RequestedLink>
-  requestPasswordReset(email: string): Promise<RequestedLink>
+  requestActivation(email: string, options?: CaptchaAnswer): Promise<RequestedLink>
+  requestPasswordReset(email: string, options?: CaptchaAnswer): Promise<RequestedLink>
   resetPassword(input: { token: string; newPassword: string; password?: string }): Promise<BoundLogin>
   /** Mails a link or a code to log in with. `returnTo` is the page to which the browser is redirected after the mailed link. */
-  requestEmailLogin(input: { email: string; returnTo?: string; previousToken?: string }): Promise<BoundEmailLoginRequest>
+  requestEmailLogin(input: { email: string; returnTo?: string; previousToken?: string } & CaptchaAnswer): Promise<BoundEmailLoginRequest>
   /**
    * Logs a person in with the link's token or with the code. With `tokenDelivery: 'bearer'`, the code needs its `requestToken`. Otherwise
    * the cookie identifies the request.
@@ -153,7 +153,7 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   registerPasskey(input: { credential: object; challenge: string; name?: string; refreshToken?: string }): Promise<PublicPasskey>
   /** Returns `options` for `navigator.credentials.get()`. Keep `challenge` for `logInWithPasskey`. */
   passkeyLoginOptions(): Promise<PasskeyOptions<PasskeyRequestOptions>>
-  logInWithPasskey(input: { credential: object; challenge: string; remember?: boolean }): Promise<BoundLogin>
+  logInWithPasskey(input: { credential: object; challenge: string; remember?: boolean } & CaptchaAnswer): Promise<BoundLogin>
   /**
    * Returns passkey options. If you pass the `mfaToken` of a challenge, the options are for `verifyMfa`. Otherwise the options are for
    * `reauthenticate` and for changes that accept a passkey.
@@ -165,6 +165,11 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   listSessions(): Promise<PublicSession[]>
   revokeSession(sessionId: string): Promise<void>
   revokeOtherSessions(input?: { refreshToken?: string }): Promise<void>
+}
+
+/** For the option `captcha`. */
+export interface CaptchaAnswer {
+  captcha?: string
 }
 
 /** A code of the second factor, or a passkey. */
@@ -252,8 +257,8 @@ export function serviceBinder(
       logInWithToken: ({ provider, ...input }) => ask('logInWithToken', 'POST', '/oauth/:provider/token', input, { params: { provider } }),
       logOut: async (input: object = {}) => (await callRoute(logout, req, res, { body: bodyOf(input) })) as never,
       activate: (token, options) => ask('activate', 'POST', '/activate', { token, ...options }),
-      requestActivation: (email) => ask('requestActivation', 'POST', '/activation/request', { email }),
-      requestPasswordReset: (email) => ask('requestPasswordReset', 'POST', '/password-reset/request', { email }),
+      requestActivation: (email, options) => ask('requestActivation', 'POST', '/activation/request', { email, ...options }),
+      requestPasswordReset: (email, options) => ask('requestPasswordReset', 'POST', '/password-reset/request', { email, ...options }),
       resetPassword: (input) => ask('resetPassword', 'POST', '/password-reset/confirm', input),
       requestEmailLogin: (input) => ask('requestEmailLogin', 'POST', '/email-login/request', input),
       confirmEmailLogin: (input) => ask('confirmEmailLogin', 'POST', '/email-login/confirm', input),
