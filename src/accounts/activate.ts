@@ -2,11 +2,14 @@ import type { Request } from 'express'
 import Joi from 'joi'
 import { type AuthContext, transaction } from '../context'
 import { hasPasswords } from '../core/config/every-setting'
-import { EmailLinkForbiddenError, InvalidTokenError, TokenExpiredError, TooManyRequestsError } from '../core/errors'
+import { EmailLinkForbiddenError, InvalidTokenError, PasskeyRejectedError, TokenExpiredError, TooManyRequestsError } from '../core/errors'
 import { text } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
+import { type ProvenPasskey, useProvenPasskey, verifyPendingPasskey } from '../passkeys/pending-passkey'
+import { againAfterRace, type PresentedPasskey } from '../passkeys/verify-passkey'
 import { hasPassword } from '../passwords/verify-password'
+import { optionalPasskey, type PasskeyFields, presentedPasskey } from '../second-factor/irreversible-code'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import { loginRoute } from '../sessions/login-route'
 import type { RouteSet } from '../sessions/routes-by-delivery'
@@ -25,47 +28,66 @@ import {
   verifySignupOwnership,
   wantsPassword,
 } from './email-verification/signup-ownership'
+import { announceSignupPasskey, type SignupPasskeyEnd } from './email-verification/signup-passkey'
 import { hasDuplicateSignups, isFirstVerification, retryingWithoutFields, verifyAddress } from './email-verification/verify-address'
 import { announceTakeOver, type Clearing, newPasswordSeconds, type TakenOver } from './take-over'
 
 /** The token is in the path or, better, in the body, because access logs do not record bodies. */
 export function activationRoutes(ctx: AuthContext, set: RouteSet): Route[] {
-  const evidence = { ...passwordField(ctx), signup_token: text(512).optional() }
+  const evidence = { ...passwordField(ctx), ...optionalPasskey(ctx), signup_token: text(512).optional() }
   const activation = {
     describes: {
       summary: 'Activate an account with the mailed link, and log in',
-      refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+      refuses: [
+        InvalidTokenError,
+        ...passwordRefusals(ctx),
+        ...(ctx.webauthn ? [PasskeyRejectedError] : []),
+        TokenExpiredError,
+        EmailLinkForbiddenError,
+        TooManyRequestsError,
+      ],
     },
     limit: 'activate',
     endsSessions: true,
   } as const
-  const redeem = async (ctx: AuthContext, req: Request, token: string, body: SignupOwnershipBody, client: LoginClient) =>
-    activate(ctx, token, client, { evidence: await signupOwnershipOf(ctx, req, body), locale: localeOf(ctx, req) })
+  const redeem = async (ctx: AuthContext, req: Request, token: string, body: EvidenceBody, client: LoginClient) =>
+    activate(ctx, token, client, {
+      evidence: await signupOwnershipOf(ctx, req, body),
+      passkey: presentedPasskey(body),
+      locale: localeOf(ctx, req),
+    })
   return [
     loginRoute(ctx, set, {
       ...activation,
       path: '/activate/:token',
-      body: Joi.object<SignupOwnershipBody>(evidence),
+      body: Joi.object<EvidenceBody>(evidence),
       run: (ctx, req, body, client) => redeem(ctx, req, String(req.params['token']), body, client),
     }),
     loginRoute(ctx, set, {
       ...activation,
       path: '/activate',
-      body: Joi.object<SignupOwnershipBody & { token: string }>({ token: text(512), ...evidence }),
+      body: Joi.object<EvidenceBody & { token: string }>({ token: text(512), ...evidence }),
       run: (ctx, req, { token, ...body }, client) => redeem(ctx, req, token, body, client),
     }),
   ]
 }
 
+interface EvidenceBody extends SignupOwnershipBody, PasskeyFields {}
+
 interface ActivationOptions {
   evidence?: SignupOwnership | undefined
+  /** Signed by the passkey of the sign-up. It is evidence of the owner. */
+  passkey?: PresentedPasskey | null | undefined
   /** The page of the link asks for the password, so the link alone is not enough for an account with one. */
   byPage?: boolean | undefined
   /** The language of a mail. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
-/** A deactivated account stays so. @throws InvalidTokenError, InvalidCredentialsError, EmailLinkForbiddenError (ends the link too) */
+/**
+ * A deactivated account stays so.
+ * @throws InvalidTokenError, InvalidCredentialsError, PasskeyRejectedError, EmailLinkForbiddenError (ends the link too)
+ */
 export async function activate(
   ctx: AuthContext,
   token: string,
@@ -89,12 +111,18 @@ export async function activateOnly(ctx: AuthContext, token: string, options: Act
   return ended
 }
 
-/** True if the page must ask for the password. The link stays valid. @throws the same errors as `activate` */
-export async function lookAtActivation(ctx: AuthContext, token: string, evidence: SignupOwnership = {}): Promise<boolean> {
+/** What the page must ask for. The link stays valid. @throws the same errors as `activate` */
+export async function lookAtActivation(
+  ctx: AuthContext,
+  token: string,
+  evidence: SignupOwnership = {},
+): Promise<'password' | 'passkey' | null> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
   if (!(await isPending(ctx, user))) throw new InvalidTokenError()
-  return isFirstVerification(ctx, user, true) && wantsPassword(ctx, user, evidence, signupMarkOf(link)?.id)
+  const mark = signupMarkOf(link)
+  if (mark?.passkey) return isFromSignupBrowser(ctx, evidence, mark.id) ? null : 'passkey'
+  return isFirstVerification(ctx, user, true) && (await wantsPassword(ctx, user, evidence, mark?.id)) ? 'password' : null
 }
 
 /** The form may log in only in the browser of the sign-up, or with a password. */
@@ -114,19 +142,24 @@ interface Activated<T> {
   user: UserRecord
   ended: T
   takenOver: TakenOver | null
+  passkey: SignupPasskeyEnd
 }
 
 async function activateAnd<T>(
   ctx: AuthContext,
   token: string,
-  { evidence = {}, byPage = false, locale }: ActivationOptions,
+  { evidence = {}, passkey: shown = null, byPage = false, locale }: ActivationOptions,
   end: Ending<T>,
 ): Promise<Activated<T>> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) return refuseLink(ctx, link, 'ACTIVATION')
-  const weighed = await verifySignupOwnership(ctx, user, evidence, signupMarkOf(link)?.id)
-  const activated = await retryingWithoutFields(ctx, (clearing) => redeem(ctx, { link, evidence: weighed, byPage }, clearing, end))
+  const mark = signupMarkOf(link)
+  const passkey = shown && (await verifyPendingPasskey(ctx, user.id, mark?.passkey ?? null, shown))
+  const weighed = passkey ? { verifiedHash: null } : await verifySignupOwnership(ctx, user, evidence, mark?.id)
+  const redeeming = { link, evidence: weighed, passkey, byPage }
+  const activated = await againAfterRace(() => retryingWithoutFields(ctx, (clearing) => redeem(ctx, redeeming, clearing, end)))
   ctx.events.emit('activation', { userId: link.userId })
+  announceSignupPasskey(ctx, activated.user, activated.passkey, locale)
   if (activated.takenOver) announceTakeOver(ctx, activated.user, activated.takenOver, { locale })
   return activated
 }
@@ -138,9 +171,16 @@ async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link:
   return { link, user, isRefused: await refusesEmailLink(ctx, user) }
 }
 
+interface Redeeming {
+  readonly link: UserTokenRecord
+  readonly evidence: VerifiedSignupOwnership
+  readonly passkey: ProvenPasskey | null
+  readonly byPage: boolean
+}
+
 function redeem<T>(
   ctx: AuthContext,
-  { link, evidence, byPage }: { link: UserTokenRecord; evidence: VerifiedSignupOwnership; byPage: boolean },
+  { link, evidence, passkey: proven, byPage }: Redeeming,
   clearing: Clearing,
   end: Ending<T>,
 ): Promise<Activated<T>> {
@@ -150,20 +190,23 @@ function redeem<T>(
     if (!locked || !(await isPending(ctx, locked))) throw new InvalidTokenError()
     const hasDuplicates = await hasDuplicateSignups(ctx, locked)
     await consumeLink(ctx, link, 'ACTIVATION')
+    if (proven) await useProvenPasskey(ctx, proven)
     await ctx.store.userTokens.consumeAllForUser(locked.id, now, ['ACTIVATION', 'CONTESTED'])
     const mark = signupMarkOf(link)
-    const { user, takenOver } = await verifyAddress(ctx, locked, evidence, {
+    const { user, takenOver, passkey } = await verifyAddress(ctx, locked, evidence, {
       isActivation: true,
       signup: mark?.id ?? null,
-      trustsLink: trustsLink(ctx, mark, hasDuplicates) && !(byPage && hasPasswords(ctx.settings) && hasPassword(locked)),
+      trustsLink:
+        proven !== null || (trustsLink(ctx, mark, hasDuplicates) && !(byPage && hasPasswords(ctx.settings) && hasPassword(locked))),
+      passkey: proven?.pending ?? mark?.passkey ?? null,
       clearing: hasDuplicates ? clearing : 'nothing',
       changes: { isActive: true, activatedAt: now },
     })
-    return { user, ended: await end(ctx, user, takenOver), takenOver }
+    return { user, ended: await end(ctx, user, takenOver), takenOver, passkey }
   })
 }
 
-/** Only with `activationBinding: 'lenient'`, after a single sign-up, and never for a link from "I forgot my password". */
+/** Only with `activationBinding: 'lenient'`, after a single sign-up by password, and never for a link from "I forgot my password". */
 function trustsLink({ settings }: AuthContext, mark: SignupMark | null, hasDuplicates: boolean): boolean {
-  return settings.activationBinding === 'lenient' && !hasDuplicates && mark?.isLenient !== false
+  return settings.activationBinding === 'lenient' && !hasDuplicates && mark?.isLenient !== false && !mark?.passkey
 }

@@ -39,14 +39,20 @@ export function activationPage(ctx: AuthContext): Route[] {
     done: 'activated',
     look: async (token, { req, locale }) => {
       const evidence = await signupOwnershipOf(ctx, req)
-      const asksPassword = await lookAtActivation(ctx, token, evidence)
+      const asked = await lookAtActivation(ctx, token, evidence)
+      const asksPassword = asked === 'password'
       const isSignIn = pagesEnabled && (asksPassword || (await isOfOwner(ctx, token, evidence)))
       const items = isSignIn ? await loginLinkSummary(ctx, req, await addressOfActivation(ctx, token), locale) : []
       return { password: asksPassword ? { canSkip: true } : null, items }
     },
     redeem: async (click) => {
       const { token, fields, locale, req, res } = click
-      const evidence = await signupOwnershipOfForm(ctx, req, fields, (evidence) => lookAtActivation(ctx, token, evidence))
+      const evidence = await signupOwnershipOfForm(
+        ctx,
+        req,
+        fields,
+        async (evidence) => (await lookAtActivation(ctx, token, evidence)) !== null,
+      )
       if (pagesEnabled && (await isOfOwner(ctx, token, evidence))) return activateAndEnter(ctx, click, evidence)
       const resetLink = await activateOnly(ctx, token, { evidence, byPage: true, locale })
       await clearEndedCookies(ctx, req, res)

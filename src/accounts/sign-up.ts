@@ -3,6 +3,8 @@ import { requirePasswords } from '../core/config/every-setting'
 import { AppError, ConflictError, ForbiddenError, InternalError, ValidationError } from '../core/errors'
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
+import { type SignupPasskey, useSignupChallenge, verifySignupPasskey } from '../passkeys/sign-up'
+import type { PresentedPasskey } from '../passkeys/verify-passkey'
 import { checkPassword } from '../passwords/check-password'
 import { hashPassword, hasPassword, unusablePassword } from '../passwords/verify-password'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
@@ -60,36 +62,51 @@ export type Signup<Session = AnyLoginResult> =
  * Without `autoActivate` the account waits for its activation (pending); `sendFirstLink` mails the link. See `signUpAgain`. One transaction
  * writes the account, its link and the rows of the host's `onSignup`.
  * @param client gets a session if the account is active immediately; null for no session
- * @throws ValidationError, ServiceUnavailableError, ForbiddenError (`admit` returned false), and the errors of `admit` and `onSignup`
+ * @param shown the new passkey of a sign-up without a password
+ * @throws ValidationError, ServiceUnavailableError, ForbiddenError (`admit` returned false), PasskeyInvalidError, and the errors of `admit`
+ * and `onSignup`
  */
-export async function signUp(ctx: AuthContext, input: SignUpInput, client: LoginClient | null): Promise<Signup> {
+export async function signUp(
+  ctx: AuthContext,
+  input: SignUpInput,
+  client: LoginClient | null,
+  shown: PresentedPasskey | null = null,
+): Promise<Signup> {
   const email = requireEmail(input.email)
   const name = requireName(input.name)
   const fields = requireFields(ctx, input)
   const body = { ...withoutPassword(input), email, name }
   // Before the check whether the address is taken, so that an error of `admit` does not reveal that.
   if ((await ctx.signup.admit?.(body)) === false) throw new ForbiddenError()
+  const passkey = shown && (await verifySignupPasskey(ctx, email, shown))
   // Hashes and verifies the password once for every address, so that the response time reveals little about it.
-  const given = { email, name, ...fields, ...(await hashOrMarker(ctx, input.password, { email, name })) }
+  const credential = passkey ? noPassword() : await hashOrMarker(ctx, input.password, { email, name })
+  const given = { email, name, ...fields, ...credential }
   const { password, userAgent, mayRepeat = true } = input
-  const made: Making = { body, client, password, userAgent, mayRepeat }
+  const made: Making = { body, client, password, passkey, userAgent, mayRepeat }
   const owner = await ctx.store.users.findByEmail(email)
   if (owner) return replaceAccount(ctx, owner, given, made)
   if (mayRepeat && hidesTakenAddress(ctx.settings)) await isOfPending(ctx, null, { password, values: given })
   const account = await insertAccount(ctx, newAccount(ctx, given), made)
   if (account.kind === 'taken' && account.owner) return replaceAccount(ctx, account.owner, given, made) // taken since the look-up
   if (account.kind !== 'made') return account
-  ctx.events.emit('signup', { userId: account.user.id, by: 'pwd' })
+  ctx.events.emit('signup', { userId: account.user.id, by: passkey ? 'passkey' : 'pwd' })
   const session = account.session && (await finishLogin(ctx, account.session))
   return { ...account, session }
+}
+
+type PasswordColumns = Pick<NewUser, 'hashedPassword' | 'passwordSetAt'>
+
+function noPassword(): PasswordColumns {
+  return { hashedPassword: unusablePassword(), passwordSetAt: null }
 }
 
 async function hashOrMarker(
   ctx: AuthContext,
   password: string | undefined,
   who: { email: string; name: string | null },
-): Promise<Pick<NewUser, 'hashedPassword' | 'passwordSetAt'>> {
-  if (password === undefined && !ctx.settings.passwordLogin) return { hashedPassword: unusablePassword(), passwordSetAt: null }
+): Promise<PasswordColumns> {
+  if (password === undefined && !ctx.settings.passwordLogin) return noPassword()
   requirePasswords(ctx.settings)
   if (password === undefined) throw new ValidationError({ details: { errors: [{ path: 'password', rule: 'any.required' }] } })
   await checkPassword(ctx, password, who)
@@ -119,6 +136,8 @@ interface Making {
   body: object
   client: LoginClient | null
   password: string | undefined
+  /** Null: a sign-up without a passkey. */
+  passkey: SignupPasskey | null
   userAgent: string | null | undefined
   mayRepeat: boolean
 }
@@ -126,6 +145,7 @@ interface Making {
 /** Opens no session, because a pending account stays pending. */
 async function replaceAccount(ctx: AuthContext, owner: UserRecord, values: NewestSignup, making: Making): Promise<Signup> {
   const refusals = new Set<unknown>()
+  if (making.passkey) await useSignupChallenge(ctx, owner.id, making.passkey)
   try {
     const repeat = await signUpAgain(ctx, owner, { ...making, values }, async (ctx, user) => {
       try {
@@ -181,14 +201,15 @@ type MadeSignup = Signup<BegunLogin> & { kind: 'made' }
 async function complete(
   ctx: AuthContext,
   inserted: UserRecord,
-  { body, client, userAgent }: Making,
+  { body, client, passkey, userAgent }: Making,
   isRepeat: boolean,
 ): Promise<MadeSignup> {
+  if (passkey && !isRepeat) await useSignupChallenge(ctx, inserted.id, passkey) // `replaceAccount` has done so already
   await ctx.signup.onSignup?.(inserted, body, ctx.store, { trx: transactionOf(ctx.store), isRepeat })
   // `onSignup` may have changed the account. An inactive one gets no session.
   const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
   if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
-  const mark = newSignupMark(ctx, user, userAgent)
+  const mark = newSignupMark(ctx, user, userAgent, passkey?.pending)
   const made = { kind: 'made', user, mark, isRepeat } as const
   if (user.isActive)
     return {

@@ -5,10 +5,10 @@ import { type CaptchaField, captchaField, captchaRefusals, requireCaptcha } from
 import type { AuthContext } from '../context'
 import { clientOf } from '../core/client-key'
 import { hasPasswords } from '../core/config/every-setting'
-import { ConflictError, EmailTakenError, SignupThrottledError, ValidationError } from '../core/errors'
+import { ConflictError, EmailTakenError, PasskeyInvalidError, SignupThrottledError, ValidationError } from '../core/errors'
 import { describeError } from '../core/logger'
 import { seeTroubleshooting } from '../core/troubleshooting'
-import { type Description, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
+import { type Description, flag, instant, type JsonSchema, type Refusal, shape, string, stringOrNull } from '../http/description'
 import { emailAddress } from '../http/email-address'
 import { withFixedResponseTime } from '../http/fixed-response-time'
 import { askSchema, isJoiSchema, type StandardSchema } from '../http/host-schema'
@@ -16,9 +16,14 @@ import { passwordText, readJsonBody, text, validate } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
+import { creationOptionsSchema, optionsBody } from '../passkeys/passkey-challenge'
+import { passkeySignupOptions } from '../passkeys/sign-up'
+import type { PresentedPasskey } from '../passkeys/verify-passkey'
 import { countAttempt, limitsOfClient } from '../rate-limits/rate-limiter'
+import { type PasskeyFields, passkeyFields } from '../second-factor/irreversible-code'
 import { loginBody, loginClient, setLoginCookies } from '../sessions/delivery'
 import type { AnyLoginResult } from '../sessions/login'
+import { publicOperation } from '../sessions/operation'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import type { HostFields, UserRecord } from '../store/auth-store'
 import { ACTIVATION_WITHHELD } from './email-links/email-link'
@@ -32,7 +37,7 @@ type MadeAccount = Signup & { kind: 'made' }
 
 interface SignupBody extends CaptchaField {
   email: string
-  /** Undefined if passwords are off. */
+  /** Undefined if passwords are off, and at a sign-up with a passkey. */
   password?: string
   name?: string | null
 }
@@ -40,9 +45,30 @@ interface SignupBody extends CaptchaField {
 const withoutPasswords = Joi.object<SignupBody>({ email: emailAddress, name: text(120).allow(null, '').optional() })
 const withPasswords = withoutPasswords.append<SignupBody>({ password: passwordText().allow('') })
 
-function baseOf({ settings, captcha }: AuthContext): Joi.ObjectSchema<SignupBody> {
-  const own = hasPasswords(settings) ? withPasswords : withoutPasswords
-  return captcha ? own.append<SignupBody>(captchaField({ captcha })) : own
+const withPasskey = withoutPasswords.append<SignupBody & PasskeyFields>(passkeyFields)
+
+/** One way to sign up. Its routes in every delivery differ only in the credential. */
+interface SignupWay {
+  readonly path: '/signup' | '/signup/passkey'
+  readonly summary: string
+  readonly body: Joi.ObjectSchema<SignupBody & PasskeyFields>
+  /** Besides those of every sign-up. */
+  readonly refuses: readonly Refusal[]
+}
+
+function waysOf(ctx: AuthContext): SignupWay[] {
+  const { signupWith } = ctx.settings
+  const byPassword: SignupWay = hasPasswords(ctx.settings)
+    ? { path: '/signup', summary: 'Create an account with email and password', body: withPasswords, refuses: [] }
+    : { path: '/signup', summary: 'Create an account with an email address', body: withoutPasswords, refuses: [] }
+  const byPasskey: SignupWay = {
+    path: '/signup/passkey',
+    summary: 'Create an account with a passkey that the browser created',
+    body: withPasskey,
+    refuses: [PasskeyInvalidError],
+  }
+  const ways = [...(signupWith.includes('password') ? [byPassword] : []), ...(signupWith.includes('passkey') ? [byPasskey] : [])]
+  return ways.map((way) => ({ ...way, body: way.body.append(captchaField(ctx)) }))
 }
 
 const waitingFields = { user_id: stringOrNull, activation_required: flag, activation_url: stringOrNull, signup_token: string }
@@ -54,55 +80,90 @@ const deliveredSignupSchema: JsonSchema = {
   ],
 }
 
-const describesSignup = ({ settings }: AuthContext, delivery: RouteSet['delivery']): Pick<Description, 'summary' | 'answers'> => ({
-  summary: hasPasswords(settings) ? 'Create an account with email and password' : 'Create an account with an email address',
-  answers: [
-    {
-      status: 201,
-      description: 'The account was created. If the address has an account already, the response looks equal, and the owner gets a mail.',
-      schema: delivery === 'session' ? deliveredSignupSchema : signupSchema,
-    },
-  ],
-})
+const answersOf = (delivery: RouteSet['delivery']): Description['answers'] => [
+  {
+    status: 201,
+    description: 'The account was created. If the address has an account already, the response looks equal, and the owner gets a mail.',
+    schema: delivery === 'session' ? deliveredSignupSchema : signupSchema,
+  },
+]
 
 const signupRefusals = [EmailTakenError, SignupThrottledError]
 
-export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }: RouteSet): Route[] {
-  return [
-    withFixedResponseTime(ctx, {
-      method: 'POST',
-      path: `${path}/signup`,
-      describes: {
-        ...describesSignup(ctx, delivery),
-        refuses: [...signupRefusals, ...captchaRefusals(ctx), ...(ctx.store.users.hostFields ? [ConflictError] : [])],
-        hostsBody: ctx.signup.schema,
-        hostRefuses: ctx.signup.onSignup !== undefined,
+export function signupRoutes(ctx: AuthContext, set: RouteSet): Route[] {
+  const options = ctx.settings.signupWith.includes('passkey') && set.base === '' ? [optionsRoute(ctx)] : []
+  return [...waysOf(ctx).map((way) => signupRoute(ctx, set, way)), ...options]
+}
+
+function signupRoute(ctx: AuthContext, { base, delivery, before }: RouteSet, { path, summary, body, refuses }: SignupWay): Route {
+  return withFixedResponseTime(ctx, {
+    method: 'POST',
+    path: `${base}${path}`,
+    describes: {
+      summary,
+      answers: answersOf(delivery),
+      refuses: [...signupRefusals, ...refuses, ...captchaRefusals(ctx), ...(ctx.store.users.hostFields ? [ConflictError] : [])],
+      hostsBody: ctx.signup.schema,
+      hostRefuses: ctx.signup.onSignup !== undefined,
+    },
+    before: [...before, ...hostGuard(ctx, 'signup', 'signup')],
+    body,
+    handle: async (ctx, req, res) => {
+      const given = await readJsonBody(req, res)
+      const { shown, ...input } = await readSignup(ctx, given, body)
+      await requireCaptcha(ctx, req, 'signup', Object(given).captcha)
+      await countAttempt(ctx, limitsOfClient('signup:client', clientOf(req), ctx.rateLimits.signup), { Exhausted: SignupThrottledError })
+      const locale = localeOf(ctx, req)
+      const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, loginClient(ctx, req), shown)
+      if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
+      if (signup.kind === 'refused') refuseOrHide(ctx, signup.error)
+      const link = signup.kind === 'made' ? await linkToShow(ctx, signup, locale) : null
+      return answerOf(ctx, res, signup, link, delivery)
+    },
+  })
+}
+
+/** The options are equal for every `tokenDelivery`, so one route is enough. */
+function optionsRoute(ctx: AuthContext): Route {
+  return publicOperation(ctx, {
+    method: 'POST',
+    path: '/signup/passkey/options',
+    summary: 'Get the options to create the passkey of a sign-up',
+    answers: [
+      {
+        status: 200,
+        description: 'The options for `navigator.credentials.create()`, valid for 5 minutes and for this address.',
+        schema: creationOptionsSchema,
       },
-      before: [...before, ...hostGuard(ctx, 'signup', 'signup')],
-      body: baseOf(ctx),
-      handle: async (ctx, req, res) => {
-        const body = await readJsonBody(req, res)
-        const input = await readSignup(ctx, body)
-        await requireCaptcha(ctx, req, 'signup', Object(body).captcha)
-        await countAttempt(ctx, limitsOfClient('signup:client', clientOf(req), ctx.rateLimits.signup), { Exhausted: SignupThrottledError })
-        const locale = localeOf(ctx, req)
-        const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, loginClient(ctx, req))
-        if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
-        if (signup.kind === 'refused') refuseOrHide(ctx, signup.error)
-        const link = signup.kind === 'made' ? await linkToShow(ctx, signup, locale) : null
-        return answerOf(ctx, res, signup, link, delivery)
-      },
-    }),
-  ]
+    ],
+    limit: 'signup_passkey_options',
+    body: withoutPasswords,
+    handle: (_req, res, body) => {
+      const begun = passkeySignupOptions(ctx, body)
+      setResult(res, begun)
+      sendJson(res, 200, optionsBody(begun))
+    },
+  })
+}
+
+interface ReadSignup extends SignupBody {
+  readonly extra: object
+  readonly fields: HostFields
+  /** Null: a sign-up without a passkey. */
+  readonly shown: PresentedPasskey | null
 }
 
 /** The host's fields come from the host's schema, which can also add rules. All other values come from ours. */
-async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody & { extra: object; fields: HostFields }> {
-  const own = validate(baseOf(ctx), body)
+async function readSignup(ctx: AuthContext, body: unknown, ours: SignupWay['body']): Promise<ReadSignup> {
+  const { credential, challenge_token: challenge = '', ...own }: SignupBody & PasskeyFields = validate(ours, body)
+  const read = { ...own, shown: credential === undefined ? null : { credential, challenge } }
   const { schema } = ctx.signup
-  if (!schema) return { ...own, extra: {}, fields: {} }
-  const extra = isJoiSchema(schema) ? validate(schema, body, { presence: 'optional' }) : await askStandard(ctx, schema, Object(body))
-  return { ...own, extra: without(extra, 'password'), fields: pickWritable(ctx, extra) }
+  if (!schema) return { ...read, extra: {}, fields: {} }
+  const presented = read.shown ? without(Object(body), 'credential', 'challenge_token') : body
+  const extra = isJoiSchema(schema)
+    ? validate(schema, presented, { presence: 'optional' })
+    : await askStandard(ctx, schema, Object(presented))
+  return { ...read, extra: without(extra, 'password'), fields: pickWritable(ctx, extra) }
 }
 
 /** Without the password. The error names only the invalid fields, because messages may contain values. */
@@ -114,8 +175,8 @@ async function askStandard(ctx: AuthContext, schema: StandardSchema, body: objec
   return value
 }
 
-function without(body: object, name: string): object {
-  return Object.fromEntries(Object.entries(body).filter(([key]) => key !== name))
+function without(body: object, ...names: readonly string[]): object {
+  return Object.fromEntries(Object.entries(body).filter(([key]) => !names.includes(key)))
 }
 
 /** If the response must not reveal that the address is taken, mails the owner instead. @throws EmailTakenError */

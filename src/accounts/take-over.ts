@@ -29,8 +29,14 @@ export type Clearing = 'nothing' | 'name and fields' | 'placeholder and fields' 
  * `verifyAddress` decides whether this is necessary, because an attacker may have registered the account. Removes all ways to log in and
  * every session, factor, link and code, but not undo links. An identity stays if its provider verified this address, or if a social login
  * created the account with it. Call it inside a transaction that has locked the user's row.
+ * @param options.hasPendingPasskey the caller does not add the passkey of the sign-up
  */
-export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<TakenOver> {
+export async function takeOver(
+  ctx: AuthContext,
+  user: UserRecord,
+  clearing: Clearing,
+  { hasPendingPasskey = false } = {},
+): Promise<TakenOver> {
   const { sessions, recoveryCodes } = ctx.store
   const hadSessions = ((await sessions?.listForUser(user.id, ctx.now())) ?? []).length > 0
   await endOtherSessions(ctx, user.id)
@@ -43,7 +49,7 @@ export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Cle
       ...(hasPasswords(ctx.settings) && hasPassword(user) ? [{ kind: 'password' } as const] : []),
       ...(user.totpEnabledAt ? [{ kind: 'second_factor' } as const] : []),
       ...providers.map((provider) => ({ kind: 'identity', provider }) as const),
-      ...(passkeys.length > 0 ? [{ kind: 'passkeys', ids: passkeys } as const] : []),
+      ...(passkeys.length > 0 || hasPendingPasskey ? [{ kind: 'passkeys', ids: passkeys } as const] : []),
       ...(hadSessions ? [{ kind: 'sessions' } as const] : []),
       ...(clearing === 'nothing' ? [] : [{ kind: 'profile' } as const]),
     ],

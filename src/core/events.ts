@@ -6,7 +6,7 @@ import type { AuthMail } from './mailer'
 
 /** The events and their payloads. A payload contains ids and methods, and never an email address, a token or a secret. */
 export interface AuthEventPayloads {
-  signup: { userId: string; by: 'pwd' | 'ext' | 'email' | 'command'; provider?: string }
+  signup: { userId: string; by: 'pwd' | 'passkey' | 'ext' | 'email' | 'command'; provider?: string }
   activation: { userId: string }
   login: { userId: string; amr: readonly AuthMethod[]; provider?: string }
   /** Emitted right after `login`, if `newDeviceNotice` is on. */

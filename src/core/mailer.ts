@@ -61,6 +61,7 @@ export const mailTopics = [
   'recovery_code_used',
   'passkey_added',
   'passkey_removed',
+  'passkey_left_out',
   'wrong_codes',
   'new_device',
   'account_restored',

@@ -236,7 +236,7 @@ export function writeMail({ settings, texts, templates, logger }: Writer, conten
     ...(isFinal && { isFinal }),
     ...(usedRecoveryCode && { usedRecoveryCode }),
     ...(removedPasskeys && { removedPasskeys }),
-    ...(signup && { signup }),
+    ...(signup && { signup: { at: signup.at, browser: signup.browser } }),
     ...(login && { login }),
     ...(code && { code: code.digits }),
     ...(canSignUp !== undefined && { canSignUp }),

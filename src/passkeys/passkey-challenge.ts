@@ -6,12 +6,19 @@ import type { PasskeyRecord, UserTokenRecord } from '../store/auth-store'
 import type { CredentialDescriptor } from './webauthn/ceremonies'
 
 /** A challenge is valid only for its own purpose. */
-export type Ceremony = 'register' | 'login' | 'step' | 'reauthenticate'
+export type Ceremony = 'register' | 'signup' | 'login' | 'step' | 'reauthenticate'
 
 export interface ChallengeOwner {
   readonly userId: string
   /** The session's id. For the second step of a login, the hash of the login's challenge. Null if the store keeps no sessions. */
   readonly boundTo: string | null
+}
+
+/** Signs up, and has no account yet. */
+export interface NewcomerOfChallenge {
+  readonly userId: null
+  /** The hash of the address. */
+  readonly boundTo: string
 }
 
 interface IssuedChallenge {
@@ -28,7 +35,7 @@ export interface OpenChallenge {
 }
 
 /** Seconds. A login challenge lives longer, because a page that stays open uses it for autofill. */
-const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, login: 900, step: 300, reauthenticate: 300 }
+const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, signup: 300, login: 900, step: 300, reauthenticate: 300 }
 
 /**
  * Stores nothing: the client sends the token, which has a MAC, back. So no cookie is needed, and tabs do not disturb each other.
@@ -38,7 +45,7 @@ const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, login: 
 export function issuePasskeyChallenge(
   ctx: AuthContext,
   ceremony: Ceremony,
-  owner: ChallengeOwner | null,
+  owner: ChallengeOwner | NewcomerOfChallenge | null,
   carries: Readonly<Record<string, unknown>> = {},
   lasts = lifeSeconds[ceremony],
 ): IssuedChallenge {
@@ -59,7 +66,7 @@ export function issuePasskeyChallenge(
 export function readPasskeyChallenge(
   ctx: AuthContext,
   ceremony: Ceremony,
-  owner: ChallengeOwner | null,
+  owner: ChallengeOwner | NewcomerOfChallenge | null,
   token: string,
 ): OpenChallenge | null {
   const claims = readPrivateToken(ctx.keys['passkey-challenge'], token, { typ: typeOf(ceremony), at: ctx.now() })

@@ -12,7 +12,7 @@ import { announceFailedLogin, countLoginOfClient, newLoginAttempt } from '../ses
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { type LoginOperation, loginRoute, sessionLoginRoute } from '../sessions/login-route'
 import { publicOperation } from '../sessions/operation'
-import { usableAt } from '../sessions/reauthentication/methods'
+import { passkeyUsableAt } from '../sessions/reauthentication/methods'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { finishLogin, startLogin } from '../sessions/start-login'
 import { issuePasskeyChallenge, loginOptionsSchema, optionsBody, type PasskeyOptions } from './passkey-challenge'
@@ -119,11 +119,11 @@ export async function logInWithPasskey(
 
 async function finish(
   ctx: AuthContext,
-  { passkey, use, used }: VerifiedPasskey,
+  { use, used, ...proven }: VerifiedPasskey,
   isPersistent: boolean,
   client: LoginClient,
 ): Promise<AnyLoginResult> {
-  const isYoung = usableAt(ctx, passkey.createdAt) !== null // a new passkey can log in, but the session is not fresh
+  const isYoung = passkeyUsableAt(ctx, proven) !== null // a new passkey can log in, but the session is not fresh
   const login: Login = { amr: ['passkey'], provider: null, isYoung, isPersistent }
   const begun = await refusingReplay(() =>
     transaction(ctx, async (ctx) => {

@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
 import { type AuthContext, transaction } from '../context'
-import { PasskeyInvalidError, PasskeyLimitError, PasskeyTakenError, ServiceUnavailableError, UnauthorizedError } from '../core/errors'
+import { PasskeyInvalidError, PasskeyLimitError, PasskeyTakenError, UnauthorizedError } from '../core/errors'
 import { flag, instant, instantOrNull, type JsonSchema, shape, string, stringOrNull } from '../http/description'
 import type { Locale } from '../http/locale'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
 import { type Irreversibility, passkeyDigest } from '../sessions/reauthentication/irreversible-change'
 import { findActiveUser } from '../sessions/reauthentication/request-session'
-import { DuplicateRecordError, type NewPasskey, type PasskeyRecord, type SessionRecord, type UserRecord } from '../store/auth-store'
+import type { NewPasskey, PasskeyRecord, SessionRecord, UserRecord } from '../store/auth-store'
 import {
   type ChallengeOwner,
   descriptorsOf,
@@ -17,7 +17,7 @@ import {
   readPasskeyChallenge,
   usedChallenge,
 } from './passkey-challenge'
-import { passkeyToolsOf, refusePasskey } from './verify-passkey'
+import { againAfterRace, passkeyToolsOf, refusePasskey } from './verify-passkey'
 import { authenticatorName, CeremonyRefused, type PasskeyCreationOptions, type RegisteredCredential } from './webauthn/ceremonies'
 
 const mostPasskeys = 20
@@ -111,18 +111,6 @@ async function insert(
   await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isFinal: open.carries['isFinal'] as Irreversibility }) // set with the options
   await ctx.store.userTokens.insert(used)
   return passkeys.insert(row)
-}
-
-/** The second run finds out which rule was violated. */
-async function againAfterRace<T>(work: () => Promise<T>): Promise<T> {
-  for (let round = 1; round <= 2; round += 1) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!(error instanceof DuplicateRecordError)) throw error
-    }
-  }
-  throw new ServiceUnavailableError()
 }
 
 function passkeyRow(

@@ -1,5 +1,5 @@
 import { type AuthContext, passkeysOf } from '../context'
-import { ConfigurationError, type PasskeyInvalidError, PasskeyRejectedError } from '../core/errors'
+import { ConfigurationError, type PasskeyInvalidError, PasskeyRejectedError, ServiceUnavailableError } from '../core/errors'
 import {
   DuplicateRecordError,
   type PasskeyRecord,
@@ -8,9 +8,9 @@ import {
   type UserRecord,
   type UserTokenRecord,
 } from '../store/auth-store'
-import { type Ceremony, type ChallengeOwner, readPasskeyChallenge, usedChallenge } from './passkey-challenge'
+import { type Ceremony, type ChallengeOwner, type OpenChallenge, readPasskeyChallenge, usedChallenge } from './passkey-challenge'
 import { type AssertedCredential, CeremonyRefused, type WebAuthn } from './webauthn/ceremonies'
-import { readAssertion, storedId } from './webauthn/read-credential'
+import { type PresentedAssertion, readAssertion, storedId } from './webauthn/read-credential'
 
 export interface PresentedPasskey {
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
@@ -47,12 +47,10 @@ async function prove(
   ctx: AuthContext,
   ceremony: Ceremony,
   owner: ChallengeOwner | null,
-  { credential, challenge: token }: PresentedPasskey,
+  shown: PresentedPasskey,
 ): Promise<VerifiedPasskey> {
   const { webauthn, passkeys } = passkeyToolsOf(ctx)
-  const [presented, open] = [readAssertion(credential), readPasskeyChallenge(ctx, ceremony, owner, token)]
-  if (!presented) throw new CeremonyRefused('a field of the response is missing, malformed or too long')
-  if (!open) throw new CeremonyRefused('the challenge has expired, or is of another ceremony, account or session')
+  const { presented, open } = readPresented(ctx, ceremony, owner, shown)
   const found = await passkeys.findWithUser(storedId(presented.id))
   const asserted = await webauthn.verifyAssertion(presented, open.challenge, found?.passkey ?? null)
   if (!found?.user?.isActive) throw new CeremonyRefused('the account of the passkey is not active')
@@ -65,9 +63,27 @@ async function prove(
   return { passkey, user, use: { id, userId, seenCount, ...asserted, at: ctx.now() }, used: usedChallenge(ctx, userId, open) }
 }
 
+/** @throws CeremonyRefused */
+export function readPresented(
+  ctx: AuthContext,
+  ceremony: Ceremony,
+  owner: ChallengeOwner | null,
+  { credential, challenge: token }: PresentedPasskey,
+): { presented: PresentedAssertion; open: OpenChallenge } {
+  const [presented, open] = [readAssertion(credential), readPasskeyChallenge(ctx, ceremony, owner, token)]
+  if (!presented) throw new CeremonyRefused('a field of the response is missing, malformed or too long')
+  if (!open) throw new CeremonyRefused('the challenge has expired, or is of another ceremony, account or session')
+  return { presented, open }
+}
+
 /** Without a higher counter, an attacker may have copied the authenticator (Web Authentication Level 3, section 6.1.1). */
-function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRecord, { signCount }: AssertedCredential): void {
-  if (signCount > last || (signCount === 0 && last === 0)) return
+export function isCopy({ signCount: last }: Pick<PasskeyRecord, 'signCount'>, { signCount }: AssertedCredential): boolean {
+  return signCount <= last && (signCount !== 0 || last !== 0)
+}
+
+function refuseCopy(ctx: AuthContext, passkey: PasskeyRecord, asserted: AssertedCredential): void {
+  if (!isCopy(passkey, asserted)) return
+  const { id, userId } = passkey
   ctx.events.emit('passkey.cloned', { userId, passkeyId: id })
   throw new CeremonyRefused('the counter of the authenticator did not increase, so somebody may have copied it')
 }
@@ -87,6 +103,18 @@ export async function refusingReplay<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw error instanceof DuplicateRecordError ? new PasskeyRejectedError({ cause: error }) : error
   }
+}
+
+/** Two transactions inserted one credential or one challenge at once. The second run finds out which rule was violated. */
+export async function againAfterRace<T>(work: () => Promise<T>): Promise<T> {
+  for (let round = 1; round <= 2; round += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof DuplicateRecordError)) throw error
+    }
+  }
+  throw new ServiceUnavailableError()
 }
 
 /** @throws ConfigurationError if passkeys are off */

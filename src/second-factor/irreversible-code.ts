@@ -106,7 +106,7 @@ async function confirmIrreversibleByPasskey(
   presented: PresentedPasskey,
 ): Promise<string> {
   const proven = await verifyPasskey(ctx, 'reauthenticate', { userId, boundTo: session?.id ?? null }, presented)
-  refuseYoungPasskey(ctx, proven.passkey)
+  refuseYoungPasskey(ctx, proven)
   await refusingReplay(() => transaction(ctx, async (ctx) => acceptPasskey(ctx, await lockActive(ctx, userId), proven)))
   return passkeyDigest(proven.passkey)
 }
@@ -194,7 +194,7 @@ export async function withFactor<T>(
 ): Promise<T> {
   if (credential === undefined) return guardedAttempt(ctx, { userId, code, locale, device }, () => change(acceptCode(code)))
   const proven = await verifyPasskey(ctx, 'reauthenticate', { userId, boundTo: sessionId ?? null }, { credential, challenge })
-  refuseYoungPasskey(ctx, proven.passkey)
+  refuseYoungPasskey(ctx, proven)
   return refusingReplay(() =>
     change(async (ctx, user) => {
       await acceptPasskey(ctx, user, proven)

@@ -7,7 +7,7 @@ import { countAttempt } from '../rate-limits/rate-limiter'
 import { type Challenge, consumeChallenge, isStillMeant, readChallenge } from '../sessions/challenge'
 import { findKnownDevice, type PresentedDevice, tokenPresented } from '../sessions/devices/device-cookie'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
-import { hasYoungFactor, usableAt } from '../sessions/reauthentication/methods'
+import { hasYoungFactor, passkeyUsableAt } from '../sessions/reauthentication/methods'
 import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
 import { acceptSecondFactor, announceFactor } from './accept-code'
@@ -116,8 +116,8 @@ function withCode(ctx: AuthContext, first: Login, user: UserRecord): Login {
   return afterStep(first, 'otp', hasYoungFactor(ctx, user))
 }
 
-function withPasskey(ctx: AuthContext, first: Login, { passkey }: VerifiedPasskey): Login {
-  return afterStep(first, 'passkey', usableAt(ctx, passkey.createdAt) !== null)
+function withPasskey(ctx: AuthContext, first: Login, proven: VerifiedPasskey): Login {
+  return afterStep(first, 'passkey', passkeyUsableAt(ctx, proven) !== null)
 }
 
 /** One credential that is not young makes the session fresh, in either step. */

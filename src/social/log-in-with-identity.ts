@@ -1,5 +1,6 @@
 import { mailNotice } from '../accounts/email-links/send-mail'
 import { type SignupOwnership, type VerifiedSignupOwnership, verifySignupOwnership } from '../accounts/email-verification/signup-ownership'
+import { announceSignupPasskey, type SignupPasskeyEnd } from '../accounts/email-verification/signup-passkey'
 import {
   activating,
   isFirstVerification,
@@ -132,9 +133,15 @@ async function findLinked(ctx: AuthContext, { provider, subject }: OAuthUser): P
   return { user: found.user, identity: found.identity }
 }
 
-function announce(ctx: AuthContext, { provider }: OAuthUser, { begun, did, takenOver, isActivated }: SocialLogin, locale: Locale): void {
+function announce(
+  ctx: AuthContext,
+  { provider }: OAuthUser,
+  { begun, did, takenOver, isActivated, passkey }: SocialLogin,
+  locale: Locale,
+): void {
   const { userId } = begun.result
   if (isActivated) ctx.events.emit('activation', { userId })
+  if (passkey) announceSignupPasskey(ctx, passkey.user, passkey.end, locale)
   if (takenOver) announceTakeOver(ctx, takenOver.user, takenOver.what, { locale, ...(did === 'linked' && { provider }) })
   if (did === 'created') ctx.events.emit('signup', { userId, by: 'ext', provider })
   if (did !== 'logged_in') ctx.events.emit('identity.linked', { userId, provider })
@@ -227,12 +234,19 @@ function verifyAndLink(
     const user = await lockForProof(ctx, seen, profile.email)
     if (!user) return null
     const activation = isActivation ? await activating(ctx, user, clearing) : {}
-    const { user: proven, takenOver } = await verifyAddress(ctx, user, weighed, { isActivation, ...activation })
+    const { user: proven, takenOver, passkey } = await verifyAddress(ctx, user, weighed, { isActivation, ...activation })
     // After a take-over, this identity is the account's only credential, so it does not count as new.
     const isYoung = !takenOver && usableAt(ctx, ctx.now()) !== null
     const login: Login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid, isYoung, destination }
     const linked = await link(ctx, proven, profile, { client, login })
-    return linked && { ...linked, isActivated: isActivation, ...(takenOver && { takenOver: { user: proven, what: takenOver } }) }
+    return (
+      linked && {
+        ...linked,
+        isActivated: isActivation,
+        passkey: { user: proven, end: passkey },
+        ...(takenOver && { takenOver: { user: proven, what: takenOver } }),
+      }
+    )
   })
 }
 
@@ -266,6 +280,8 @@ interface SocialLogin {
   takenOver?: { user: UserRecord; what: TakenOver }
   /** True: the account was pending until this login. */
   isActivated?: boolean
+  /** Of the sign-up that the login activates. */
+  passkey?: { user: UserRecord; end: SignupPasskeyEnd }
 }
 
 /** Null if the facts changed after `seen` was read. @param linkedAt a new link can log in, but cannot confirm a sensitive change */

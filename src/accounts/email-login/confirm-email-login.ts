@@ -9,6 +9,7 @@ import { finishLogin } from '../../sessions/start-login'
 import { DuplicateRecordError, type EmailLoginRecord, type UserRecord } from '../../store/auth-store'
 import { findByAddress, isCodeOf, mostTries, refusesEmailLink } from '../email-links/email-link'
 import { PasswordAskedError, type SignupOwnership, wantsPassword } from '../email-verification/signup-ownership'
+import { announceSignupPasskey } from '../email-verification/signup-passkey'
 import { isFirstVerification, mayActivate, signupOf } from '../email-verification/verify-address'
 import { announceTakeOver } from '../take-over'
 import { type ConfirmedEmailLogin, type ConfirmingEmailLogin, type ConfirmOptions, logInByEmail, signUpByEmail } from './log-in-by-email'
@@ -115,10 +116,11 @@ async function unlessTaken<T>(signUp: () => Promise<T>): Promise<T | null> {
   }
 }
 
-function announce(ctx: AuthContext, { user, did, takenOver }: ConfirmedEmailLogin, locale: Locale | undefined): void {
+function announce(ctx: AuthContext, { user, did, takenOver, passkey = null }: ConfirmedEmailLogin, locale: Locale | undefined): void {
   const { id: userId } = user
   if (did === 'signed_up') ctx.events.emit('signup', { userId, by: 'email' })
   if (did === 'activated') ctx.events.emit('activation', { userId })
+  announceSignupPasskey(ctx, user, passkey, locale)
   if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
 }
 

@@ -1,6 +1,7 @@
 import { type AuthContext, transaction } from '../../context'
 import { EmailLoginInvalidError, InternalError } from '../../core/errors'
 import type { Locale } from '../../http/locale'
+import { againAfterRace } from '../../passkeys/verify-passkey'
 import { unusablePassword } from '../../passwords/verify-password'
 import type { LoginAttempt } from '../../sessions/devices/login-limits'
 import type { Login, LoginClient } from '../../sessions/login'
@@ -9,6 +10,7 @@ import type { EmailLoginRecord, NewUser, UserRecord } from '../../store/auth-sto
 import { transactionOf } from '../../store/knex/knex-store'
 import { newUser } from '../../store/user-records'
 import { type SignupOwnership, type VerifiedSignupOwnership, verifySignupOwnership } from '../email-verification/signup-ownership'
+import type { SignupPasskeyEnd } from '../email-verification/signup-passkey'
 import {
   activating,
   isFirstVerification,
@@ -43,6 +45,8 @@ export interface ConfirmedEmailLogin {
   readonly begun: BegunLogin | null
   readonly did: 'logged_in' | 'activated' | 'signed_up'
   readonly takenOver: TakenOver | null
+  /** Of the sign-up that the login activates. */
+  readonly passkey?: SignupPasskeyEnd
 }
 
 interface Matching {
@@ -60,7 +64,9 @@ export async function logInByEmail(
   const how = loginOf(returnTo)
   if (isFirstVerification(ctx, seen, !seen.isActive)) {
     const weighed = await verifySignupOwnership(ctx, seen, evidence, await signupOf(ctx, seen))
-    return retryingWithoutFields(ctx, (clearing) => verifyAndLogIn(ctx, { login, seen }, client, { weighed, clearing, how }))
+    return againAfterRace(() =>
+      retryingWithoutFields(ctx, (clearing) => verifyAndLogIn(ctx, { login, seen }, client, { weighed, clearing, how })),
+    )
   }
   return transaction(ctx, async (ctx) => {
     const user = await lockForProof(ctx, seen, login.email)
@@ -100,12 +106,12 @@ function verifyAndLogIn(
     if (!locked) return null
     await consume(ctx, login)
     const { changes = {}, ...activation } = isActivation ? await activating(ctx, locked, clearing) : {}
-    const { user, takenOver } = await verifyAddress(ctx, locked, weighed, {
+    const { user, takenOver, passkey } = await verifyAddress(ctx, locked, weighed, {
       ...activation,
       isActivation,
       changes: { ...changes, lastLoginAt: ctx.now() },
     })
-    return { user, begun: await startLogin(ctx, client, user, how), did: isActivation ? 'activated' : 'logged_in', takenOver }
+    return { user, begun: await startLogin(ctx, client, user, how), did: isActivation ? 'activated' : 'logged_in', takenOver, passkey }
   })
 }
 

@@ -4,6 +4,7 @@ import type { AuthContext } from '../../context'
 import { isUnderAny } from '../../core/keys'
 import { cookiesAfter } from '../../http/cookies'
 import { browserName } from '../../http/locale'
+import { type PendingPasskey, readPendingPasskey } from '../../passkeys/pending-passkey'
 import { readProofCookie, setProofCookie } from '../../sessions/cookies'
 import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
 
@@ -18,10 +19,17 @@ export interface SignupMark {
   readonly browser: string | null
   /** False if "I forgot my password" made the link. Such a link alone never identifies the person who signed up. */
   readonly isLenient: boolean
+  /** Null: a sign-up without a passkey. */
+  readonly passkey: PendingPasskey | null
 }
 
-export function newSignupMark(ctx: Pick<AuthContext, 'now'>, user: SignedUp, userAgent?: string | null): SignupMark {
-  return { id: signupIdOf(user), at: ctx.now(), browser: browserName(userAgent ?? ''), isLenient: true }
+export function newSignupMark(
+  ctx: Pick<AuthContext, 'now'>,
+  user: SignedUp,
+  userAgent?: string | null,
+  passkey: PendingPasskey | null = null,
+): SignupMark {
+  return { id: signupIdOf(user), at: ctx.now(), browser: browserName(userAgent ?? ''), isLenient: true, passkey }
 }
 
 type SignedUp = Pick<UserRecord, 'id' | 'hashedPassword'>
@@ -56,16 +64,16 @@ function macOf(key: KeyObject, nonce: Buffer, signupId: string): Buffer {
   return createHmac('sha256', key).update(nonce).update(signupId).digest().subarray(0, nonceBytes)
 }
 
-export function signupMarkToText({ id, at, browser, isLenient }: SignupMark): string {
-  return JSON.stringify({ id, at: at.toISOString(), browser, isLenient })
+export function signupMarkToText({ id, at, browser, isLenient, passkey }: SignupMark): string {
+  return JSON.stringify({ id, at: at.toISOString(), browser, isLenient, ...(passkey && { passkey }) })
 }
 
 /** Null for a link that names no sign-up. */
 export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): SignupMark | null {
   try {
-    const { id, at, browser, isLenient } = JSON.parse(payload ?? 'null') as Record<string, unknown> // JSON `null` throws here
+    const { id, at, browser, isLenient, passkey } = JSON.parse(payload ?? 'null') as Record<string, unknown> // JSON `null` throws here
     if (typeof id !== 'string' || typeof at !== 'string' || typeof isLenient !== 'boolean') return null
-    return { id, at: new Date(at), browser: typeof browser === 'string' ? browser : null, isLenient }
+    return { id, at: new Date(at), browser: typeof browser === 'string' ? browser : null, isLenient, passkey: readPendingPasskey(passkey) }
   } catch {
     return null
   }

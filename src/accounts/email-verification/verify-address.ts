@@ -3,17 +3,21 @@ import type { AuthContext } from '../../context'
 import { describeError, type Logger } from '../../core/logger'
 import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
 import type { Locale } from '../../http/locale'
+import type { PendingPasskey } from '../../passkeys/pending-passkey'
 import type { UserChanges, UserRecord, UserTokenRecord } from '../../store/auth-store'
 import { neverEnds } from '../../store/user-records'
 import { isPending, refusesEmailLink } from '../email-links/email-link'
 import { type Clearing, type TakenOver, takeOver, tellHostOfTakeOver } from '../take-over'
-import { signupMarkOf } from './signup-binding'
+import { type SignupMark, signupMarkOf } from './signup-binding'
 import { isSignupOwnership, sessionOfRequest, type VerifiedSignupOwnership } from './signup-ownership'
+import { endSignupPasskey, type SignupPasskeyEnd } from './signup-passkey'
 
 interface AddressProof {
   readonly user: UserRecord
   /** Null if the evidence identified the owner, or if the address was already verified. */
   readonly takenOver: TakenOver | null
+  /** Of the sign-up, for `announceSignupPasskey`. */
+  readonly passkey: SignupPasskeyEnd
 }
 
 interface ProofOptions {
@@ -23,6 +27,8 @@ interface ProofOptions {
   readonly signup?: string | null
   /** True if the link alone identifies the person who signed up. */
   readonly trustsLink?: boolean
+  /** Of the sign-up. Only with evidence of the owner it goes live, even if the address was verified before. */
+  readonly passkey?: PendingPasskey | null
   readonly clearing?: Clearing
   readonly changes?: UserChanges
 }
@@ -37,16 +43,17 @@ export async function verifyAddress(
   ctx: AuthContext,
   user: UserRecord,
   evidence: VerifiedSignupOwnership,
-  { isActivation = false, signup = null, trustsLink = false, clearing = 'nothing', changes = {} }: ProofOptions = {},
+  { isActivation = false, signup = null, trustsLink = false, passkey = null, clearing = 'nothing', changes = {} }: ProofOptions = {},
 ): Promise<AddressProof> {
   const now = ctx.now()
-  const isSafe = !isFirstVerification(ctx, user, isActivation) || trustsLink || (await isSignupOwnership(ctx, user, evidence, signup))
-  const takenOver = isSafe ? null : await takeOver(ctx, user, clearing)
+  const isAsked = isFirstVerification(ctx, user, isActivation) || passkey !== null
+  const isSafe = !isAsked || trustsLink || (await isSignupOwnership(ctx, user, evidence, signup))
+  const takenOver = isSafe ? null : await takeOver(ctx, user, clearing, { hasPendingPasskey: passkey !== null })
   const written: UserChanges = { ...takenOver?.changes, ...changes, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, written)
   const proven = { ...user, ...written, ...(user.fields && { fields: { ...user.fields, ...written.fields } }) } as UserRecord
   if (takenOver) await tellHostOfTakeOver(ctx, proven)
-  return { user: proven, takenOver }
+  return { user: proven, takenOver, passkey: isSafe && passkey ? await endSignupPasskey(ctx, proven, passkey) : null }
 }
 
 /**
@@ -73,15 +80,24 @@ async function newestLink(ctx: AuthContext, { id }: Pick<UserRecord, 'id'>): Pro
 /** Uses up the activation links. Call it inside the transaction, before any other code revokes them. */
 export async function activating(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<ProofOptions> {
   const now = ctx.now()
-  const [signup, hasDuplicates] = [await signupOf(ctx, user), await hasDuplicateSignups(ctx, user)]
+  const [signup, hasDuplicates] = [await newestSignup(ctx, user), await hasDuplicateSignups(ctx, user)]
   await ctx.store.userTokens.consumeAllForUser(user.id, now, ['ACTIVATION', 'CONTESTED'])
-  return { signup, clearing: hasDuplicates ? clearing : 'nothing', changes: { isActive: true, activatedAt: now } }
+  return {
+    signup: signup?.id ?? null,
+    passkey: signup?.passkey ?? null,
+    clearing: hasDuplicates ? clearing : 'nothing',
+    changes: { isActive: true, activatedAt: now },
+  }
 }
 
 /** The browser of that sign-up counts as the owner's. */
-export async function signupOf(ctx: AuthContext, { id, isActive }: UserRecord): Promise<string | null> {
+export async function signupOf(ctx: AuthContext, user: UserRecord): Promise<string | null> {
+  return (await newestSignup(ctx, user))?.id ?? null
+}
+
+async function newestSignup(ctx: AuthContext, { id, isActive }: UserRecord): Promise<SignupMark | null> {
   const newest = isActive ? undefined : await newestLink(ctx, { id })
-  return newest ? (signupMarkOf(newest)?.id ?? null) : null
+  return newest ? signupMarkOf(newest) : null
 }
 
 /**

@@ -120,6 +120,12 @@ export interface Settings {
   readonly passwordLogin: boolean
   /** Whether people may create accounts. Default true. `AUTH_SIGNUP_ENABLED`. */
   readonly signupEnabled: boolean
+  /**
+   * What a sign-up asks for besides the address: `password`, `passkey`, or both as a choice. With `passwordLogin: false`, `password` is a
+   * sign-up by the address alone. `passkey` needs `passkeysEnabled`, a mailer, and a way to recover a lost passkey: `passwordLogin` or
+   * `emailLogin`. Default `['password']`. `AUTH_SIGNUP_WITH`.
+   */
+  readonly signupWith: readonly ('password' | 'passkey')[]
   /** Lets a new account log in without the mailed link. The address counts as unverified. Default false. `AUTH_AUTO_ACTIVATE`. */
   readonly autoActivate: boolean
   /**

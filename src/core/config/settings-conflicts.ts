@@ -15,6 +15,7 @@ export function settingsConflicts(settings: Settings): string[] {
     ...sessionDelivery(settings),
     ...pages(settings),
     ...emailLoginSignup(settings),
+    ...signupWith(settings),
     ...newDeviceNotice(settings),
   ]
 }
@@ -138,6 +139,25 @@ function sessionDelivery({ tokenDelivery, accessTokenIssuer }: Settings): string
 function emailLoginSignup({ emailLoginSignup, emailLogin, signupEnabled }: Settings): string[] {
   if (!emailLoginSignup || (emailLogin !== 'off' && signupEnabled)) return []
   return ['emailLoginSignup (AUTH_EMAIL_LOGIN_SIGNUP) needs emailLogin (AUTH_EMAIL_LOGIN) and signupEnabled (AUTH_SIGNUP_ENABLED).']
+}
+
+/** An identity at a provider does not count as a way to recover a lost passkey, because the account may have none. */
+function signupWith({ signupWith, passwordLogin, passkeysEnabled, autoActivate, emailLogin }: Settings): string[] {
+  const setting = 'signupWith (AUTH_SIGNUP_WITH)'
+  if (!signupWith.includes('password') && passwordLogin)
+    return [`${setting} without 'password' needs passwordLogin (AUTH_PASSWORD_LOGIN) false.`]
+  if (!signupWith.includes('passkey')) return []
+  return [
+    ...(passkeysEnabled ? [] : [`${setting} with 'passkey' needs passkeysEnabled (AUTH_PASSKEYS_ENABLED).`]),
+    ...(autoActivate
+      ? [`${setting} with 'passkey' cannot be used with autoActivate (AUTH_AUTO_ACTIVATE): the mailed link must verify the address first.`]
+      : []),
+    ...(passwordLogin || emailLogin !== 'off'
+      ? []
+      : [
+          `${setting} with 'passkey' needs passwordLogin (AUTH_PASSWORD_LOGIN) or emailLogin (AUTH_EMAIL_LOGIN): otherwise nobody can recover a lost passkey.`,
+        ]),
+  ]
 }
 
 /** The library recognizes a device by a cookie. */

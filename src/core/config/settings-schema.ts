@@ -13,13 +13,17 @@ import {
 } from './web-address'
 
 /** Joi's types have no readonly list. */
-type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'webauthnOrigins' | 'appRedirects' | 'jwtKeys' | 'accessTokenAudience'> & {
+type Checked = Omit<
+  Settings,
+  'jwtSecret' | 'trustedOrigins' | 'webauthnOrigins' | 'appRedirects' | 'jwtKeys' | 'accessTokenAudience' | 'signupWith'
+> & {
   accessTokenAudience: string | string[] | null
   jwtSecret: string | string[]
   trustedOrigins: string[]
   webauthnOrigins: string[]
   appRedirects: string[]
   jwtKeys: JwtKey[] | null
+  signupWith: ('password' | 'passkey')[]
 }
 
 /** The description completes "… must be". Errors have only it and the name, because Joi's own messages contain the value. */
@@ -94,6 +98,13 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   passwordLogin: flag(true),
   newDeviceNotice: flag(false),
   signupEnabled: flag(true),
+  signupWith: Joi.array()
+    .items(Joi.string().strict().valid('password', 'passkey'))
+    .sparse(false)
+    .min(1)
+    .unique()
+    .default(['password'])
+    .description("a list (in the environment: a JSON list) of 'password', 'passkey' or both, each once"),
   autoActivate: flag(false),
   returnTokenInResponse: flag(false),
   linksInProduction: flag(false),

@@ -34,6 +34,7 @@ export function frozen(settings: Settings): Settings {
     trustedOrigins: Object.freeze([...settings.trustedOrigins]),
     webauthnOrigins: Object.freeze([...settings.webauthnOrigins]),
     appRedirects: Object.freeze([...settings.appRedirects]),
+    signupWith: Object.freeze([...settings.signupWith]),
     accessTokenAudience: Array.isArray(settings.accessTokenAudience)
       ? Object.freeze([...settings.accessTokenAudience])
       : settings.accessTokenAudience,

@@ -124,6 +124,10 @@ export const englishMails = {
   'mail.passkey_removed.subject': 'A passkey was removed from your account',
   'mail.passkey_removed.lead': 'A passkey was removed from your account. You can no longer sign in with it.',
   'mail.passkey_removed.not_you': 'If it was not you, choose a new password right away, and add the passkey again.',
+  'mail.passkey_left_out.subject': 'Your account has no passkey yet',
+  'mail.passkey_left_out.lead':
+    'Your account is active, but the passkey of the sign-up could not be added. Perhaps it belongs to another account already. Sign in another way and add a new passkey in your account settings.',
+  'mail.passkey_left_out.not_you': 'If it was not you, you can ignore this email. Nobody can sign in to your account with that passkey.',
   'mail.mfa_enabled.subject': 'Two-step verification is on',
   'mail.mfa_enabled.lead':
     'From now on, you also need a code from your authenticator app to sign in. Keep your recovery codes in a safe place.',

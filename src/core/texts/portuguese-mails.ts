@@ -127,6 +127,10 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.passkey_removed.subject': 'Uma chave de acesso foi removida da sua conta',
   'mail.passkey_removed.lead': 'Uma chave de acesso foi removida da sua conta. Você não pode mais entrar com ela.',
   'mail.passkey_removed.not_you': 'Se não foi você, escolha uma nova senha imediatamente e adicione a chave de acesso de novo.',
+  'mail.passkey_left_out.subject': 'Sua conta ainda não tem uma chave de acesso',
+  'mail.passkey_left_out.lead':
+    'Sua conta está ativa, mas a chave de acesso do cadastro não pôde ser adicionada. Talvez ela já pertença a outra conta. Entre de outra forma e adicione uma nova chave de acesso nas configurações da sua conta.',
+  'mail.passkey_left_out.not_you': 'Se não foi você, pode ignorar este e-mail. Ninguém pode entrar na sua conta com essa chave de acesso.',
   'mail.mfa_enabled.subject': 'Verificação em duas etapas ativada',
   'mail.mfa_enabled.lead':
     'A partir de agora, você também precisa de um código do seu aplicativo autenticador para entrar. Guarde seus códigos de recuperação em um lugar seguro.',

@@ -57,6 +57,7 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkLinkOrigin,
   checkSecondFactor,
   checkPasskeyTable,
+  checkPasskeySignup,
   checkFieldsDescribed,
   checkTheme,
   ({ options, settings }) => checkCaptcha(options, settings),
@@ -343,6 +344,21 @@ function checkPasskeyTable({ settings, store }: Boot): void {
   throw new ConfigurationError(
     'passkeysEnabled (AUTH_PASSKEYS_ENABLED) is true but the store has no passkeys; wire `passkeys` in your store.',
   )
+}
+
+/** A pending passkey waits for the mailed link, and goes live only if nobody has activated the account or verified its address before. */
+function checkPasskeySignup({ options, settings, store }: Boot): void {
+  if (!settings.signupWith.includes('passkey')) return
+  const columns = { emailVerifiedAt: 'email_verified_at', activatedAt: 'activated_at' } as const
+  const missing = (['emailVerifiedAt', 'activatedAt'] as const).filter((field) => !store.users.fields.has(field))
+  if (missing.length > 0)
+    throw new ConfigurationError(
+      `signupWith (AUTH_SIGNUP_WITH) has 'passkey' but the users table has no column for ${missing.map((field) => columns[field]).join(', ')}; add them or map them.`,
+    )
+  if (!options.mailer)
+    throw new ConfigurationError(
+      "signupWith (AUTH_SIGNUP_WITH) has 'passkey' but there is no mailer, and a mailed link must verify the address before the passkey works; pass `mailer`.",
+    )
 }
 
 /**

@@ -60,7 +60,7 @@ async function takesMailedCode(ctx: MethodContext, user: UserRecord): Promise<bo
 /** The passkey must not be young. */
 async function passkeyOf(ctx: MethodContext, user: UserRecord): Promise<ReauthenticationMethod[]> {
   const passkeys = (ctx.store && (await passkeysOf({ ...ctx, store: ctx.store })?.listForUser(user.id))) ?? []
-  return passkeys.some(({ createdAt }) => usableAt(ctx, createdAt) === null) ? ['passkey'] : []
+  return passkeys.some((passkey) => passkeyUsableAt(ctx, { passkey, user }) === null) ? ['passkey'] : []
 }
 
 /** The identity must not be young. */
@@ -112,9 +112,19 @@ export function usableAt({ now, settings: { youngCredentialSeconds } }: YoungCon
   return youngCredentialSeconds > 0 && now() < usable ? usable : null
 }
 
-/** At once, if the identity created the account without a password. Whole seconds, because some hosts' columns have only those. */
+/** At once, if the account began with the identity and without a password. Whole seconds, because some hosts' columns have only those. */
 export function identityUsableAt(ctx: IdentityContext, user: Birth, linkedAt: Date): Date | null {
   return isBornWith(user, linkedAt) && !hadPassword(ctx, user) ? null : usableAt(ctx, linkedAt)
+}
+
+interface OwnPasskey {
+  readonly passkey: Pick<PasskeyRecord, 'createdAt'>
+  readonly user: Birth
+}
+
+/** At once, if the account began with the passkey (`addPendingPasskey`). */
+export function passkeyUsableAt(ctx: IdentityContext, { passkey, user }: OwnPasskey): Date | null {
+  return identityUsableAt(ctx, user, passkey.createdAt)
 }
 
 /** Without the column `password_set_at`, an account with a password may have begun with it: false. */
@@ -144,9 +154,8 @@ interface IdentityContext extends YoungContext {
   readonly store: { readonly users: Pick<UserStore, 'fields'> } | null
 }
 
-/** New accounts have no exception, because no account is created with a passkey. */
-export function refuseYoungPasskey(ctx: YoungContext, { createdAt }: Pick<PasskeyRecord, 'createdAt'>): void {
-  const usable = usableAt(ctx, createdAt)
+export function refuseYoungPasskey(ctx: IdentityContext, proven: OwnPasskey): void {
+  const usable = passkeyUsableAt(ctx, proven)
   if (usable) throw new MfaFactorTooNewError({ details: { usable_at: usable.toISOString() } })
 }
 

@@ -105,7 +105,7 @@ async function verifiedPasskey(
 ): Promise<VerifiedPasskey | null> {
   if (!presented) return null
   const proven = await verifyPasskey(ctx, 'reauthenticate', { userId: user.id, boundTo: session?.id ?? null }, presented)
-  refuseYoungPasskey(ctx, proven.passkey)
+  refuseYoungPasskey(ctx, proven)
   return proven
 }
 
