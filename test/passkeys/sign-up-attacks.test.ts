@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { dialectOf } from '../../src/store/knex/dialect-of'
 import { type LocalHost, mailsTo, newAddress, password, post, settled, signedIn, userOf } from '../local/people'
-import { type Browser, setCookieOf } from '../support/app'
+import type { Browser } from '../support/app'
 import { databases } from '../support/databases'
 import { tokenOf } from '../support/mailbox'
 import { recordQueries } from '../support/record-queries'
@@ -233,14 +233,6 @@ describe.each(await databases())('attacks on the sign-up with a passkey, on $nam
       const ids = await Promise.all(signedUp.map(async ({ email }) => (await userOf(host, email)).id))
       expect(await host.knex('auth_passkeys').whereIn('user_id', ids)).toHaveLength(1)
     }
-  })
-
-  test('the cookie of the sign-up binds the browser, as at a sign-up by password', async () => {
-    const host = await start()
-    const byPassword = await post(host, '/signup', { email: newAddress(), password })
-    const byPasskey = await signUp(host, await signupBody(host, newAddress(), newAuthenticator()))
-    const [one, other] = [byPassword, byPasskey].map((answer) => setCookieOf(answer, 'signup_binding')?.attributes)
-    expect([one, typeof one]).toEqual([other, 'string'])
   })
 
   test('it costs one read and one insert more than a sign-up by password', async () => {

@@ -110,6 +110,9 @@ const secretLengths = { plain: 32, sealed: 86 }
 /** The maximum length of an undo point, in characters. An undo point stores the state of an account before a change. */
 const undoLength = 1_000
 
+/** The maximum length of a sign-up with its pending passkey, in characters. An RSA key of 8,192 bits and a long credential id fit. */
+const pendingPasskeyLength = 4_096
+
 /**
  * Returns the length of the data that doorward stores while a person replaces the second factor. The data contains a session id, the
  * secret, the digest of a passkey, and the hash of each recovery code. The hashes are base64url.
@@ -122,6 +125,8 @@ export function tableNeeds({ settings, providers, passwordHasher, hasMailer = fa
   const isOn = (setting: string) => settings?.[setting] === true
   const isSealed = settings === null || (settings['mfaSecretKey'] ?? null) !== null
   const secretLength = isSealed ? secretLengths.sealed : secretLengths.plain
+  const signupWith = settings?.['signupWith']
+  const pendingPasskeys = Array.isArray(signupWith) && signupWith.includes('passkey')
   const hasProviders = isOn('oauthEnabled') || Object.keys(providers ?? {}).length > 0
   return {
     hashLength: passwordHasher ? (passwordHasher.hashLength ?? null) : argon2idLength,
@@ -134,7 +139,12 @@ export function tableNeeds({ settings, providers, passwordHasher, hasMailer = fa
     recoveryCodes: settings === null || isOn('mfaEnabled') || isOn('oauthLinkByVerifiedEmail'),
     // Without settings, it is unknown whether the host uses passkeys. The check then does not require the table for passkeys.
     passkeys: isOn('passkeysEnabled'),
-    payloadLength: Math.max(undoLength, isOn('mfaEnabled') ? replacementLength(settings?.['mfaRecoveryCodesCount']) : 0),
+    pendingPasskeys,
+    payloadLength: Math.max(
+      undoLength,
+      isOn('mfaEnabled') ? replacementLength(settings?.['mfaRecoveryCodesCount']) : 0,
+      pendingPasskeys ? pendingPasskeyLength : 0,
+    ),
     linksByVerifiedEmail: isOn('oauthLinkByVerifiedEmail') && !isOn('assumeEmailsProven'),
   }
 }

@@ -9,6 +9,8 @@ export interface TableNeeds {
   readonly recoveryCodes: boolean
   readonly passkeys: boolean
   readonly emailLogins: boolean
+  /** Sign-ups store passkeys as payloads. Only the payload of a free address is stored, so a refusal would reveal that. */
+  readonly pendingPasskeys: boolean
   /** In characters. */
   readonly payloadLength: number
   readonly linksByVerifiedEmail: boolean

@@ -157,7 +157,7 @@ export function narrowColumns(subject: Subject, needs: TableNeeds): TableFinding
 export function boundedColumns(subject: Subject, needs: TableNeeds): NarrowColumn[] {
   return subject.columns.flatMap((column) => {
     const length = column.facts?.length ?? null
-    const use = useOf(subject.record, column.field)
+    const use = useOf(subject.record, column.field, needs)
     return length === null || use === null || length >= (lengthOf(subject, column, needs) ?? 0)
       ? []
       : [{ field: column.field, length, isCut: use === 'cut' }]
@@ -171,7 +171,7 @@ function narrow(subject: Subject, column: CheckedColumn, needs: TableNeeds): Tab
   if (facts.bytes !== null && bytes !== null && facts.bytes < bytes) return tooSmall(subject, column)
   const length = lackedLength(subject, column, needs)
   if (length === null) return null
-  const use = useOf(subject.record, column.field)
+  const use = useOf(subject.record, column.field, needs)
   const consequence = use === null ? 'so writing it fails' : `so a longer value is ${use}`
   const message = `${subject.table}.${column.name} is ${facts.type} and needs ${length} characters, ${consequence}. Make it wider. ${seeTroubleshooting('a-column-is-too-narrow')}`
   return finding(subject, column.name, {
@@ -216,7 +216,8 @@ function bytesOf({ kind }: CheckedColumn): number | null {
 }
 
 /** Null: the store sends the value, and the database fails. */
-function useOf(record: keyof HostTables, field: string): 'cut' | 'refused with 422' | null {
+function useOf(record: keyof HostTables, field: string, { pendingPasskeys }: TableNeeds): 'cut' | 'refused with 422' | null {
+  if (field === 'payload' && pendingPasskeys) return null
   if (field === 'email' || field === 'payload') return 'refused with 422'
   const isCut = (record === 'users' && field === 'name') || ['name', 'picture', 'ip', 'userAgent'].includes(field)
   return isCut ? 'cut' : null
