@@ -31,7 +31,7 @@ import { listUsers, type UserList, type UserListQuery } from '../admin/list-user
 import { type AuthContext, trustedStore } from '../context'
 import { clientKey } from '../core/client-key'
 import { requirePasswords } from '../core/config/every-setting'
-import { EmailTakenError } from '../core/errors'
+import { ConfigurationError, EmailTakenError } from '../core/errors'
 import type { AuthEventName } from '../core/events'
 import { readTypedAddress } from '../http/email-address'
 import type { Locale } from '../http/locale'
@@ -41,7 +41,9 @@ import { listPasskeys, removePasskey, renamePasskey } from '../passkeys/manage'
 import type { PasskeyOptions } from '../passkeys/passkey-challenge'
 import { logInWithPasskey, type PasskeyLogin, passkeyLoginOptions } from '../passkeys/passkey-login'
 import { type PasskeyRegistration, type PublicPasskey, passkeyRegistrationOptions, registerPasskey } from '../passkeys/register'
+import { passkeySignupOptions } from '../passkeys/sign-up'
 import { passkeyReauthenticationOptions, passkeyStepOptions } from '../passkeys/step-route'
+import type { PresentedPasskey } from '../passkeys/verify-passkey'
 import type { PasskeyCreationOptions, PasskeyRequestOptions } from '../passkeys/webauthn/ceremonies'
 import type { OAuthUser } from '../providers/provider-client'
 import { changePasswordWithMfa, type PasswordChangeWithMfa } from '../second-factor/change-password'
@@ -149,15 +151,27 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   signUp(input: SignUpInput): Promise<[WithFields<UserRecord, Host>, LinkToken | typeof ACTIVATION_WITHHELD | null]>
   /**
+   * Returns `options` for `navigator.credentials.create()`, which are for this address. Keep `challenge` for `signUpWithPasskey`.
+   * @throws ConfigurationError if `signupWith` does not have `passkey`
+   */
+  passkeySignupOptions(input: { email: string; name?: string | null }): Promise<PasskeyOptions<PasskeyCreationOptions>>
+  /**
+   * Like `signUp`, with a new passkey instead of a password. `credential` is the result of `navigator.credentials.create()`. The passkey
+   * works from the activation on.
+   * @throws EmailTakenError as `signUp`; PasskeyInvalidError
+   */
+  signUpWithPasskey(input: Omit<SignUpInput, 'password'> & PresentedPasskey): ReturnType<AuthService<Host>['signUp']>
+  /**
    * Logs a person in by password. Counts against the rate limit of the address. If `client` is given, counts against the client's limit
    * too.
    */
   logIn(input: LoginInput & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
    * Activates an account. If the result has `passwordRequired`, the activation removed the password of the sign-up,
-   * because no evidence showed that the owner of the address had signed up.
+   * because no evidence showed that the owner of the address had signed up. `credential` and `challenge` are evidence: the passkey of the
+   * sign-up has signed the options of `passkeyLoginOptions`.
    */
-  activate(token: string, options?: ProofOfPresence & SessionOrigin): Promise<LoginResultOf<Host>>
+  activate(token: string, options?: ProofOfPresence & Partial<PresentedPasskey> & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Mails an activation link and returns the link. Returns null if no account with this address waits for its activation. */
   requestActivation(email: string, options?: { locale?: Locale }): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
   /** Mails a reset link and returns the link. Returns null if no account with this address may have a reset link. */
@@ -356,17 +370,26 @@ export function createService(ctx: AuthContext): AuthService {
     ...input,
     client: clientKey(input.client) ?? input.client,
   })
+  const signUpByService = async (input: SignUpInput, shown: PresentedPasskey | null = null): ReturnType<AuthService['signUp']> => {
+    const signup = await signUp(ctx, { ...input, mayRepeat: false }, null, shown)
+    if (signup.kind === 'taken' || signup.kind === 'unchanged') throw new EmailTakenError()
+    if (signup.kind === 'refused') throw signup.error
+    return [signup.user, await sendFirstLink(ctx, signup, localeOf(input))]
+  }
   const ownerOf = (email: string) => findByAddress(ctx, readTypedAddress(email))
   return {
-    async signUp(input) {
-      const signup = await signUp(ctx, { ...input, mayRepeat: false }, null)
-      if (signup.kind === 'taken' || signup.kind === 'unchanged') throw new EmailTakenError()
-      if (signup.kind === 'refused') throw signup.error
-      return [signup.user, await sendFirstLink(ctx, signup, localeOf(input))]
+    signUp: (input) => signUpByService(input),
+    passkeySignupOptions: async (input) => passkeySignupOptions(requirePasskeySignup(ctx), input),
+    signUpWithPasskey: async ({ credential, challenge, ...input }) => {
+      requirePasskeySignup(ctx)
+      return signUpByService(input, { credential, challenge })
     },
     logIn: async (input) => delivered(logIn(takingPasswords(), keyed(input), client(input))),
-    activate: async (token, options = {}) =>
-      delivered(activate(ctx, token, client(options), { evidence: signupOwnershipFrom(ctx, options), locale: options.locale })),
+    activate: async (token, { credential, challenge = '', ...options } = {}) => {
+      const passkey = credential === undefined ? null : { credential, challenge }
+      const evidence = signupOwnershipFrom(ctx, options)
+      return delivered(activate(ctx, token, client(options), { evidence, passkey, locale: options.locale }))
+    },
     requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
     requestPasswordReset: async (email, options) => sendPasswordReset(takingPasswords(), await ownerOf(email), localeOf(options)),
     resetPassword: async (input) => delivered(resetPassword(takingPasswords(), input, client(input))),
@@ -437,6 +460,12 @@ export function createService(ctx: AuthContext): AuthService {
       leadingOn(ctx, await logOutSession(ctx, sessionToken, options), options)) as AuthService['logOutSession'],
     using: (store) => createService(insideHostTransaction(ctx, store)),
   }
+}
+
+/** The boot checks of this sign-up run only if `signupWith` has it. @throws ConfigurationError */
+function requirePasskeySignup(ctx: AuthContext): AuthContext {
+  if (ctx.settings.signupWith.includes('passkey')) return ctx
+  throw new ConfigurationError("Sign-up with a passkey is off: add 'passkey' to signupWith (AUTH_SIGNUP_WITH).")
 }
 
 async function requestByService(

@@ -85,6 +85,10 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   currentUser(): Promise<WithFields<PublicUser, Host> | null>
   /** Signs a person up. `fields` are the other fields for your `signup.schema`. The password is required, unless `passwordLogin` is off. */
   signUp(input: { email: string; password?: string; name?: string | null; fields?: object } & CaptchaAnswer): Promise<BoundSignup>
+  /** Returns `options` for `navigator.credentials.create()`. They are for this address. Keep `challenge` for `signUpWithPasskey`. */
+  passkeySignupOptions(input: { email: string; name?: string | null }): Promise<PasskeyOptions<PasskeyCreationOptions>>
+  /** Like `signUp`, with a new passkey instead of a password. `credential` is the result of `navigator.credentials.create()`. */
+  signUpWithPasskey(input: PasskeyProof & { email: string; name?: string | null; fields?: object } & CaptchaAnswer): Promise<BoundSignup>
   logIn(input: { email: string; password: string; remember?: boolean; previousToken?: string } & CaptchaAnswer): Promise<BoundLogin>
   verifyMfa(input: { mfaToken: string; previousToken?: string } & FactorProof): Promise<BoundLogin>
   /** Logs a person in with a provider's access token. */
@@ -97,7 +101,8 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
    */
   logOut(input: { allSessions?: boolean; providerLogout: true; refreshToken?: string }): Promise<{ logoutUrl: string | null }>
   logOut(input?: { allSessions?: boolean; refreshToken?: string }): Promise<void>
-  activate(token: string, options?: { password?: string; signupToken?: string }): Promise<BoundLogin>
+  /** `credential` and `challenge`: of the passkey of the sign-up, with the options of `passkeyLoginOptions`. */
+  activate(token: string, options?: { password?: string; signupToken?: string } & Partial<PasskeyProof>): Promise<BoundLogin>
   requestActivation(email: string, options?: CaptchaAnswer): Promise<RequestedLink>
   requestPasswordReset(email: string, options?: CaptchaAnswer): Promise<RequestedLink>
   resetPassword(input: { token: string; newPassword: string; password?: string }): Promise<BoundLogin>
@@ -252,6 +257,8 @@ export function serviceBinder(
         }
       },
       signUp: ({ fields, ...input }) => ask('signUp', 'POST', '/signup', input, fields && { fields }),
+      passkeySignupOptions: (input) => ask('passkeySignupOptions', 'POST', '/signup/passkey/options', input),
+      signUpWithPasskey: ({ fields, ...input }) => ask('signUpWithPasskey', 'POST', '/signup/passkey', input, fields && { fields }),
       logIn: (input) => ask('logIn', 'POST', '/login', input),
       verifyMfa: (input) => ask('verifyMfa', 'POST', '/mfa/verify', input),
       logInWithToken: ({ provider, ...input }) => ask('logInWithToken', 'POST', '/oauth/:provider/token', input, { params: { provider } }),
