@@ -10,6 +10,7 @@ type Options = Body & { readonly challenge_token: string }
 const optionsOf: Readonly<Record<string, string>> = {
   '/mfa/verify': '/mfa/passkey/options m',
   '/passkeys/login': '/passkeys/login/options',
+  '/activate': '/passkeys/login/options',
   '/passkeys/register': '/passkeys/register/options t',
   '/signup/passkey': '/signup/passkey/options',
 }

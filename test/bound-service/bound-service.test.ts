@@ -6,6 +6,7 @@ import { type BoundService, errorHandler } from '../../src'
 import { type LocalHost, type LocalOptions, otherPassword, password } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
 import { onMfa } from '../mfa/people'
+import { signupSettings } from '../passkeys/newcomers'
 import { member } from '../server-session/devices'
 import { cookieAttributes, cookiePair, setCookies } from '../social/redirect-steps'
 import type { Mounted } from '../support/app'
@@ -255,7 +256,7 @@ describe('auth.with(req, res)', () => {
   })
 
   test('every verb finds its route; one whose feature is off says so', async () => {
-    const host = await start({ tokenDelivery: 'session', emailLogin: 'code', passkeysEnabled: true, webauthnRpName: 'Example' })
+    const host = await start({ tokenDelivery: 'session', emailLogin: 'code', ...signupSettings })
     const given = {
       email: 'x@example.test',
       password: 'x',

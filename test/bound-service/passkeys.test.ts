@@ -2,12 +2,14 @@ import type { Request } from 'express'
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { type BoundService, errorHandler, type PasskeyProof, type PublicPasskey } from '../../src'
-import { type LocalHost, otherPassword, password } from '../local/people'
+import { type LocalHost, newAddress, otherPassword, password, userOf } from '../local/people'
 import { authenticator as authenticatorApp } from '../mfa/authenticator'
-import { age, newAuthenticator, onPasskeys, withFactors } from '../passkeys/people'
+import { age, logIn, newAuthenticator, onPasskeys, withFactors } from '../passkeys/people'
 import { member } from '../server-session/devices'
+import { setCookies } from '../social/redirect-steps'
 import { cookiesAfter } from '../support/cookie-jar'
 import { databases } from '../support/databases'
+import { tokenOf } from '../support/mailbox'
 
 const [sqlite] = await databases()
 if (!sqlite) throw new Error('no database answers')
@@ -19,7 +21,7 @@ describe.each(['both', 'session'] as const)('auth.with(req, res) and passkeys, i
   let deed: Deed = async () => null
   const start = () =>
     startOn({
-      settings: { ...withFactors, tokenDelivery },
+      settings: { ...withFactors, tokenDelivery, signupWith: ['password', 'passkey'] },
       options: { throttle: { mail: false, routes: false } },
       host(app, auth) {
         app.post('/form', async (req: Request, res, next) => {
@@ -40,6 +42,24 @@ describe.each(['both', 'session'] as const)('auth.with(req, res) and passkeys, i
   }
   /** What the person's browser sends after this answer. */
   const cookiesOf = (response: supertest.Response) => cookiesAfter(response, '/form')
+
+  test('a person signs up with a passkey, and activates the account in another browser with it', async () => {
+    const host = await start()
+    const [email, authenticator] = [newAddress(), newAuthenticator()]
+    const begun = (await submit(host, (bound) => bound.passkeySignupOptions({ email, name: 'Ana' }))).body.outcome
+    const made = { email, name: 'Ana', credential: authenticator.create(begun.options), challenge: begun.challenge }
+    const signedUp = await submit(host, (bound) => bound.signUpWithPasskey(made))
+    expect(signedUp.body.outcome).toEqual({ userId: expect.any(String), activationRequired: true, activationUrl: null })
+    expect(setCookies(signedUp).map((line) => line.split('=')[0])).toEqual(['signup_binding'])
+    const link = tokenOf(await host.mails.next({ kind: 'activation', to: email }))
+
+    const options = (await submit(host, (bound) => bound.passkeyLoginOptions())).body.outcome
+    const shown = { credential: authenticator.get(options.options), challenge: options.challenge }
+    const activated = (await submit(host, (bound) => bound.activate(link, shown))).body.outcome
+    expect(activated).toMatchObject({ kind: 'session', userId: (await userOf(host, email)).id })
+    expect(activated.passwordRequired).toBe(undefined)
+    expect((await logIn(host, authenticator, tokenDelivery === 'both' ? '/session/passkeys/login' : '/passkeys/login')).status).toBe(200)
+  })
 
   test('a person adds a passkey, signs in with it, confirms a change with it, and removes it', async () => {
     const host = await start()

@@ -33,6 +33,8 @@ const others: Readonly<Record<string, string>> = {
   'GET /whoami': 'the client asks by itself',
   'GET /client-config': 'the client asks by itself',
   'GET /captcha': 'solveCaptcha of doorward/client/captcha asks there',
+  'POST /signup/passkey': 'its method comes with the other passkeys of the client',
+  'POST /signup/passkey/options': 'signing up with a passkey asks there',
   'GET /passkeys/signal': 'docs/passkeys.md has its script',
   'POST /reauthenticate/passkey/options': 'passkey: true asks there',
   'POST /mfa/passkey/options': 'passkey: true asks there',

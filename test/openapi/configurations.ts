@@ -14,6 +14,7 @@ export const everything: Options = {
     mfaEnabled: true,
     mfaIssuer: 'Example',
     passkeysEnabled: true,
+    signupWith: ['password', 'passkey'],
     jwtKeys: [makeKey('k1', 'ES256')],
     accessTokenIssuer: `${baseUrl}/auth`,
     accessTokenAudience: 'https://api.example.test',

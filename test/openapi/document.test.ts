@@ -58,7 +58,7 @@ test.each([
 test('the fields that a host adds to a signup are in the document', async () => {
   const schema = Joi.object({ company: Joi.string().max(40).required(), newsletter: Joi.boolean() })
 
-  const { paths } = await documentOf(await start({ ...everything, options: { signup: { schema } } }))
+  const { paths } = await documentOf(await start({ ...everything, options: { ...everything.options, signup: { schema } } }))
 
   expect(paths['/signup']?.['post']?.requestBody?.content['application/json']?.schema).toMatchObject({
     allOf: [
@@ -96,7 +96,7 @@ test('a body is required if it must have a field, also one of several', async ()
 test('what a host’s field admits, assumes or says of itself is not', async () => {
   const code = Joi.string().valid('let-me-in').default('let-me-in').description('let-me-in').required()
   const schema = Joi.object({ code })
-  const mounted = await start({ ...everything, options: { signup: { schema } } })
+  const mounted = await start({ ...everything, options: { ...everything.options, signup: { schema } } })
 
   const { text } = await supertest(mounted.app).get('/auth/openapi.json')
 

@@ -3,6 +3,7 @@ import { codeChallengeOf } from '../../src/social/app-redirect/exchange-code'
 import { actions, adminOn } from '../admin/people'
 import { bearerOf, type LocalHost, newAddress, otherPassword, password, pending, post, resetLink, signedIn } from '../local/people'
 import { challengeOf, type EnrolledMember, enrolled, signedInAgain } from '../mfa/people'
+import { signupBody } from '../passkeys/newcomers'
 import { logIn as logInByPasskey, newAuthenticator, ownerWithFactor, passkeyOwner, register } from '../passkeys/people'
 import { device, by as sessionOf } from '../server-session/devices'
 import { addIdentity } from '../social/accounts-at-hand'
@@ -116,6 +117,8 @@ function delivered(base: '' | '/cookie'): Record<string, Way> {
   const inCookie = base === '/cookie'
   return {
     [`post ${base}/signup`]: (host) => post(host, `${base}/signup`, { email: newAddress(), password }),
+    [`post ${base}/signup/passkey`]: async (host) =>
+      post(host, `${base}/signup/passkey`, await signupBody(host, newAddress(), newAuthenticator())),
     [`post ${base}/activate`]: async (host) => post(host, `${base}/activate`, { token: (await pending(host)).link }),
     [`post ${base}/activate/{token}`]: async (host) => post(host, `${base}/activate/${(await pending(host)).link}`),
     [`post ${base}/login`]: async (host) => post(host, `${base}/login`, { email: (await signedIn(host)).email, password }),
@@ -239,6 +242,7 @@ const passkeys: Readonly<Record<string, Way>> = {
   async 'post /mfa/passkey/options'(host) {
     return post(host, '/mfa/passkey/options', { mfa_token: await challengeOf(host, await ownerWithFactor(host)) })
   },
+  'post /signup/passkey/options': (host) => post(host, '/signup/passkey/options', { email: newAddress() }),
   'post /passkeys/register/options': async (host) => post(host, '/passkeys/register/options', {}, bearerOf(await passkeyOwner(host))),
   'post /passkeys/register': async (host) => register(host, await signedIn(host), newAuthenticator()),
   'get /passkeys': async (host) => get(host, '/passkeys', bearerOf(await passkeyOwner(host))),

@@ -162,6 +162,38 @@ describe('the routes of signupWith', () => {
   })
 })
 
+describe('auth.service', () => {
+  const { start } = onSignups(sqlite)
+
+  test('signs a person up with a passkey, and activates the account by it', async () => {
+    const host = await start()
+    const { service } = host.auth
+    const [email, authenticator] = [newAddress(), newAuthenticator()]
+    const { options, challenge } = await service.passkeySignupOptions({ email: email.toUpperCase() })
+    const input = { email, credential: authenticator.create(options), challenge }
+    const [user, link] = await service.signUpWithPasskey(input)
+    if (typeof link !== 'object' || link === null) throw new Error('the account is pending')
+    expect(user).toMatchObject({ email, isActive: false })
+    await expect(service.signUpWithPasskey(input)).rejects.toMatchObject({ code: 'PASSKEY_INVALID' })
+
+    const begun = await service.passkeyLoginOptions()
+    const shown = { credential: authenticator.get(begun.options), challenge: begun.challenge }
+    await expect(service.activate(link.token, { ...shown, challenge: 'x' })).rejects.toMatchObject({ code: 'PASSKEY_REJECTED' })
+    expect(await service.activate(link.token, shown)).toMatchObject({ kind: 'session', userId: user.id })
+    expect(await service.listPasskeys(user.id)).toMatchObject([{ createdAt: user.createdAt }])
+    const again = await service.passkeySignupOptions({ email })
+    const other = { email, credential: newAuthenticator().create(again.options), challenge: again.challenge }
+    await expect(service.signUpWithPasskey(other)).rejects.toMatchObject({ code: 'EMAIL_TAKEN' })
+  })
+
+  test('refuses it while signupWith has no passkey', async () => {
+    const { service } = (await start({ settings: { signupWith: ['password'] } })).auth
+    const email = newAddress()
+    await expect(service.passkeySignupOptions({ email })).rejects.toThrow('signupWith (AUTH_SIGNUP_WITH)')
+    await expect(service.signUpWithPasskey({ email, credential: {}, challenge: '' })).rejects.toThrow('signupWith (AUTH_SIGNUP_WITH)')
+  })
+})
+
 describe.each(all.filter(({ name }) => name !== 'sqlite'))('a payload of 2,000 characters, on $name', (database) => {
   test('is an error while people sign up with passkeys, with the statement that mends it, and none otherwise', async () => {
     const { knex } = await openedOn(database)

@@ -88,7 +88,7 @@ describe('what an editor shows', () => {
       const value = defaults[path.slice('Settings.'.length)]
       const plain = /Default (`[^`]*`|-?\w+)/.exec(text)?.[1]?.replaceAll('`', '')
       if (plain === undefined) return !/Required\.|Default: as/.test(text)
-      return plain !== (value === '' ? 'empty' : Array.isArray(value) ? '[]' : String(value))
+      return plain !== (value === '' ? 'empty' : Array.isArray(value) ? JSON.stringify(value).replaceAll('"', "'") : String(value))
     })
     expect(wrong).toEqual([])
   })
