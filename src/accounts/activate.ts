@@ -121,7 +121,7 @@ export async function lookAtActivation(
   if (isRefused) throw new EmailLinkForbiddenError()
   if (!(await isPending(ctx, user))) throw new InvalidTokenError()
   const mark = signupMarkOf(link)
-  if (mark?.passkey) return isFromSignupBrowser(ctx, evidence, mark.id) ? null : 'passkey'
+  if (mark?.passkey && ctx.webauthn) return isFromSignupBrowser(ctx, evidence, mark.id) ? null : 'passkey'
   return isFirstVerification(ctx, user, true) && (await wantsPassword(ctx, user, evidence, mark?.id)) ? 'password' : null
 }
 

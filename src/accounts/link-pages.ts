@@ -1,12 +1,17 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { ValidationError } from '../core/errors'
+import { localized } from '../core/texts/phrase-book'
 import { type LinkClick, linkPage, type PageAfter } from '../http/html/link-page'
+import { passkeyOfForm } from '../http/html/passkey-form'
 import { readerOf } from '../http/html/reader'
 import { passwordText, validate } from '../http/input'
 import { isReturnTo, locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
 import { sendSeeOther } from '../http/send'
+import { passkeyLoginOptions } from '../passkeys/passkey-login'
+import type { PresentedPasskey } from '../passkeys/verify-passkey'
 import { passwordRefusal } from '../passwords/check-password'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { keepChallenge, leaveNotice } from '../sessions/cookies'
@@ -24,9 +29,14 @@ const passwords = Joi.object<{ new_password: string; confirm_password: string }>
   confirm_password: passwordText().allow(''),
 })
 
+const passkeyResponse = Joi.object<{ credential?: string; challenge_token?: string }>({
+  credential: Joi.string().allow('').optional(),
+  challenge_token: Joi.string().allow('').optional(),
+})
+
 /**
- * In another browser than that of the sign-up, the page asks for the password. With `pagesEnabled` it logs in the person who signed up
- * (same browser, or the password). Any other person must log in afterwards.
+ * In another browser than that of the sign-up, the page asks for the password or the passkey. With `pagesEnabled` it logs in the person who signed up
+ * (same browser, the password or the passkey). Any other person must log in afterwards.
  */
 export function activationPage(ctx: AuthContext): Route[] {
   const { pagesEnabled } = ctx.settings
@@ -40,29 +50,46 @@ export function activationPage(ctx: AuthContext): Route[] {
     look: async (token, { req, locale }) => {
       const evidence = await signupOwnershipOf(ctx, req)
       const asked = await lookAtActivation(ctx, token, evidence)
-      const asksPassword = asked === 'password'
-      const isSignIn = pagesEnabled && (asksPassword || (await isOfOwner(ctx, token, evidence)))
+      const isSignIn = pagesEnabled && (asked !== null || (await isOfOwner(ctx, token, evidence)))
       const items = isSignIn ? await loginLinkSummary(ctx, req, await addressOfActivation(ctx, token), locale) : []
-      return { password: asksPassword ? { canSkip: true } : null, items }
+      const passkey = asked === 'passkey' ? passkeyLoginOptions(ctx, { isInPage: true }) : null
+      return { password: asked === 'password' ? { canSkip: true } : null, passkey, items }
     },
     redeem: async (click) => {
       const { token, fields, locale, req, res } = click
-      const evidence = await signupOwnershipOfForm(
-        ctx,
-        req,
-        fields,
-        async (evidence) => (await lookAtActivation(ctx, token, evidence)) !== null,
-      )
-      if (pagesEnabled && (await isOfOwner(ctx, token, evidence))) return activateAndEnter(ctx, click, evidence)
-      const resetLink = await activateOnly(ctx, token, { evidence, byPage: true, locale })
+      const passkey = readPasskey(fields)
+      const evidence = passkey ? await signupOwnershipOf(ctx, req) : await signupOwnershipOfForm(ctx, req, fields, isAsked(ctx, token))
+      if (pagesEnabled && (passkey || (await isOfOwner(ctx, token, evidence)))) return activateAndEnter(ctx, click, { evidence, passkey })
+      const resetLink = await activateOnly(ctx, token, { evidence, passkey, byPage: true, locale })
       await clearEndedCookies(ctx, req, res)
       return resetLink && { resetToken: resetLink.token }
     },
   })
 }
 
-async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: LinkClick, evidence: SignupOwnership): Promise<PageAfter> {
-  const result = await activate(ctx, token, loginClient(ctx, req), { evidence, byPage: true, locale })
+/** Of the page's script. Null: the person has not used the passkey of the sign-up. */
+function readPasskey(fields: unknown): PresentedPasskey | null {
+  const { credential = '', challenge_token = '' } = validate(passkeyResponse, fields)
+  return credential === '' ? null : passkeyOfForm({ credential, challenge_token })
+}
+
+function isAsked(ctx: AuthContext, token: string) {
+  return async (evidence: SignupOwnership): Promise<boolean> => {
+    const asked = await lookAtActivation(ctx, token, evidence)
+    if (asked !== 'passkey') return asked === 'password'
+    throw new ValidationError({
+      details: { errors: [{ path: 'credential', rule: 'any.required' }] },
+      explains: localized('link.passkey_missing'),
+    })
+  }
+}
+
+async function activateAndEnter(
+  ctx: AuthContext,
+  { token, locale, req, res }: LinkClick,
+  proof: { evidence: SignupOwnership; passkey: PresentedPasskey | null },
+): Promise<PageAfter> {
+  const result = await activate(ctx, token, loginClient(ctx, req), { ...proof, byPage: true, locale })
   await clearEndedCookies(ctx, req, res)
   const returnTo = readSignupReturn(ctx, req)
   return entering(ctx, req, res, result, returnTo !== null && isReturnTo(ctx.settings, returnTo) ? returnTo : null)

@@ -83,7 +83,18 @@ export interface PageInput {
     /** True: the form also has the second button. */
     readonly canSkip: boolean
   } | null
-  /** The value for the `nonce` of a `<style>`. The page's policy allows no other style. */
+  /**
+   * On `activate`: not null if the person signed up with a passkey in another browser. A script then asks for the passkey, and posts the
+   * response as JSON in the field `credential`, with `challenge` in the field `challenge_token`. A second button (name `forgot`, value
+   * `1`) activates the account without the passkey, which is then removed.
+   */
+  readonly passkey: {
+    /** The options for `navigator.credentials.get()`. */
+    readonly options: object
+    /** The value of `challenge_token`. */
+    readonly challenge: string
+  } | null
+  /** The value for the `nonce` of a `<style>`. The page's policy allows no other style. With `passkey`, it allows a `<script>` too. */
   readonly styleNonce: string
 }
 

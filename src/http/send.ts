@@ -20,19 +20,27 @@ export function sendJsonText(res: Response, status: number, text: string): void 
   res.end(text)
 }
 
+interface PageHeaders {
+  readonly styleNonce: string
+  /** Allows a script with the same nonce. */
+  readonly needsScript?: boolean
+  readonly formTargets?: readonly string[]
+  readonly referrerPolicy: string
+}
+
 /** Loads only its own style sheet. Browsers apply `form-action` also to a redirect, so `formTargets` lists the origins. */
 export function sendHtml(
   res: Response,
   status: number,
   page: string,
-  { styleNonce, formTargets = [], referrerPolicy }: { styleNonce: string; formTargets?: readonly string[]; referrerPolicy: string },
+  { styleNonce, needsScript = false, formTargets = [], referrerPolicy }: PageHeaders,
 ): void {
   res.statusCode = status
   res.setHeader('Referrer-Policy', referrerPolicy)
   res.setHeader('Content-Type', 'text/html; charset=utf-8')
   res.setHeader(
     'Content-Security-Policy',
-    `default-src 'none'; style-src 'nonce-${styleNonce}'; form-action ${["'self'", ...formTargets].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
+    `default-src 'none'; style-src 'nonce-${styleNonce}'; ${needsScript ? `script-src 'nonce-${styleNonce}'; ` : ''}form-action ${["'self'", ...formTargets].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
   )
   res.end(page)
 }

@@ -1,5 +1,6 @@
 import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
 import { card, type FormState, field, form, type Html, html, or, type Part, problem } from '../http/html/document'
+import { passkeyForm, passkeyOfForm } from '../http/html/passkey-form'
 import type { Reader } from '../http/html/reader'
 import type { Route } from '../http/routes'
 import { passkeyStepOptions } from '../passkeys/step-route'
@@ -8,7 +9,6 @@ import { afterLogin } from './after-login'
 import { requireFields } from './form-fault'
 import { Elsewhere, type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
-import { passkeyForm, passkeyOfForm } from './passkey-form'
 import { isOurSignIn, signInAddress } from './signed-in'
 
 export function challengeRoutes(site: PageSite): Route[] {

@@ -13,6 +13,7 @@ import {
   type Part,
   problem,
 } from '../http/html/document'
+import { passkeyForm, passkeyOfForm } from '../http/html/passkey-form'
 import type { Reader } from '../http/html/reader'
 import type { Page } from '../http/html/send-page'
 import { queryParameter } from '../http/locale'
@@ -27,7 +28,6 @@ import { type AccountVisit, enterAs, requireOwnForm } from './account-visit'
 import { requireFields } from './form-fault'
 import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
-import { passkeyForm, passkeyOfForm } from './passkey-form'
 import { type ListedProvider, listedProvider } from './provider-marks'
 import { signInAgainAddress } from './signed-in'
 

@@ -16,6 +16,7 @@ import {
   type Part,
   problem,
 } from '../http/html/document'
+import { passkeyForm } from '../http/html/passkey-form'
 import type { Reader } from '../http/html/reader'
 import type { Page } from '../http/html/send-page'
 import { queryParameter } from '../http/locale'
@@ -29,7 +30,6 @@ import { captchaOfForm, captchaWidget } from './captcha'
 import { requireFields } from './form-fault'
 import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
-import { passkeyForm } from './passkey-form'
 import { type ListedProvider, listedProvider } from './provider-marks'
 import { findSignedIn } from './signed-in'
 

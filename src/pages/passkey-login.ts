@@ -1,10 +1,10 @@
+import { passkeyOfForm } from '../http/html/passkey-form'
 import type { Route } from '../http/routes'
 import { afterLogin } from './after-login'
 import { captchaOfForm } from './captcha'
 import { showLogin } from './login'
 import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
-import { passkeyOfForm } from './passkey-form'
 import { signInAddress } from './signed-in'
 
 /** The page's script fills the form with a passkey. The login page contains the form and shows its errors. */

@@ -38,6 +38,7 @@ export const englishPages = {
 
   'signup.title': 'Create an account',
   'signup.button': 'Create the account',
+  'signup.with_passkey': 'Sign up with a passkey',
   'signup.has_account': 'Do you already have an account?',
   'signup.taken': 'There is already an account with this address. Sign in, or ask for a new password on the sign-in page.',
   'signup.taken_without_password': 'There is already an account with this address. Sign in instead.',
@@ -338,6 +339,10 @@ export const englishPages = {
   'link.password': 'Your password',
   'link.chosen_at_signup': 'The password that you chose when you signed up.',
   'link.forgot': 'I do not know this password',
+  'link.passkey_lead': 'You signed up with a passkey in another browser. Use it here, so that it stays with your account.',
+  'link.use_passkey': 'Use the passkey you signed up with',
+  'link.without_passkey': 'Continue without it',
+  'link.passkey_missing': 'Use the passkey, or continue without it. The passkey is then removed from your account.',
   'link.log_in': 'Go to the sign-in page',
   'link.signs_in_as': 'You will sign in as {email}.',
   'link.asked': 'This was requested in another browser, on {time}.',

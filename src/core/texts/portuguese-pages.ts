@@ -39,6 +39,7 @@ export const portuguesePages: Readonly<Record<keyof typeof englishPages, string>
 
   'signup.title': 'Criar uma conta',
   'signup.button': 'Criar a conta',
+  'signup.with_passkey': 'Cadastrar-se com uma chave de acesso',
   'signup.has_account': 'Você já tem uma conta?',
   'signup.taken': 'Já existe uma conta com este endereço. Entre na sua conta ou peça uma nova senha na página de login.',
   'signup.taken_without_password': 'Já existe uma conta com este endereço. Entre na sua conta.',
@@ -343,6 +344,10 @@ export const portuguesePages: Readonly<Record<keyof typeof englishPages, string>
   'link.password': 'Sua senha',
   'link.chosen_at_signup': 'A senha que você escolheu no cadastro.',
   'link.forgot': 'Não sei esta senha',
+  'link.passkey_lead': 'Você se cadastrou com uma chave de acesso em outro navegador. Use-a aqui para que ela continue na sua conta.',
+  'link.use_passkey': 'Usar a chave de acesso do cadastro',
+  'link.without_passkey': 'Continuar sem ela',
+  'link.passkey_missing': 'Use a chave de acesso ou continue sem ela. Nesse caso, ela será removida da sua conta.',
   'link.log_in': 'Ir para a página de login',
   'link.signs_in_as': 'Você vai entrar como {email}.',
   'link.asked': 'O pedido foi feito em outro navegador, em {time}.',

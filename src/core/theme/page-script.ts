@@ -92,8 +92,14 @@ export const pageScript = `'use strict'
     const credential = await navigator.credentials.get({ publicKey: readable(JSON.parse(form.dataset.options)) })
     send(form, sendable(credential), token)
   }
+  /** The options of a sign-up are about an address and a name, which can stand in another form of the page. */
   const make = async (form) => {
-    const answer = await fetch(form.dataset.optionsUrl, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' })
+    const { about = '', from, optionsUrl } = form.dataset
+    const [names, typed] = [about.split(' ').filter(Boolean), (from && document.querySelector(from)) || form]
+    if (typed !== form && !names.every((name) => typed.elements[name].reportValidity())) return
+    for (const name of names) form.elements[name].value = typed.elements[name].value
+    const body = JSON.stringify(Object.fromEntries(names.map((name) => [name, form.elements[name].value]).filter(([, value]) => value)))
+    const answer = await fetch(optionsUrl, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
     if (!answer.ok) return send(form, '')
     const { challenge_token: token, ...options } = await answer.json()
     const credential = await navigator.credentials.create({ publicKey: readable(options) })

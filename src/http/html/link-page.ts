@@ -6,6 +6,7 @@ import {
   EmailTakenError,
   InvalidCredentialsError,
   InvalidTokenError,
+  PasskeyRejectedError,
   TooManyRequestsError,
   UnauthorizedError,
   ValidationError,
@@ -61,6 +62,7 @@ export interface LinkClick extends LinkVisit {
 
 export interface FormNeeds {
   readonly password?: PageInput['password']
+  readonly passkey?: PageInput['passkey']
   readonly items?: readonly string[]
   readonly problem?: TextKey
   /** Default true. */
@@ -104,7 +106,7 @@ export function linkPage(
           if ('resetToken' in after) return sendSeeOther(res, readerOf(ctx, req).href(`/password-reset/${after.resetToken}`))
           sendPage(ctx, req, res, 200, after.page, after)
         } catch (error) {
-          if (!(error instanceof ValidationError) && !isWrongPassword(error)) throw error
+          if (!(error instanceof ValidationError) && !isWrongProof(error)) throw error
           // The link is still valid, because the service checks the password policy and the old password before it invalidates the link.
           const { problem, ...needs } = await look(click.token, click)
           const why = whyOf(ctx, click.locale, error, problem)
@@ -117,8 +119,9 @@ export function linkPage(
 }
 
 /** Or the form needs the password and it is missing. */
-function isWrongPassword(error: unknown): error is UnauthorizedError {
-  return error instanceof InvalidCredentialsError || (error instanceof UnauthorizedError && error.code === UnauthorizedError.code)
+function isWrongProof(error: unknown): error is UnauthorizedError | PasskeyRejectedError {
+  if (error instanceof InvalidCredentialsError || error instanceof PasskeyRejectedError) return true
+  return error instanceof UnauthorizedError && error.code === UnauthorizedError.code
 }
 
 function tokenOf(req: Request): string {
@@ -126,7 +129,13 @@ function tokenOf(req: Request): string {
 }
 
 /** First a problem that the person cannot fix, then a broken rule of the new password, then a wrong old password. */
-function whyOf(ctx: PageContext, locale: Locale, error: ValidationError | UnauthorizedError, problem?: TextKey): string {
+function whyOf(
+  ctx: PageContext,
+  locale: Locale,
+  error: ValidationError | UnauthorizedError | PasskeyRejectedError,
+  problem?: TextKey,
+): string {
+  if (error instanceof PasskeyRejectedError) return ctx.texts.say(locale, 'passkey.rejected')
   if (problem === undefined && error instanceof ValidationError) return ctx.texts.read(locale, error.explains ?? anyRefusal)
   return ctx.texts.say(locale, problem ?? 'confirm.wrong_password')
 }

@@ -21,6 +21,7 @@ import {
   type Part,
   problem as problemPart,
 } from './document'
+import { passkeyForm } from './passkey-form'
 import { type PageContext, type Reader, readerOf } from './reader'
 
 export interface Page {
@@ -34,6 +35,8 @@ export interface Page {
   readonly isRefused?: boolean
   /** Default true. */
   readonly hasLanguages?: boolean
+  /** Default false: the page works without the script. With `pagesEnabled`, every page has it. */
+  readonly needsScript?: boolean
   readonly formTargets?: readonly string[]
   /** Of a captcha: its scripts may run, and it may load from these sources. */
   readonly nonce?: string
@@ -46,7 +49,7 @@ export function showPage(ctx: PageContext, res: Response, reader: Reader, page: 
   const nonce = page.nonce ?? randomBytes(16).toString('base64')
   const head = headOf(ctx, nonce)
   const parts = { page: page.page, title, lang: reader.lang, body: page.body.markup, user, nonce }
-  const body = ownBody(ctx, parts) ?? page.body
+  const body = html`${ownBody(ctx, parts) ?? page.body}${inlineScript(ctx, page, nonce)}`
   const laidOut = ownLayout(ctx, { ...parts, head: head.markup, body: `${navigation ?? ''}${body}` })
   const languages = hasLanguages ? ctx.texts.languages.map((lang) => [lang, ctx.texts.say(lang, 'language.name')] as const) : []
   setPageHeaders(ctx, res, page, nonce)
@@ -58,6 +61,13 @@ export function showPage(ctx: PageContext, res: Response, reader: Reader, page: 
 function headOf(ctx: PageContext, nonce: string): Html {
   if (ctx.settings.pagesEnabled) return assets(ctx.theme)
   return html`<style nonce="${nonce}">${new Html(ctx.theme.style.text)}</style>
+`
+}
+
+/** At the end of the body, because an inline script cannot wait for the rest of the page. */
+function inlineScript({ settings, theme }: PageContext, { needsScript = false }: Page, nonce: string): Part {
+  if (!needsScript || settings.pagesEnabled) return null
+  return html`<script nonce="${nonce}">${new Html(theme.script.text)}</script>
 `
 }
 
@@ -92,13 +102,14 @@ function referrerPolicyOf({ settings }: PageContext): string {
 }
 
 /** Uses `setHeader`, to replace the headers of the host's middleware. */
-function setPageHeaders(ctx: PageContext, res: Response, { formTargets = [], sources: more = {}, nonce: own }: Page, nonce: string): void {
+function setPageHeaders(ctx: PageContext, res: Response, page: Page, nonce: string): void {
+  const { formTargets = [], needsScript = false, sources: more = {} } = page
   const { settings, templates, theme } = ctx
   res.setHeader('Content-Type', 'text/html; charset=utf-8')
   res.setHeader('Referrer-Policy', referrerPolicyOf(ctx))
   const isOwn = templates.layout !== undefined || templates.pages !== undefined
-  const nonces = isOwn || own !== undefined || !settings.pagesEnabled ? [`'nonce-${nonce}'`] : []
-  const sources = settings.pagesEnabled ? loading([theme.sources, more], nonces) : loadingNothing(theme.logoUrl !== null, nonces)
+  const nonces = isOwn || page.nonce !== undefined || !settings.pagesEnabled ? [`'nonce-${nonce}'`] : []
+  const sources = settings.pagesEnabled ? loading([theme.sources, more], nonces) : loadingNothing(theme.logoUrl !== null, nonces, needsScript)
   const targets = [...(settings.pagesEnabled ? everyTarget(ctx) : []), ...formTargets]
   const directives = [
     "default-src 'none'",
@@ -124,8 +135,9 @@ function loading(given: readonly CaptchaSources[], nonces: readonly string[]) {
   ].map((words) => words.join(' '))
 }
 
-function loadingNothing(hasLogo: boolean, nonces: readonly string[]): string[] {
-  return [['style-src', ...nonces].join(' '), ...(hasLogo ? ["img-src 'self' data:"] : [])]
+function loadingNothing(hasLogo: boolean, nonces: readonly string[], needsScript: boolean): string[] {
+  const script = needsScript ? [['script-src', ...nonces].join(' ')] : []
+  return [['style-src', ...nonces].join(' '), ...script, ...(hasLogo ? ["img-src 'self' data:"] : [])]
 }
 
 /** Browsers apply `form-action` also to redirects. */
@@ -139,6 +151,7 @@ interface PageExtras {
   challenge?: PageInput['challenge']
   items?: readonly string[]
   password?: PageInput['password']
+  passkey?: PageInput['passkey']
   /** Default true. */
   hasLoginLink?: boolean
   formTargets?: readonly string[]
@@ -151,19 +164,20 @@ export function sendPage(
   res: Response,
   status: number,
   page: LinkPageName,
-  { problem = null, challenge = null, items = [], password = null, hasLoginLink = true, formTargets = [] }: PageExtras = {},
+  { problem = null, challenge = null, items = [], password = null, passkey = null, hasLoginLink = true, formTargets = [] }: PageExtras = {},
 ): void {
   const reader = readerOf(ctx, req)
   const styleNonce = randomBytes(16).toString('base64')
   const loginUrl = hasLoginLink ? ctx.settings.loginUrl : null
-  const input: PageInput = { page, locale: reader.lang, problem, items, loginUrl, challenge, password, styleNonce }
+  const input: PageInput = { page, locale: reader.lang, problem, items, loginUrl, challenge, password, passkey, styleNonce }
+  const needsScript = passkey !== null
   const own = ownPage(ctx, input)
-  if (own !== null) return void sendHtml(res, status, own, { styleNonce, formTargets, referrerPolicy: referrerPolicyOf(ctx) })
+  if (own !== null) return void sendHtml(res, status, own, { styleNonce, needsScript, formTargets, referrerPolicy: referrerPolicyOf(ctx) })
   const title = reader.text(`link.${page}.title`)
   const isRefused = input.problem !== null
   // A page has links to its other languages if the browser can request the page again with GET.
   const hasLanguages = req.method !== 'POST'
-  showPage(ctx, res, reader, { page, title, body: linkPageBody(reader, input), status, isRefused, hasLanguages, formTargets })
+  showPage(ctx, res, reader, { page, title, body: linkPageBody(reader, input), status, isRefused, hasLanguages, needsScript, formTargets })
 }
 
 function ownPage(ctx: PageContext, input: PageInput): string | null {
@@ -180,7 +194,11 @@ function linkPageBody(reader: Reader, input: PageInput): Html {
 <p class="lead">${(button === null && problem) || reader.text(`link.${page}.lead`)}</p>
 `,
     list(textOf(reader, page, 'list'), items),
-    button === null ? loginLink(reader, loginUrl) : linkForm(reader, input, button),
+    button === null
+      ? loginLink(reader, loginUrl)
+      : input.passkey
+        ? passkeyForms(reader, input, input.passkey)
+        : linkForm(reader, input, button),
   )
 }
 
@@ -211,6 +229,17 @@ function linkForm(reader: Reader, input: PageInput, button: string): Html {
     button,
     after: [needsLogin ? loginLink(reader, loginUrl, 'second') : null, password?.canSkip ? forgotButton(reader) : null],
   })
+}
+
+/** An empty form is refused, so a click that the person did not mean removes no passkey. */
+function passkeyForms(reader: Reader, input: PageInput, passkey: NonNullable<PageInput['passkey']>): Html {
+  return html`<p class="lead">${reader.text('link.passkey_lead')}</p>
+${problemPart(stateOf(input))}${passkeyForm(reader, { ...passkey, button: reader.text('link.use_passkey') })}${form({
+  fields: [],
+  button: reader.text('link.without_passkey'),
+  name: ['forgot', '1'],
+  look: 'second',
+})}`
 }
 
 function stateOf({ page, challenge, password, problem }: PageInput): FormState {

@@ -1,6 +1,7 @@
 import type { AuthContext } from '../../context'
 import type { TextKey } from '../../core/texts/phrase-book'
 import { card, type FormState, field, form, type Html, hidden, html, linkButton, type Part, problem, time } from '../../http/html/document'
+import { needsScript, passkeyOfForm } from '../../http/html/passkey-form'
 import type { Reader } from '../../http/html/reader'
 import { queryParameter } from '../../http/locale'
 import { listPasskeys } from '../../passkeys/manage'
@@ -9,7 +10,6 @@ import type { AccountPage } from '../account-page'
 import type { AccountVisit } from '../account-visit'
 import { FormFault, requireFields } from '../form-fault'
 import { Elsewhere } from '../page-lines'
-import { needsScript, passkeyOfForm } from '../passkey-form'
 
 const path = '/account/security'
 const sentences: Readonly<Record<string, TextKey>> = {

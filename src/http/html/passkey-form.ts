@@ -1,10 +1,10 @@
-import { form, type Html, hidden, html, type Part } from '../http/html/document'
-import type { Reader } from '../http/html/reader'
-import type { Fields } from './page-site'
+import { form, type Html, hidden, html, type Part } from './document'
+import type { Reader } from './reader'
 
 /** For the page's script: the options for the browser, and the form that sends its response. */
 interface PasskeyForm {
-  readonly action: string
+  /** Default: the address of the page. */
+  readonly action?: string
   /** Of `navigator.credentials.get()`. `challenge` is their challenge token. */
   readonly options: object
   readonly challenge: string
@@ -24,7 +24,7 @@ export function passkeyForm(
 ): Html {
   const attributes = html` data-passkey="get" data-options="${JSON.stringify(options)}"${isConditional ? html` data-conditional` : null}${renew === undefined ? null : html` data-renew="${renew}"`} hidden`
   return html`${form({
-    action,
+    ...(action !== undefined && { action }),
     attributes,
     fields: [...fields, hidden('credential', ''), hidden('challenge_token', challenge)],
     button,
@@ -38,7 +38,10 @@ export function needsScript(reader: Reader): Html {
 }
 
 /** If the JSON is malformed, the credential is an empty object. */
-export function passkeyOfForm({ credential = '', challenge_token: challenge = '' }: Fields): { credential: object; challenge: string } {
+export function passkeyOfForm({ credential = '', challenge_token: challenge = '' }: Readonly<Record<string, string>>): {
+  credential: object
+  challenge: string
+} {
   return { credential: readObject(credential), challenge }
 }
 
