@@ -68,7 +68,7 @@ function waysOf(ctx: AuthContext): SignupWay[] {
     refuses: [PasskeyInvalidError],
   }
   const ways = [...(signupWith.includes('password') ? [byPassword] : []), ...(signupWith.includes('passkey') ? [byPasskey] : [])]
-  return ways.map((way) => ({ ...way, body: way.body.append(captchaField(ctx)) }))
+  return ways.map((way) => ({ ...way, body: way.body.append<SignupBody & PasskeyFields>(captchaField(ctx)) }))
 }
 
 const waitingFields = { user_id: stringOrNull, activation_required: flag, activation_url: stringOrNull, signup_token: string }

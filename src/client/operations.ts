@@ -115,11 +115,11 @@ export type LoginResult = Told &
 export type SignUpResult = LoginResult | { readonly kind: 'activation_required' }
 
 /** Every operation of the router that has a method. */
-export interface Operations {
-  /** Create an account with email and password. */ signUp(body: { email: string; name?: string | null; password: string }): Promise<SignUpResult>
-  /** Activate an account with the mailed link, and log in. */ activate(body: { token: string; password?: string; credential?: object; challenge_token?: string; signup_token?: string; passkey?: true }): Promise<LoginResult>
-  /** Request another activation mail. */ requestActivation(body: { email: string; previous_token?: string }): Promise<{ readonly message: string; readonly activation_url: string | null }>
-  /** Log in with email and password. */ logIn(body: { email: string; password: string; previous_token?: string; remember?: boolean }): Promise<LoginResult>
+export interface ClientOperations {
+  /** Create an account with email and password. */ signUp(body: { email: string; name?: string | null; password: string; captcha?: unknown }): Promise<SignUpResult>
+  /** Activate an account with the mailed link, and log in. */ activate(body: { token: string; password?: string; signup_token?: string }): Promise<LoginResult>
+  /** Request another activation mail. */ requestActivation(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly activation_url: string | null }>
+  /** Log in with email and password. */ logIn(body: { email: string; password: string; previous_token?: string; remember?: boolean; captcha?: unknown }): Promise<LoginResult>
   /** Log out: revoke this session, or all sessions of the account. */ logOut(body?: { all_sessions?: boolean; provider_logout?: boolean }): Promise<ProviderLogout | undefined>
   /** Confirm the session with a credential. */ reauthenticate(body: { challenge_token?: string; previous_token?: string } & ({ password: string } | { code: string } | { credential: object } | { email_code: string } | { ticket: string } | { passkey: true })): Promise<LoginResult>
   /** Request a mail with a code to confirm the session. */ requestConfirmationCode(body?: Record<string, never>): Promise<MailedCode>

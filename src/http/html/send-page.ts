@@ -109,7 +109,9 @@ function setPageHeaders(ctx: PageContext, res: Response, page: Page, nonce: stri
   res.setHeader('Referrer-Policy', referrerPolicyOf(ctx))
   const isOwn = templates.layout !== undefined || templates.pages !== undefined
   const nonces = isOwn || page.nonce !== undefined || !settings.pagesEnabled ? [`'nonce-${nonce}'`] : []
-  const sources = settings.pagesEnabled ? loading([theme.sources, more], nonces) : loadingNothing(theme.logoUrl !== null, nonces, needsScript)
+  const sources = settings.pagesEnabled
+    ? loading([theme.sources, more], nonces)
+    : loadingNothing(theme.logoUrl !== null, nonces, needsScript)
   const targets = [...(settings.pagesEnabled ? everyTarget(ctx) : []), ...formTargets]
   const directives = [
     "default-src 'none'",
