@@ -1,5 +1,6 @@
 import { setSignupReturn } from '../accounts/email-verification/signup-binding'
 import { hasPasswords } from '../core/config/every-setting'
+import { NotFoundError } from '../core/errors'
 import { card, type FormState, field, form, type Html, hidden, html, or, type Part, problem } from '../http/html/document'
 import { needsScript, passkeyOfForm } from '../http/html/passkey-form'
 import type { Reader } from '../http/html/reader'
@@ -29,8 +30,19 @@ export function signupPageRoutes(site: PageSite): Route[] {
       show,
       ...(signupWith.includes('password') && { post: signUp }),
     }),
+    ...(signupWith.includes('password') ? [] : [nothingToPost]),
     ...(signupWith.includes('passkey') ? passkeyRoutes(site) : []),
   ]
+}
+
+/** As without pages: 404, not 405. */
+const nothingToPost: Route = {
+  method: 'POST',
+  path: '/signup',
+  describes: { summary: 'Nothing: only a passkey signs up', answers: [], isPage: true },
+  handle: () => {
+    throw new NotFoundError()
+  },
 }
 
 const sentences = { EMAIL_TAKEN: 'signup.taken', PASSKEY_INVALID: 'passkey.invalid' } as const
