@@ -127,6 +127,11 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
     /** Wrong second-factor codes of an account. Default 5 per 900 s. */
     mfa?: RateLimit | false
     /**
+     * Wrong mailed codes of one address, with `mailedCodes: 'both'`. Default 20 per 86400 s. Then mails to the address contain only the
+     * link, until the window ends or a login of the account succeeds.
+     */
+    codes?: RateLimit | false
+    /**
      * Requests for activation, reset and verification links, per purpose. Default per 900 s: 5 of a client for an address (`pair`), 50 for
      * an address, 100 of a client.
      */
@@ -362,7 +367,7 @@ function checkPurge(option: AuthRouterOptions['purge']): void {
 }
 
 function checkThrottle(throttle: AuthRouterOptions['throttle'] = {}): void {
-  refuseUnknownOptions('throttle', throttle, ['counters', 'routes', 'login', 'signup', 'mfa', 'links', 'mail'])
+  refuseUnknownOptions('throttle', throttle, ['counters', 'routes', 'login', 'signup', 'mfa', 'codes', 'links', 'mail'])
   if (optional(hasMethods('increment', 'decrement', 'reset'))(throttle.counters)) return
   throw new ConfigurationError(
     'Option throttle.counters must be a CounterStore with increment, decrement and reset; memoryCounters() makes one.',

@@ -15,7 +15,16 @@ import { loginRoute } from '../sessions/login-route'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { finishLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
-import { consumeLink, findLink, isPending, issueLink, type LinkToken, refuseLink, refusesEmailLink } from './email-links/email-link'
+import {
+  consumeLink,
+  findLink,
+  isPending,
+  issueLink,
+  type LinkProof,
+  type LinkToken,
+  refuseLink,
+  refusesEmailLink,
+} from './email-links/email-link'
 import { type SignupMark, signupMarkOf } from './email-verification/signup-binding'
 import {
   isFromSignupBrowser,
@@ -30,6 +39,17 @@ import {
 } from './email-verification/signup-ownership'
 import { announceSignupPasskey, type SignupPasskeyEnd } from './email-verification/signup-passkey'
 import { hasDuplicateSignups, isFirstVerification, retryingWithoutFields, verifyAddress } from './email-verification/verify-address'
+import { hasMailedCodes } from './mailed-codes/code-request'
+import {
+  type LinkOrCodeBody,
+  linkOrCode,
+  needsLinkOrCode,
+  type Presented,
+  presentedBy,
+  redeem,
+  withCode,
+  withSignup,
+} from './mailed-codes/redeem-code'
 import { announceTakeOver, type Clearing, newPasswordSeconds, type TakenOver } from './take-over'
 
 /** The token is in the path or, better, in the body, because access logs do not record bodies. */
@@ -50,24 +70,30 @@ export function activationRoutes(ctx: AuthContext, set: RouteSet): Route[] {
     limit: 'activate',
     endsSessions: true,
   } as const
-  const redeem = async (ctx: AuthContext, req: Request, token: string, body: EvidenceBody, client: LoginClient) =>
-    activate(ctx, token, client, {
-      evidence: await signupOwnershipOf(ctx, req, body),
-      passkey: presentedPasskey(body),
-      locale: localeOf(ctx, req),
-    })
+  const run = async (ctx: AuthContext, req: Request, presented: Presented, body: EvidenceBody, client: LoginClient) => {
+    const evidence = withSignup(await signupOwnershipOf(ctx, req, body), presented)
+    const passkey = presentedPasskey(body)
+    return redeem(ctx, presented, (proof) => activate(ctx, proof, client, { evidence, passkey, locale: localeOf(ctx, req) }))
+  }
   return [
     loginRoute(ctx, set, {
       ...activation,
       path: '/activate/:token',
       body: Joi.object<EvidenceBody>(evidence),
-      run: (ctx, req, body, client) => redeem(ctx, req, String(req.params['token']), body, client),
+      run: (ctx, req, body, client) =>
+        run(ctx, req, presentedBy(ctx, req, 'ACTIVATION', { token: String(req.params['token']) }), body, client),
     }),
     loginRoute(ctx, set, {
       ...activation,
       path: '/activate',
-      body: Joi.object<EvidenceBody & { token: string }>({ token: text(512), ...evidence }),
-      run: (ctx, req, { token, ...body }, client) => redeem(ctx, req, token, body, client),
+      describes: {
+        ...activation.describes,
+        summary: `${withCode(ctx, 'Activate an account with the mailed link')}, and log in`,
+        ...needsLinkOrCode(ctx),
+      },
+      ...(hasMailedCodes(ctx) && { hidesAccount: true }),
+      body: Joi.object<EvidenceBody & LinkOrCodeBody>({ ...linkOrCode(ctx), ...evidence }),
+      run: (ctx, req, body, client) => run(ctx, req, presentedBy(ctx, req, 'ACTIVATION', body), body, client),
     }),
   ]
 }
@@ -90,11 +116,11 @@ interface ActivationOptions {
  */
 export async function activate(
   ctx: AuthContext,
-  token: string,
+  proof: LinkProof,
   client: LoginClient,
   options: ActivationOptions = {},
 ): Promise<AnyLoginResult> {
-  const { ended, takenOver } = await activateAnd(ctx, token, options, (ctx, user) =>
+  const { ended, takenOver } = await activateAnd(ctx, proof, options, (ctx, user) =>
     startLogin(ctx, client, user, { amr: ['email'], provider: null }),
   )
   const result = await finishLogin(ctx, ended)
@@ -104,8 +130,8 @@ export async function activate(
 /**
  * For a page that sets no session cookies. Returns a link for a new password if the activation removed that of another person's sign-up.
  */
-export async function activateOnly(ctx: AuthContext, token: string, options: ActivationOptions = {}): Promise<LinkToken | null> {
-  const { ended } = await activateAnd(ctx, token, options, async (ctx, user, takenOver) =>
+export async function activateOnly(ctx: AuthContext, proof: LinkProof, options: ActivationOptions = {}): Promise<LinkToken | null> {
+  const { ended } = await activateAnd(ctx, proof, options, async (ctx, user, takenOver) =>
     takenOver && hasPasswords(ctx.settings) ? issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null,
   )
   return ended
@@ -114,10 +140,10 @@ export async function activateOnly(ctx: AuthContext, token: string, options: Act
 /** What the page must ask for. The link stays valid. @throws the same errors as `activate` */
 export async function lookAtActivation(
   ctx: AuthContext,
-  token: string,
+  proof: LinkProof,
   evidence: SignupOwnership = {},
 ): Promise<'password' | 'passkey' | null> {
-  const { link, user, isRefused } = await findLinkAndUser(ctx, token)
+  const { link, user, isRefused } = await findLinkAndUser(ctx, proof)
   if (isRefused) throw new EmailLinkForbiddenError()
   if (!(await isPending(ctx, user))) throw new InvalidTokenError()
   const mark = signupMarkOf(link)
@@ -126,13 +152,13 @@ export async function lookAtActivation(
 }
 
 /** The form may log in only in the browser of the sign-up, or with a password. */
-export async function isOfOwner(ctx: AuthContext, token: string, evidence: SignupOwnership): Promise<boolean> {
-  const { link } = await findLinkAndUser(ctx, token)
+export async function isOfOwner(ctx: AuthContext, proof: LinkProof, evidence: SignupOwnership): Promise<boolean> {
+  const { link } = await findLinkAndUser(ctx, proof)
   return Boolean(evidence.password) || isFromSignupBrowser(ctx, evidence, signupMarkOf(link)?.id)
 }
 
-export async function addressOfActivation(ctx: AuthContext, token: string): Promise<string> {
-  return (await findLinkAndUser(ctx, token)).user.email
+export async function addressOfActivation(ctx: AuthContext, proof: LinkProof): Promise<string> {
+  return (await findLinkAndUser(ctx, proof)).user.email
 }
 
 /** Inside the transaction. */
@@ -147,25 +173,28 @@ interface Activated<T> {
 
 async function activateAnd<T>(
   ctx: AuthContext,
-  token: string,
+  proof: LinkProof,
   { evidence = {}, passkey: shown = null, byPage = false, locale }: ActivationOptions,
   end: Ending<T>,
 ): Promise<Activated<T>> {
-  const { link, user, isRefused } = await findLinkAndUser(ctx, token)
+  const { link, user, isRefused } = await findLinkAndUser(ctx, proof)
   if (isRefused) return refuseLink(ctx, link, 'ACTIVATION')
   const mark = signupMarkOf(link)
   const passkey = shown && (await verifyPendingPasskey(ctx, user.id, mark?.passkey ?? null, shown))
   const weighed = passkey ? { verifiedHash: null } : await verifySignupOwnership(ctx, user, evidence, mark?.id)
   const redeeming = { link, evidence: weighed, passkey, byPage }
-  const activated = await againAfterRace(() => retryingWithoutFields(ctx, (clearing) => redeem(ctx, redeeming, clearing, end)))
+  const activated = await againAfterRace(() => retryingWithoutFields(ctx, (clearing) => activateInside(ctx, redeeming, clearing, end)))
   ctx.events.emit('activation', { userId: link.userId })
   announceSignupPasskey(ctx, activated.user, activated.passkey, locale)
   if (activated.takenOver) announceTakeOver(ctx, activated.user, activated.takenOver, { locale })
   return activated
 }
 
-async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
-  const link = await findLink(ctx, token, 'ACTIVATION')
+async function findLinkAndUser(
+  ctx: AuthContext,
+  proof: LinkProof,
+): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
+  const link = await findLink(ctx, proof, 'ACTIVATION')
   const user = await ctx.store.users.find(link.userId)
   if (!user) throw new InvalidTokenError()
   return { link, user, isRefused: await refusesEmailLink(ctx, user) }
@@ -178,7 +207,7 @@ interface Redeeming {
   readonly byPage: boolean
 }
 
-function redeem<T>(
+function activateInside<T>(
   ctx: AuthContext,
   { link, evidence, passkey: proven, byPage }: Redeeming,
   clearing: Clearing,

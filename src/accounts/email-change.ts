@@ -12,6 +12,7 @@ import {
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { hasPassword } from '../passwords/verify-password'
+import { isAlive } from '../sessions/find-session'
 import { holdSession, isSessionHeld } from '../sessions/reauthentication/fresh-session'
 import {
   type Irreversibility,
@@ -23,7 +24,7 @@ import { withPassword } from '../sessions/reauthentication/reauthenticate'
 import { findActiveUser } from '../sessions/reauthentication/request-session'
 import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
 import { DuplicateRecordError, type SessionRecord, type UserRecord, type UserTokenRecord } from '../store/auth-store'
-import { consumeLink, findLink, type LinkToken, refuseLink, refusesEmailLink, replaceLink } from './email-links/email-link'
+import { consumeLink, findLink, type LinkProof, type LinkToken, refuseLink, refusesEmailLink, replaceLink } from './email-links/email-link'
 import { endOneShots } from './email-links/issue-email-login'
 import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
 import {
@@ -33,6 +34,9 @@ import {
   type VerifiedSignupOwnership,
   verifySignupOwnership,
 } from './email-verification/signup-ownership'
+import type { CodeRequest } from './mailed-codes/code-request'
+import { codeIssuer } from './mailed-codes/issue-code'
+import type { Presented } from './mailed-codes/redeem-code'
 import { announceChange, type LeaveUndoPoint } from './undo/announce-change'
 
 export interface EmailChange {
@@ -81,6 +85,7 @@ export async function sendEmailChange(
   ctx: AuthContext,
   { user, newEmail, owner, session, isFinal }: VerifiedEmailChange,
   locale: Locale,
+  code: CodeRequest | null = null,
 ): Promise<LinkToken | null> {
   if (await refusesEmailLink(ctx, user)) return null
   mailNotice(ctx, user, 'email_change_requested', locale)
@@ -89,16 +94,21 @@ export async function sendEmailChange(
     return null
   }
   if (!(await mayMail(ctx, { id: user.id, email: newEmail }, 'EMAIL_CHANGE'))) return null
-  const link = await transaction(ctx, async (ctx) => {
+  const issueCode = await codeIssuer(ctx, code, { email: newEmail })
+  const issued = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // The account's password or address may have changed after the checks.
     const isStill = locked?.isActive && locked.email === user.email && locked.hashedPassword === user.hashedPassword
-    return isStill && (await isSessionHeld(ctx, session))
-      ? replaceLink(ctx, locked, 'EMAIL_CHANGE', writeChange({ email: newEmail, sessionId: session?.id ?? null, isFinal }))
-      : null
+    if (!isStill || !(await isSessionHeld(ctx, session))) return null
+    const change = writeChange({ email: newEmail, sessionId: session?.id ?? null, isFinal })
+    const link = await replaceLink(ctx, locked, 'EMAIL_CHANGE', change)
+    return { link, code: await issueCode(ctx, link) }
   })
+  if (!issued) return null
   // The new address is unverified, so its mail contains no name.
-  if (link) mailLink(ctx, { ...user, email: newEmail, emailVerifiedAt: null }, 'email_change', link, locale, { items: [newEmail] })
+  const { link, code: mailedCode } = issued
+  const recipient = { ...user, email: newEmail, emailVerifiedAt: null }
+  mailLink(ctx, recipient, 'email_change', link, locale, { items: [newEmail], code: mailedCode })
   return link
 }
 
@@ -132,6 +142,22 @@ interface Confirmation {
 }
 
 /**
+ * Only the session that asked for the change may try its code: not the password, which a thief may know. Asks nothing about the code, so a
+ * taken address answers the same.
+ * @throws UnauthorizedError for another session; InvalidTokenError if the session that asked has ended
+ */
+export async function requireAsker(ctx: AuthContext, { proof, kept }: Presented, evidence: SignupOwnership): Promise<void> {
+  const asker = 'code' in proof ? kept?.asker : undefined
+  if (!asker) return
+  const { userId, sessionId } = asker
+  const { requestSession, sessionIds = [], token } = evidence
+  if (sessionId === null ? token?.claims.sub === userId : requestSession?.id === sessionId || sessionIds.includes(sessionId)) return
+  const asking = sessionId === null ? null : await ctx.store.sessions?.find({ id: sessionId })
+  const hasEnded = sessionId !== null && !(asking && isAlive(asking.session, ctx.now()))
+  throw hasEnded ? new InvalidTokenError() : new UnauthorizedError()
+}
+
+/**
  * The address is then verified, and every earlier link is invalid. If the session that requested the change has ended, the link is dead. A
  * click alone is not enough, because an attacker may have requested or received the link: it needs that session, or the password.
  * @param options.evidence left out for a call of the host, which is then responsible
@@ -141,11 +167,12 @@ interface Confirmation {
  */
 export async function confirmEmailChange(
   ctx: AuthContext,
-  token: string,
-  { evidence, cookie, locale }: Confirmation = {},
+  proof: LinkProof,
+  { evidence: shown, cookie, locale }: Confirmation = {},
 ): Promise<StayingSession> {
-  const { link, change, user, isRefused } = await findOpenChange(ctx, token)
+  const { link, change, user, isRefused } = await findOpenChange(ctx, proof)
   if (isRefused) return refuseLink(ctx, link, 'EMAIL_CHANGE')
+  const evidence = shown && typeof proof !== 'string' ? { ...shown, password: undefined } : shown // a code needs the session
   const weighed = evidence ? await weighAsOwner(ctx, user, ofAskingSession(change, evidence)) : null
   const requestSession = evidence?.requestSession?.id === change.sessionId ? evidence?.requestSession : null
   const renewing = { requestSession, cookie }
@@ -188,8 +215,8 @@ interface FoundChange {
 }
 
 /** The session comes before any password, because a wrong password must not tell that the link is open. @throws InvalidTokenError */
-async function findOpenChange(ctx: AuthContext, token: string): Promise<FoundChange & { isRefused: boolean }> {
-  const link = await findLink(ctx, token, 'EMAIL_CHANGE')
+async function findOpenChange(ctx: AuthContext, proof: LinkProof): Promise<FoundChange & { isRefused: boolean }> {
+  const link = await findLink(ctx, proof, 'EMAIL_CHANGE')
   const user = await ctx.store.users.find(link.userId)
   if (!user?.isActive || link.payload === null) throw new InvalidTokenError()
   const change = readChange(link.payload)

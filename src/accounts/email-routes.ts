@@ -18,20 +18,20 @@ import { emailAddress, requireEmail } from '../http/email-address'
 import { type FormNeeds, linkPage } from '../http/html/link-page'
 import { passwordText, text, validate } from '../http/input'
 import { localeOf } from '../http/locale'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
 import { countAttempt, limitsOfSubjects, routeRateLimit } from '../rate-limits/rate-limiter'
 import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../second-factor/irreversible-code'
 import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { presentedDevice, previousToken } from '../sessions/devices/device-cookie'
 import { countLinkRequest } from '../sessions/devices/login-limits'
-import { operation, publicOperation } from '../sessions/operation'
+import { operation } from '../sessions/operation'
 import { codeDevice } from '../sessions/reauthentication/confirmation-code'
 import { requestSessionOf, sessionOf } from '../sessions/reauthentication/fresh-session'
 import { factorPresented } from '../sessions/reauthentication/irreversible-change'
 import { type RouteGuards, routesByDelivery } from '../sessions/routes-by-delivery'
 import { cookieOf, keepBrowser } from '../sessions/send-reissued-tokens'
-import { type ChangeNeeds, confirmEmailChange, lookAtEmailChange, sendEmailChange, verifyEmailChange } from './email-change'
+import { type ChangeNeeds, confirmEmailChange, lookAtEmailChange, requireAsker, sendEmailChange, verifyEmailChange } from './email-change'
 import {
   oldPassword,
   passwordField,
@@ -42,6 +42,8 @@ import {
 } from './email-verification/signup-ownership'
 import { hostGuard } from './host-guard'
 import { answerLinkRequest, linkRequestAnswer } from './link-request-routes'
+import { codeRequestOf } from './mailed-codes/code-request'
+import { type LinkOrCodeBody, linkOrCode, needsLinkOrCode, presentedBy, redeem, redeemingRoute, withCode } from './mailed-codes/redeem-code'
 import { confirmEmail, lookAtVerification, sendEmailVerification } from './verify-email'
 
 const messageAnswer: Answer = { status: 200, description: 'Done.', schema: shape('Message', { message: string }) }
@@ -66,9 +68,9 @@ interface EmailChangeBody extends IrreversibleFields {
   refresh_token?: string
 }
 
-function tokenBody(ctx: AuthContext) {
-  return Joi.object<SignupOwnershipBody & { token: string }>({
-    token: text(512),
+function redeemBody(ctx: AuthContext) {
+  return Joi.object<SignupOwnershipBody & LinkOrCodeBody>({
+    ...linkOrCode(ctx),
     ...passwordField(ctx),
     refresh_token: text(4096).optional(),
   })
@@ -94,24 +96,29 @@ function verificationRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       method: 'POST',
       path: '/email-verify/request',
       summary: 'Request a mail to verify the address',
-      answers: [linkRequestAnswer('verify_url')],
+      answers: [linkRequestAnswer(ctx, 'verify_url')],
       refuses: [AccountInactiveError, TooManyRequestsError],
       access: 'live session',
       before: hostGuard(ctx, 'link', 'email_verify_request'),
       body: Joi.object<{ previous_token?: string; refresh_token?: string }>({ ...previousToken, refresh_token: text(4096).optional() }),
       handle: (req, res, body) => requestVerification(ctx, req, res, body),
     }),
-    publicOperation(ctx, {
+    redeemingRoute(ctx, {
       method: 'POST',
       path: '/email-verify/confirm',
-      summary: 'Verify the address with the mailed link',
-      answers: [hasPasswords(ctx.settings) ? verifiedAnswer : messageAnswer],
-      refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
-      limit: 'email_verify_confirm',
-      body: tokenBody(ctx),
-      handle: async (req, res, { token, ...body }) => {
+      describes: {
+        summary: withCode(ctx, 'Verify the address with the mailed link'),
+        answers: [hasPasswords(ctx.settings) ? verifiedAnswer : messageAnswer],
+        refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+        ...needsLinkOrCode(ctx),
+      },
+      before: [routeRateLimit(ctx, 'email_verify_confirm')],
+      body: redeemBody(ctx),
+      handle: async (ctx, req, res, body) => {
         const locale = localeOf(ctx, req)
-        const verified = await confirmEmail(ctx, token, { evidence: await signupOwnershipOf(ctx, req, body), locale })
+        const presented = presentedBy(ctx, req, 'EMAIL_VERIFICATION', body)
+        const evidence = await signupOwnershipOf(ctx, req, body)
+        const verified = await redeem(ctx, presented, (proof) => confirmEmail(ctx, proof, { evidence, locale }))
         const { resetLink } = verified
         await clearEndedCookies(ctx, req, res)
         setResult(res, verified)
@@ -128,7 +135,7 @@ function changeRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       method: 'POST',
       path: '/email-change/request',
       summary: 'Request a mail to a new address',
-      answers: [linkRequestAnswer('confirm_url')],
+      answers: [linkRequestAnswer(ctx, 'confirm_url')],
       refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...irreversibleRefusals(ctx)],
       access: 'fresh session',
       limit: 'email_change_request',
@@ -141,11 +148,11 @@ function changeRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       handle: (req, res, body) => requestChange(ctx, req, res, body),
     }),
     ...routesByDelivery(ctx, ({ base, delivery, before }) => [
-      withBody({
+      redeemingRoute(ctx, {
         method: 'POST',
         path: `${base}/email-change/confirm`,
         describes: {
-          summary: 'Change to the new address with the mailed link',
+          summary: withCode(ctx, 'Change to the new address with the mailed link'),
           answers: [messageAnswer],
           refuses: [
             InvalidTokenError,
@@ -155,14 +162,17 @@ function changeRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
             EmailTakenError,
             TooManyRequestsError,
           ],
+          ...needsLinkOrCode(ctx),
         },
         // Without the cross-site rule: the link works from any page, but the cookies of another site's request do not count.
         before: [...(base === '' ? [] : before), routeRateLimit(ctx, 'email_change_confirm')],
-        body: tokenBody(ctx),
-        handle: async (req, res, { token, ...body }) => {
+        body: redeemBody(ctx),
+        handle: async (ctx, req, res, body) => {
           const locale = localeOf(ctx, req)
+          const presented = presentedBy(ctx, req, 'EMAIL_CHANGE', body)
           const change = { evidence: await signupOwnershipOf(ctx, req, body), cookie: cookieOf(ctx, req, delivery), locale }
-          keepBrowser(ctx, req, res, await confirmEmailChange(ctx, token, change))
+          await requireAsker(ctx, presented, change.evidence)
+          keepBrowser(ctx, req, res, await redeem(ctx, presented, (proof) => confirmEmailChange(ctx, proof, change)))
           sendJson(res, 200, { message: ctx.texts.say(locale, 'message.email_changed') })
         },
       }),
@@ -176,8 +186,9 @@ async function requestVerification(ctx: AuthContext, req: Request, res: Response
   const client = clientOf(req)
   const device = await countLinkRequest(ctx, { name, email: user.email, client, presented: presentedDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
-  await answerLinkRequest(ctx, res, { name, field: 'verify_url', locale }, () =>
-    sendEmailVerification(ctx, user, locale, { device, session }),
+  const code = codeRequestOf(ctx, req, 'EMAIL_VERIFICATION')
+  await answerLinkRequest(ctx, req, res, { name, field: 'verify_url', locale, code }, () =>
+    sendEmailVerification(ctx, user, locale, { device, session, code }),
   )
 }
 
@@ -189,7 +200,8 @@ async function requestChange(ctx: AuthContext, req: Request, res: Response, body
   const change = { userId, amr, newEmail: body.new_email, session, isFinal }
   const proven = await verifyEmailChange(ctx, change)
   const locale = localeOf(ctx, req)
-  await answerLinkRequest(ctx, res, { name, field: 'confirm_url', locale }, () => sendEmailChange(ctx, proven, locale))
+  const code = codeRequestOf(ctx, req, 'EMAIL_CHANGE', { userId, sessionId: session?.id ?? null })
+  await answerLinkRequest(ctx, req, res, { name, field: 'confirm_url', locale, code }, () => sendEmailChange(ctx, proven, locale, code))
 }
 
 function verificationPage(ctx: AuthContext): Route[] {

@@ -13,9 +13,10 @@ import { sendJson, setResult } from '../http/send'
 import { type KnownDevice, presentedDevice, previousToken } from '../sessions/devices/device-cookie'
 import { countLinkRequest } from '../sessions/devices/login-limits'
 import { publicOperation } from '../sessions/operation'
-import type { UserRecord } from '../store/auth-store'
+import type { LinkCodePurpose, UserRecord } from '../store/auth-store'
 import { ACTIVATION_WITHHELD, findByAddress, type LinkToken, lookForNobody } from './email-links/email-link'
 import { hostGuard } from './host-guard'
+import { type CodeRequest, codeRequestOf, keepCodeRequest, tokenMember } from './mailed-codes/code-request'
 import { sendActivation, sendPasswordReset } from './request-link'
 
 /** Null if no link was made. */
@@ -23,7 +24,7 @@ type SendLink = (
   ctx: AuthContext,
   user: UserRecord | null,
   locale: Locale,
-  options: { device: KnownDevice | null },
+  options: { device: KnownDevice | null; code: CodeRequest | null },
 ) => Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
 
 interface LinkRequestBody extends CaptchaField {
@@ -33,6 +34,7 @@ interface LinkRequestBody extends CaptchaField {
 
 interface LinkRequest {
   name: string
+  purpose: LinkCodePurpose
   path: `/${string}`
   summary: string
   /** If responses contain links. */
@@ -42,6 +44,7 @@ interface LinkRequest {
 
 const activation: LinkRequest = {
   name: 'activation_request',
+  purpose: 'ACTIVATION',
   path: '/activation/request',
   summary: 'Request another activation mail',
   field: 'activation_url',
@@ -50,6 +53,7 @@ const activation: LinkRequest = {
 
 const passwordReset: LinkRequest = {
   name: 'password_reset_request',
+  purpose: 'PASSWORD_RESET',
   path: '/password-reset/request',
   summary: 'Request a mail to set a new password',
   field: 'reset_url',
@@ -63,7 +67,7 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
       method: 'POST',
       path: request.path,
       summary: request.summary,
-      answers: [linkRequestAnswer(request.field)],
+      answers: [linkRequestAnswer(ctx, request.field)],
       refuses: [TooManyRequestsError, ...captchaRefusals(ctx)],
       before: hostGuard(ctx, 'link', request.name),
       body: Joi.object<LinkRequestBody>({ email: typedAddress, ...previousToken, ...captchaField(ctx) }),
@@ -75,7 +79,7 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
 /** Responds before the look-up, so that its time reveals nothing; looks for nobody first, to answer 503 if the database is down. */
 async function answer(
   ctx: AuthContext,
-  { name, field, send }: LinkRequest,
+  { name, purpose, field, send }: LinkRequest,
   req: Request,
   res: Response,
   body: LinkRequestBody,
@@ -85,29 +89,37 @@ async function answer(
   const device = await countLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
   const locale = localeOf(ctx, req)
   await lookForNobody(ctx)
-  await answerLinkRequest(ctx, res, { name, field, locale }, async () => {
-    const link = await send(ctx, await findByAddress(ctx, email), locale, { device })
+  const code = codeRequestOf(ctx, req, purpose)
+  await answerLinkRequest(ctx, req, res, { name, field, locale, code }, async () => {
+    const link = await send(ctx, await findByAddress(ctx, email), locale, { device, code })
     return link === ACTIVATION_WITHHELD ? null : link
   })
 }
 
-export function linkRequestAnswer(field: string): Answer {
+export function linkRequestAnswer(ctx: AuthContext, field: string): Answer {
+  const ofCode = tokenMember(ctx)
   return {
     status: 202,
     description: 'The response is equal for every address. Only in development, the response contains the link.',
-    schema: { type: 'object', properties: { message: string, [field]: stringOrNull }, required: ['message', field] },
+    schema: {
+      type: 'object',
+      properties: { message: string, [field]: stringOrNull, ...ofCode },
+      required: ['message', field, ...Object.keys(ofCode)],
+    },
   }
 }
 
 /** One response for a known, unknown, taken, active, pending, deactivated or rejected address. Only `showsLinks` makes the link first. */
 export async function answerLinkRequest(
   ctx: AuthContext,
+  req: Request,
   res: Response,
-  { name, field, locale }: { name: string; field: string; locale: Locale },
+  { name, field, locale, code }: { name: string; field: string; locale: Locale; code: CodeRequest | null },
   makeLink: () => Promise<LinkToken | null>,
 ): Promise<void> {
+  const member = await keepCodeRequest(ctx, req, res, code)
   const link = ctx.showsLinks ? await makeLink() : null
   if (!ctx.showsLinks) ctx.background.run(name, makeLink)
-  setResult(res, { url: link?.url ?? null })
-  sendJson(res, 202, { message: ctx.texts.say(locale, 'message.link_requested'), [field]: link?.url ?? null })
+  setResult(res, { url: link?.url ?? null, ...(member.request_token !== undefined && { requestToken: member.request_token }) })
+  sendJson(res, 202, { message: ctx.texts.say(locale, 'message.link_requested'), [field]: link?.url ?? null, ...member })
 }

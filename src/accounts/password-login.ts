@@ -29,6 +29,8 @@ import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-logi
 import { findByAddress } from './email-links/email-link'
 import { signupOwnershipOf } from './email-verification/signup-ownership'
 import { hostGuard } from './host-guard'
+import { hasMailedCodes } from './mailed-codes/code-request'
+import { type LinkOrCodeBody, linkOrCode, needsLinkOrCode, presentedBy, redeem, withCode } from './mailed-codes/redeem-code'
 import { resetPassword } from './reset-password'
 
 interface LoginBody extends CaptchaField {
@@ -38,8 +40,7 @@ interface LoginBody extends CaptchaField {
   remember: boolean
 }
 
-interface ResetBody {
-  token: string
+interface ResetBody extends LinkOrCodeBody {
   new_password: string
   /** The old one. If nobody has verified the address, it shows that the person created the account. */
   password?: string
@@ -69,26 +70,31 @@ const passwordLogin = (ctx: AuthContext): LoginOperation<LoginBody> => ({
   },
 })
 
-const passwordReset: LoginOperation<ResetBody> = {
+const passwordReset = (ctx: AuthContext): LoginOperation<ResetBody> => ({
   path: '/password-reset/confirm',
   describes: {
-    summary: 'Set a new password with the mailed link, and log in',
+    summary: `${withCode(ctx, 'Set a new password with the mailed link')}, and log in`,
     refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+    ...needsLinkOrCode(ctx),
   },
   limit: 'password_reset_confirm',
+  ...(hasMailedCodes(ctx) && { hidesAccount: true }),
   body: Joi.object<ResetBody>({
-    token: text(512),
+    ...linkOrCode(ctx),
     new_password: passwordText().allow(''),
     password: passwordText().allow('').optional(),
     refresh_token: text(4096).optional(),
   }),
   endsSessions: true,
-  run: async (ctx, req, { token, new_password: newPassword, ...body }, client) =>
-    resetPassword(ctx, { token, newPassword, locale: localeOf(ctx, req), evidence: await signupOwnershipOf(ctx, req, body) }, client),
-}
+  run: async (ctx, req, { new_password: newPassword, ...body }, client) => {
+    const presented = presentedBy(ctx, req, 'PASSWORD_RESET', body)
+    const reset = { newPassword, locale: localeOf(ctx, req), evidence: await signupOwnershipOf(ctx, req, body) }
+    return redeem(ctx, presented, (token) => resetPassword(ctx, { ...reset, token }, client))
+  },
+})
 
 export function loginRoutes(ctx: AuthContext, set: RouteSet): Route[] {
-  return [loginRoute(ctx, set, passwordLogin(ctx)), loginRoute(ctx, set, passwordReset)]
+  return [loginRoute(ctx, set, passwordLogin(ctx)), loginRoute(ctx, set, passwordReset(ctx))]
 }
 
 export function sessionLoginRoutes(ctx: AuthContext): Route[] {

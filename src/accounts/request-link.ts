@@ -5,7 +5,20 @@ import type { UserRecord } from '../store/auth-store'
 import { ACTIVATION_WITHHELD, isPending, type LinkToken, refusesEmailLink, replaceLink } from './email-links/email-link'
 import { mailLink, mayMail } from './email-links/send-mail'
 import { newSignupMark, type SignupMark, signupMarkOf, signupMarkToText } from './email-verification/signup-binding'
+import type { CodeRequest } from './mailed-codes/code-request'
+import { codeIssuer } from './mailed-codes/issue-code'
 import { keepImported } from './sign-up-again'
+
+interface ActivationRequest extends LinkRequest {
+  readonly forgotPassword?: boolean
+  readonly mark?: SignupMark
+}
+
+interface LinkRequest {
+  readonly device?: KnownDevice | null
+  /** Absent or null: the mail has the link alone. */
+  readonly code?: CodeRequest | null
+}
 
 /**
  * Null for an account that is not pending, and for no account. `forgotPassword`: an attacker may have signed up and wait until the owner
@@ -16,11 +29,12 @@ export async function sendActivation(
   ctx: AuthContext,
   user: UserRecord | null,
   locale: Locale,
-  { forgotPassword = false, mark, device = null }: { forgotPassword?: boolean; mark?: SignupMark; device?: KnownDevice | null } = {},
+  { forgotPassword = false, mark, device = null, code }: ActivationRequest = {},
 ): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null> {
   if (!user || !(await isPending(ctx, user))) return null
   if (await refusesEmailLink(ctx, user)) return ACTIVATION_WITHHELD
   if (!(await mayMail(ctx, user, 'ACTIVATION', { device }))) return null
+  const issueCode = await codeIssuer(ctx, code, { email: user.email, isKnownDevice: device !== null })
   const issued = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // No mail if the account has another address now.
@@ -32,11 +46,13 @@ export async function sendActivation(
     // Only a mark can say that a link after "forgot my password" is not lenient.
     const signup = known ?? (forgotPassword ? newSignupMark(ctx, locked) : null)
     const payload = signup && signupMarkToText({ ...signup, isLenient: !forgotPassword })
-    return { link: await replaceLink(ctx, locked, 'ACTIVATION', payload), signup: known }
+    const link = await replaceLink(ctx, locked, 'ACTIVATION', payload)
+    return { link, signup: known, code: await issueCode(ctx, link) }
   })
   if (!issued) return null
-  mailLink(ctx, user, 'activation', issued.link, locale, issued.signup ? { signup: issued.signup } : {})
-  return issued.link
+  const { link, signup, code: mailedCode } = issued
+  mailLink(ctx, user, 'activation', link, locale, { code: mailedCode, ...(signup && { signup }) })
+  return link
 }
 
 /** Also of an expired link. */
@@ -54,7 +70,7 @@ export async function sendPasswordReset(
   ctx: AuthContext,
   user: UserRecord | null,
   locale: Locale,
-  { device = null }: { device?: KnownDevice | null } = {},
+  { device = null, code }: LinkRequest = {},
 ): Promise<LinkToken | null> {
   if (!user) return null
   if (!user.isActive) {
@@ -62,11 +78,15 @@ export async function sendPasswordReset(
     return null
   }
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'PASSWORD_RESET', { device }))) return null
-  const link = await transaction(ctx, async (ctx) => {
+  const issueCode = await codeIssuer(ctx, code, { email: user.email, isKnownDevice: device !== null })
+  const issued = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // With a link to the account's old address, another person could log in.
-    return locked?.isActive && locked.email === user.email ? replaceLink(ctx, locked, 'PASSWORD_RESET') : null
+    if (!locked?.isActive || locked.email !== user.email) return null
+    const link = await replaceLink(ctx, locked, 'PASSWORD_RESET')
+    return { link, code: await issueCode(ctx, link) }
   })
-  if (link) mailLink(ctx, user, 'password_reset', link, locale)
-  return link
+  if (!issued) return null
+  mailLink(ctx, user, 'password_reset', issued.link, locale, { code: issued.code })
+  return issued.link
 }

@@ -8,14 +8,16 @@ import { endOtherSessions } from '../sessions/log-out'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import { finishLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
-import { consumeLink, findLink, refuseLink, refusesEmailLink } from './email-links/email-link'
+import { consumeLink, findLink, type LinkProof, refuseLink, refusesEmailLink } from './email-links/email-link'
 import { endOneShots } from './email-links/issue-email-login'
 import { mailNotice } from './email-links/send-mail'
 import { type SignupOwnership, type VerifiedSignupOwnership, verifySignupOwnership } from './email-verification/signup-ownership'
 import { isFirstVerification, verifyAddress } from './email-verification/verify-address'
+import type { CodeProof } from './mailed-codes/redeem-code'
 import { announceTakeOver, type TakenOver } from './take-over'
 
 export interface ResetInput {
+  /** Of the mailed link. */
   token: string
   newPassword: string
   /** Revokes every session of the account. Default true. */
@@ -26,12 +28,18 @@ export interface ResetInput {
   evidence?: SignupOwnership | undefined
 }
 
+/** By the token of the mailed link, or by its code. */
+export type ResetByHost = ResetInput | (Omit<ResetInput, 'token'> & CodeProof)
+
+/** `token`: of the link, or what its code shows. */
+export type Reset = Omit<ResetInput, 'token'> & { token: LinkProof }
+
 /**
  * Sets the password, verifies the address, and revokes sessions and links. If the policy rejects the password, the link stays valid.
  * @throws InvalidTokenError, ValidationError, InvalidCredentialsError (the old password); EmailLinkForbiddenError, which invalidates the
  * link
  */
-export async function resetPassword(ctx: AuthContext, input: ResetInput, client: LoginClient): Promise<AnyLoginResult> {
+export async function resetPassword(ctx: AuthContext, input: Reset, client: LoginClient): Promise<AnyLoginResult> {
   const login = { amr: ['email'], provider: null, isReset: true } as const
   const ended = await resetAnd(ctx, input, (ctx, user) => startLogin(ctx, client, user, login))
   const result = await finishLogin(ctx, ended)
@@ -39,12 +47,12 @@ export async function resetPassword(ctx: AuthContext, input: ResetInput, client:
 }
 
 /** For a page that sets no session cookies. */
-export async function resetOnly(ctx: AuthContext, input: ResetInput): Promise<void> {
+export async function resetOnly(ctx: AuthContext, input: Reset): Promise<void> {
   await resetAnd(ctx, input, async () => undefined)
 }
 
 /** What the link's page shows before the person decides. The link stays valid. @throws the same errors as `resetPassword` */
-export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ email: string }> {
+export async function lookAtReset(ctx: AuthContext, token: LinkProof): Promise<{ email: string }> {
   const { user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
   requireActive(user)
@@ -53,7 +61,7 @@ export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ em
 
 type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
 
-async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>): Promise<T> {
+async function resetAnd<T>(ctx: AuthContext, input: Reset, end: Ending<T>): Promise<T> {
   const { token, newPassword, revokeSessions = true, locale, evidence = {} } = input
   const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
   // First, so that the error for a forbidden link reveals nothing about the account or the password.
@@ -73,7 +81,10 @@ async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>):
   return ended
 }
 
-async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
+async function findLinkAndUser(
+  ctx: AuthContext,
+  token: LinkProof,
+): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
   const link = await findLink(ctx, token, 'PASSWORD_RESET')
   const user = await ctx.store.users.find(link.userId)
   if (!user) throw new InvalidTokenError()

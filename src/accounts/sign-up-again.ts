@@ -1,6 +1,7 @@
 import { type AuthContext, transaction } from '../context'
 import type { Settings } from '../core/config/every-setting'
 import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
+import type { LinkCode } from '../mail/mail-queue'
 import { verifyPassword } from '../passwords/verify-password'
 import type { NewUser, UserRecord } from '../store/auth-store'
 import { neverEnds } from '../store/user-records'
@@ -8,6 +9,7 @@ import { isPending, issueLink, type LinkToken, refusesEmailLink } from './email-
 import { mayMail } from './email-links/send-mail'
 import { newSignupMark, type SignupMark, signupMarkToText } from './email-verification/signup-binding'
 import { markDuplicateSignups, retryingWithoutFields } from './email-verification/verify-address'
+import type { IssueCode } from './mailed-codes/issue-code'
 import { type Clearing, emptyFields, placeholderName } from './take-over'
 
 export type NewestSignup = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'passwordSetAt' | 'fields'>
@@ -19,12 +21,13 @@ interface RepeatedSignup {
   readonly userAgent: string | null | undefined
   /** If false, the address of a pending account counts as taken. */
   readonly mayRepeat: boolean
+  readonly issueCode: IssueCode
 }
 
 /** `again`: the same person; `link` is null if no mail may be sent. `unchanged`: another password, and the account keeps its values. */
 type Repeat<T> =
   | { kind: 'replaced'; made: T }
-  | { kind: 'again'; user: UserRecord; mark: SignupMark; link: LinkToken | null }
+  | { kind: 'again'; user: UserRecord; mark: SignupMark; link: LinkToken | null; code: LinkCode | null }
   | { kind: 'unchanged' }
   | { kind: 'taken' }
 
@@ -88,7 +91,7 @@ interface Known {
 /** Null if another sign-up has changed the password, so that the caller must verify it again. */
 function decide<T>(
   ctx: AuthContext,
-  { values, userAgent }: RepeatedSignup,
+  { values, userAgent, issueCode }: RepeatedSignup,
   { seen, isSame, isHidden, sendsLink, isLast }: Known,
   clearing: Clearing,
   complete: (ctx: AuthContext, user: UserRecord) => Promise<T>,
@@ -103,7 +106,7 @@ function decide<T>(
       if (!isHidden) return { kind: 'taken' }
       const mark = newSignupMark(ctx, locked, userAgent)
       const link = sendsLink ? await issueLink(ctx, locked.id, 'ACTIVATION', signupMarkToText(mark)) : null
-      return { kind: 'again', user: locked, mark, link }
+      return { kind: 'again', user: locked, mark, link, code: link && (await issueCode(ctx, link)) }
     }
     await markDuplicateSignups(ctx, locked)
     if (sendsLink) return { kind: 'replaced', made: await complete(ctx, await replaceSignup(ctx, locked, values, clearing)) }

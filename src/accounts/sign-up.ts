@@ -3,6 +3,7 @@ import { requirePasswords } from '../core/config/every-setting'
 import { AppError, ConflictError, ForbiddenError, InternalError, ValidationError } from '../core/errors'
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
+import type { LinkCode } from '../mail/mail-queue'
 import { type SignupPasskey, useSignupChallenge, verifySignupPasskey } from '../passkeys/sign-up'
 import type { PresentedPasskey } from '../passkeys/verify-passkey'
 import { checkPassword } from '../passwords/check-password'
@@ -16,6 +17,8 @@ import { newUser } from '../store/user-records'
 import { ACTIVATION_WITHHELD, isPending, issueLink, type LinkToken } from './email-links/email-link'
 import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
 import { newSignupMark, type SignupMark, signupMarkToText } from './email-verification/signup-binding'
+import type { CodeRequest } from './mailed-codes/code-request'
+import { codeIssuer, type IssueCode } from './mailed-codes/issue-code'
 import { sendActivation } from './request-link'
 import { hidesTakenAddress, isOfPending, type NewestSignup, signUpAgain } from './sign-up-again'
 import { requireName } from './update-profile'
@@ -48,6 +51,8 @@ export type Signup<Session = AnyLoginResult> =
       /** Of an account that is active immediately, if the caller asked for a session. */
       session: Session | null
       mark: SignupMark
+      /** Beside the link. Null: the mail has the link alone, or `link` is null. */
+      code: LinkCode | null
       /** True if an earlier sign-up is pending. The mail then already counts against the rate limit. */
       isRepeat: boolean
     }
@@ -63,6 +68,7 @@ export type Signup<Session = AnyLoginResult> =
  * writes the account, its link and the rows of the host's `onSignup`.
  * @param client gets a session if the account is active immediately; null for no session
  * @param shown the new passkey of a sign-up without a password
+ * @param codeRequest null: the mail has the link alone
  * @throws ValidationError, ServiceUnavailableError, ForbiddenError (`admit` returned false), PasskeyInvalidError, and the errors of `admit`
  * and `onSignup`
  */
@@ -70,7 +76,7 @@ export async function signUp(
   ctx: AuthContext,
   input: SignUpInput,
   client: LoginClient | null,
-  shown: PresentedPasskey | null = null,
+  { passkey: shown = null, codeRequest = null }: { passkey?: PresentedPasskey | null; codeRequest?: CodeRequest | null } = {},
 ): Promise<Signup> {
   const email = requireEmail(input.email)
   const name = requireName(input.name)
@@ -83,7 +89,8 @@ export async function signUp(
   const credential = passkey ? noPassword() : await hashOrMarker(ctx, input.password, { email, name })
   const given = { email, name, ...fields, ...credential }
   const { password, userAgent, mayRepeat = true } = input
-  const made: Making = { body, client, password, passkey, userAgent, mayRepeat }
+  const issueCode = await codeIssuer(ctx, codeRequest, { email })
+  const made: Making = { body, client, password, passkey, userAgent, mayRepeat, issueCode }
   const owner = await ctx.store.users.findByEmail(email)
   if (owner) return replaceAccount(ctx, owner, given, made)
   if (mayRepeat && hidesTakenAddress(ctx.settings)) await isOfPending(ctx, null, { password, values: given })
@@ -116,13 +123,14 @@ async function hashOrMarker(
 /** Null if the account is active. */
 export async function sendFirstLink(
   ctx: AuthContext,
-  { user, link, mark, isRepeat }: Pick<Signup & { kind: 'made' }, 'user' | 'link' | 'mark' | 'isRepeat'>,
+  { user, link, mark, code, isRepeat }: Pick<Signup & { kind: 'made' }, 'user' | 'link' | 'mark' | 'code' | 'isRepeat'>,
   locale: Locale,
+  codeRequest: CodeRequest | null = null,
 ): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null> {
   if (user.isActive) return null
-  if (!link) return (await sendActivation(ctx, user, locale, { mark })) ?? ACTIVATION_WITHHELD
+  if (!link) return (await sendActivation(ctx, user, locale, { mark, code: codeRequest })) ?? ACTIVATION_WITHHELD
   if (isRepeat || (await mayMail(ctx, user, 'ACTIVATION', { besides: link })))
-    mailLink(ctx, user, 'activation', link, locale, { signup: mark })
+    mailLink(ctx, user, 'activation', link, locale, { signup: mark, code })
   return link
 }
 
@@ -140,6 +148,7 @@ interface Making {
   passkey: SignupPasskey | null
   userAgent: string | null | undefined
   mayRepeat: boolean
+  issueCode: IssueCode
 }
 
 /** Opens no session, because a pending account stays pending. */
@@ -158,8 +167,8 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, values: Newes
     if (repeat.kind === 'replaced') return { ...repeat.made, session: null }
     if (repeat.kind === 'taken') return { kind: 'taken', owner }
     if (repeat.kind === 'unchanged') return { kind: 'unchanged', mark: null }
-    const { user, mark, link } = repeat
-    return link ? { kind: 'made', user, mark, link, session: null, isRepeat: true } : { kind: 'unchanged', mark }
+    const { user, mark, link, code } = repeat
+    return link ? { kind: 'made', user, mark, link, code, session: null, isRepeat: true } : { kind: 'unchanged', mark }
   } catch (error) {
     const isOfValue = error instanceof DuplicateRecordError || (error instanceof Error && error.name === 'DriverError')
     if (refusals.has(error) || !isOfValue || !values.fields) throw error
@@ -201,7 +210,7 @@ type MadeSignup = Signup<BegunLogin> & { kind: 'made' }
 async function complete(
   ctx: AuthContext,
   inserted: UserRecord,
-  { body, client, passkey, userAgent }: Making,
+  { body, client, passkey, userAgent, issueCode }: Making,
   isRepeat: boolean,
 ): Promise<MadeSignup> {
   if (passkey && !isRepeat) await useSignupChallenge(ctx, inserted.id, passkey) // `replaceAccount` has done so already
@@ -215,12 +224,13 @@ async function complete(
     return {
       ...made,
       link: null,
+      code: null,
       session: client && (await startLogin(ctx, client, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null })),
     }
   // `refusesEmailLink` is called later, outside the transaction. An account that `onSignup` deactivated gets no link.
   const isAsked = ctx.refusesEmailLink || !(await isPending(ctx, user))
   const link = isAsked ? null : await issueLink(ctx, user.id, 'ACTIVATION', signupMarkToText(mark))
-  return { ...made, link, session: null }
+  return { ...made, link, code: link && (await issueCode(ctx, link)), session: null }
 }
 
 /**

@@ -29,6 +29,7 @@ import type { HostFields, UserRecord } from '../store/auth-store'
 import { ACTIVATION_WITHHELD } from './email-links/email-link'
 import { newSignupToken, setSignupBinding } from './email-verification/signup-binding'
 import { hostGuard } from './host-guard'
+import { type CodeRequest, codeRequestOf, keepCodeRequest, type TokenMember, tokenMember } from './mailed-codes/code-request'
 import { type Signup, sendFirstLink, signUp, tellOwner } from './sign-up'
 import { hidesTakenAddress } from './sign-up-again'
 import { announceDroppedFields, pickWritable } from './update-profile'
@@ -72,19 +73,21 @@ function waysOf(ctx: AuthContext): SignupWay[] {
 }
 
 const waitingFields = { user_id: stringOrNull, activation_required: flag, activation_url: stringOrNull, signup_token: string }
-const signupSchema = shape('Signup', { ...waitingFields, access_token: stringOrNull, refresh_token: stringOrNull })
-const deliveredSignupSchema: JsonSchema = {
+const signupSchema = (ctx: AuthContext) =>
+  shape('Signup', { ...waitingFields, access_token: stringOrNull, refresh_token: stringOrNull, ...tokenMember(ctx) })
+const sessionFields = { user_id: string, expires_at: instant, mfa_required: { const: false }, activation_required: { const: false } }
+const deliveredSignupSchema = (ctx: AuthContext): JsonSchema => ({
   oneOf: [
-    shape('WaitingSignup', waitingFields),
-    shape('SignupSession', { user_id: string, expires_at: instant, mfa_required: { const: false }, activation_required: { const: false } }),
+    shape('WaitingSignup', { ...waitingFields, ...tokenMember(ctx) }),
+    shape('SignupSession', { ...sessionFields, ...tokenMember(ctx) }),
   ],
-}
+})
 
-const answersOf = (delivery: RouteSet['delivery']): Description['answers'] => [
+const answersOf = (ctx: AuthContext, delivery: RouteSet['delivery']): Description['answers'] => [
   {
     status: 201,
     description: 'The account was created. If the address has an account already, the response looks equal, and the owner gets a mail.',
-    schema: delivery === 'session' ? deliveredSignupSchema : signupSchema,
+    schema: delivery === 'session' ? deliveredSignupSchema(ctx) : signupSchema(ctx),
   },
 ]
 
@@ -101,7 +104,7 @@ function signupRoute(ctx: AuthContext, { base, delivery, before }: RouteSet, { p
     path: `${base}${path}`,
     describes: {
       summary,
-      answers: answersOf(delivery),
+      answers: answersOf(ctx, delivery),
       refuses: [...signupRefusals, ...refuses, ...captchaRefusals(ctx), ...(ctx.store.users.hostFields ? [ConflictError] : [])],
       hostsBody: ctx.signup.schema,
       hostRefuses: ctx.signup.onSignup !== undefined,
@@ -114,11 +117,15 @@ function signupRoute(ctx: AuthContext, { base, delivery, before }: RouteSet, { p
       await requireCaptcha(ctx, req, 'signup', Object(given).captcha)
       await countAttempt(ctx, limitsOfClient('signup:client', clientOf(req), ctx.rateLimits.signup), { Exhausted: SignupThrottledError })
       const locale = localeOf(ctx, req)
-      const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, loginClient(ctx, req), shown)
+      const code = codeRequestOf(ctx, req, 'ACTIVATION')
+      const about = { ...input, locale, userAgent: req.headers['user-agent'] }
+      const signup = await signUp(ctx, about, loginClient(ctx, req), { passkey: shown, codeRequest: code })
       if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
       if (signup.kind === 'refused') refuseOrHide(ctx, signup.error)
-      const link = signup.kind === 'made' ? await linkToShow(ctx, signup, locale) : null
-      return answerOf(ctx, res, signup, link, delivery)
+      const link = signup.kind === 'made' ? await linkToShow(ctx, signup, locale, code) : null
+      const signupToken = newSignupToken(ctx, ('mark' in signup && signup.mark?.id) || null)
+      const member = await keepCodeRequest(ctx, req, res, code && { ...code, signup: signupToken })
+      return answerOf(ctx, res, signup, { link, signupToken, member }, delivery)
     },
   })
 }
@@ -197,8 +204,8 @@ function refuseOrHide(ctx: AuthContext, error: Error): void {
 }
 
 /** Unless responses contain links, mails it after the response: the response time is then the same for a taken address. */
-async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale): Promise<string | null> {
-  const send = () => sendFirstLink(ctx, account, locale)
+async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale, code: CodeRequest | null): Promise<string | null> {
+  const send = () => sendFirstLink(ctx, account, locale, code)
   if (!ctx.showsLinks) {
     const isStarted = ctx.background.runIfRoom('activation mail of a signup', send)
     if (!isStarted) ctx.events.emit('mail.failed', { userId: account.user.id, kind: 'activation', reason: 'too_many' })
@@ -209,21 +216,27 @@ async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale
 }
 
 /** Prepared before the delay of `timingGridMilliseconds`, because new and taken addresses need different work. */
-function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: RouteSet['delivery']): () => void {
+function answerOf(
+  ctx: AuthContext,
+  res: Response,
+  signup: Signup,
+  { link, signupToken, member }: { link: string | null; signupToken: string; member: TokenMember },
+  delivery: RouteSet['delivery'],
+): () => void {
   const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
-  const signupToken = newSignupToken(ctx, ('mark' in signup && signup.mark?.id) || null)
   const account = { user_id: shownId(ctx, signup), activation_required: session === null, activation_url: link }
   const tokens = delivery === 'session' ? {} : tokensOf(session, delivery)
   const body =
     session && delivery === 'session'
-      ? { ...loginBody(session, delivery), activation_required: false }
-      : { ...account, ...tokens, signup_token: signupToken }
+      ? { ...loginBody(session, delivery), activation_required: false, ...member }
+      : { ...account, ...tokens, signup_token: signupToken, ...member }
   return () => {
     if (session && delivery !== 'bearer') setLoginCookies(ctx, res, session)
     // Only a pending account needs the cookie that binds the sign-up to this browser.
     if (session === null) setSignupBinding(ctx, res, signupToken)
     const tokens = session && 'accessToken' in session ? { accessToken: session.accessToken, refreshToken: session.refreshToken } : {}
-    setResult(res, { userId: account.user_id, activationRequired: session === null, activationUrl: link, ...tokens })
+    const ofCode = member.request_token === undefined ? {} : { requestToken: member.request_token }
+    setResult(res, { userId: account.user_id, activationRequired: session === null, activationUrl: link, ...tokens, ...ofCode })
     sendJson(res, 201, body)
   }
 }

@@ -5,7 +5,16 @@ import type { Locale } from '../http/locale'
 import type { KnownDevice } from '../sessions/devices/device-cookie'
 import { isSessionHeld } from '../sessions/reauthentication/fresh-session'
 import type { SessionRecord, UserRecord, UserTokenRecord } from '../store/auth-store'
-import { consumeLink, findLink, issueLink, type LinkToken, refuseLink, refusesEmailLink, replaceLink } from './email-links/email-link'
+import {
+  consumeLink,
+  findLink,
+  issueLink,
+  type LinkProof,
+  type LinkToken,
+  refuseLink,
+  refusesEmailLink,
+  replaceLink,
+} from './email-links/email-link'
 import { mailLink, mayMail } from './email-links/send-mail'
 import {
   type SignupOwnership,
@@ -14,6 +23,8 @@ import {
   wantsPassword,
 } from './email-verification/signup-ownership'
 import { isFirstVerification, verifyAddress } from './email-verification/verify-address'
+import type { CodeRequest } from './mailed-codes/code-request'
+import { codeIssuer } from './mailed-codes/issue-code'
 import { announceTakeOver, newPasswordSeconds, type TakenOver } from './take-over'
 
 /** The link verifies only the account's own address. Null if no link was made. @param options.session if it has ended, no mail is sent */
@@ -21,17 +32,19 @@ export async function sendEmailVerification(
   ctx: AuthContext,
   user: UserRecord,
   locale: Locale,
-  { device = null, session }: { device?: KnownDevice | null; session?: SessionRecord | null } = {},
+  { device = null, session, code }: { device?: KnownDevice | null; session?: SessionRecord | null; code?: CodeRequest | null } = {},
 ): Promise<LinkToken | null> {
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'EMAIL_VERIFICATION', { device }))) return null
-  const link = await transaction(ctx, async (ctx) => {
+  const issueCode = await codeIssuer(ctx, code, { email: user.email, isKnownDevice: device !== null })
+  const issued = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    return isStill(locked, user.email) && (await isSessionHeld(ctx, session))
-      ? replaceLink(ctx, locked, 'EMAIL_VERIFICATION', user.email)
-      : null
+    if (!isStill(locked, user.email) || !(await isSessionHeld(ctx, session))) return null
+    const link = await replaceLink(ctx, locked, 'EMAIL_VERIFICATION', user.email)
+    return { link, code: await issueCode(ctx, link) }
   })
-  if (link) mailLink(ctx, user, 'email_verification', link, locale)
-  return link
+  if (!issued) return null
+  mailLink(ctx, user, 'email_verification', issued.link, locale, { code: issued.code })
+  return issued.link
 }
 
 export interface VerificationResult {
@@ -48,10 +61,10 @@ export interface VerificationResult {
  */
 export async function confirmEmail(
   ctx: AuthContext,
-  token: string,
+  proof: LinkProof,
   { evidence = {}, locale }: { evidence?: SignupOwnership; locale?: Locale } = {},
 ): Promise<VerificationResult> {
-  const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
+  const { link, user: seen, isRefused } = await findLinkAndUser(ctx, proof)
   if (isRefused) return refuseLink(ctx, link, 'EMAIL_VERIFICATION')
   if (!isStill(seen, link.payload)) throw new InvalidTokenError()
   const weighed = isFirstVerification(ctx, seen) ? await verifySignupOwnership(ctx, seen, evidence) : { verifiedHash: null }
@@ -62,15 +75,18 @@ export async function confirmEmail(
 }
 
 /** True if the page must ask for the password. Does not use the link. @throws the errors of `confirmEmail` */
-export async function lookAtVerification(ctx: AuthContext, token: string, evidence: SignupOwnership = {}): Promise<boolean> {
-  const { link, user, isRefused } = await findLinkAndUser(ctx, token)
+export async function lookAtVerification(ctx: AuthContext, proof: LinkProof, evidence: SignupOwnership = {}): Promise<boolean> {
+  const { link, user, isRefused } = await findLinkAndUser(ctx, proof)
   if (isRefused) throw new EmailLinkForbiddenError()
   if (!isStill(user, link.payload)) throw new InvalidTokenError()
   return hasPasswords(ctx.settings) && isFirstVerification(ctx, user) && wantsPassword(ctx, user, evidence)
 }
 
-async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
-  const link = await findLink(ctx, token, 'EMAIL_VERIFICATION')
+async function findLinkAndUser(
+  ctx: AuthContext,
+  proof: LinkProof,
+): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
+  const link = await findLink(ctx, proof, 'EMAIL_VERIFICATION')
   const user = await ctx.store.users.find(link.userId)
   if (!user) throw new InvalidTokenError()
   return { link, user, isRefused: await refusesEmailLink(ctx, user) }

@@ -22,6 +22,7 @@ const purposes = [
   'webauthn-user-handle',
   'email-login',
   'email-login-code',
+  'mailed-code',
   'signup-token',
   'csrf',
   'csrf-binding',

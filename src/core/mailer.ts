@@ -6,7 +6,7 @@ export interface AuthMail {
   /** One line. Until the address is verified, an attacker may have chosen it: keep it out of headers and unrequested mails. */
   name: string | null
   url: string | null
-  /** In kind `email_login`: eight digits, if the mail has a code. Keep the digits out of logs. */
+  /** Eight digits, if the mail has a code: in kind `email_login`, and beside a link with `mailedCodes`. Keep the digits out of logs. */
   code?: string
   expiresAt: Date | null
   locale: string
@@ -38,7 +38,7 @@ export interface MailRefusal {
   outcome?: 'unknown'
 }
 
-/** The first five and `account_restored` can have a link, `email_login` and `confirmation_code` a code. The rest: notices. */
+/** The first five and `account_restored` can have a link, the first five and `confirmation_code` a code. The rest: notices. */
 export const mailTopics = [
   'activation',
   'password_reset',
@@ -93,8 +93,14 @@ export interface TemplateMail {
   usedRecoveryCode?: boolean
   /** In `mfa_disabled`: true if an administrator also removed the passkeys. No other mail reports their removal. */
   removedPasskeys?: boolean
-  /** In `email_login` and `confirmation_code`: eight digits, shown in two groups of four. */
+  /** In `email_login`, `confirmation_code` and, with `mailedCodes`, beside other links: eight digits, shown in two groups of four. */
   code?: string
+  /** Of a code beside a link, which ends before the link. */
+  codeExpiresAt?: Date
+  /**
+   * With a code beside a link: the request. Tell the reader to type the code only at `host`, in that browser. Null: the value is unknown.
+   */
+  asked?: { readonly at: Date; readonly browser: string | null; readonly host: string | null }
   /** In `no_account`: true if people may sign up with the address. */
   canSignUp?: boolean
   /** In `activation`: the sign-up that caused the mail. */

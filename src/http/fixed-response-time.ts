@@ -4,7 +4,7 @@ import type Joi from 'joi'
 import { clientOf, queueNetwork } from '../core/client-key'
 import { AppError, ServiceUnavailableError, TooManyRequestsError } from '../core/errors'
 import type { HashOptions, PasswordHasher } from '../passwords/password-types'
-import { readJsonBody, validate } from './input'
+import { readJsonBody, takingRefreshTokenHeader, validate } from './input'
 import type { Route } from './routes'
 
 type HeldAnswer = () => void
@@ -55,9 +55,13 @@ export function bodyWithFixedResponseTime<T, Context extends FixedTimeContext>(
   ctx: Context,
   route: FixedTimeRoute<(ctx: Context, req: Request, res: Response, body: T) => Answering> & { body: Joi.ObjectSchema<T> },
 ): Route {
+  const withHeader = takingRefreshTokenHeader(route.body)
   return withFixedResponseTime(ctx, {
     ...route,
-    handle: async (ctx, req, res) => (await route.handle(ctx, req, res, validate(route.body, await readJsonBody(req, res)))) ?? undefined,
+    handle: async (ctx, req, res) => {
+      const body = validate(route.body, withHeader(req, await readJsonBody(req, res)))
+      return (await route.handle(ctx, req, res, body)) ?? undefined
+    },
   })
 }
 

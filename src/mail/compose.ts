@@ -14,7 +14,7 @@ export interface MailParts extends TemplateMail {
 
 /** The text and the HTML contain the whole message and load no external resources. */
 export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
-  const { topic, name, url, expiresAt, issuedAt, locale, provider = '', isFinal, code, hasPasswords = true } = mail
+  const { topic, name, url, expiresAt, issuedAt, locale, provider = '', isFinal, code, codeExpiresAt, hasPasswords = true } = mail
   const say = (key: TextKey, values?: TextValues) => texts.say(locale, key, values)
   const words = wordsOf(topic, hasPasswords)
   const subject = code === undefined ? say(words.subject) : `${say(words.subject)}: ${inGroups(code)}`
@@ -24,7 +24,7 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
     say(key, { provider }),
   )
   const hello = name === null ? say('mail.hello') : say('mail.hello_name', { name })
-  const before = [hello, ...lines, ...(mail.signup ? [signupLine(texts, mail.signup, locale)] : [])]
+  const before = [hello, ...codeWarning(texts, mail), ...lines, ...(mail.signup ? [signupLine(texts, mail.signup, locale)] : [])]
   const items = mail.login ? loginLines(texts, mail.login, locale) : (mail.items ?? [])
   const list = items.length === 0 ? [] : [items.map((item) => `- ${item}`).join('\n')]
   if (expiresAt === null || (url === null && code === undefined)) {
@@ -35,7 +35,13 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
     const content = { locale, title: subject, before, items, after, ...(page && { link: page }) }
     return { subject, text: plain([...before, ...list, ...presented, ...after]), html: htmlMail(content) }
   }
-  const validity = validityOf(texts, { issuedAt: issuedAt ?? expiresAt, expiresAt, locale, thing: thingOf(mail) })
+  const from = issuedAt ?? expiresAt
+  const validity = codeExpiresAt
+    ? [
+        validityOf(texts, { issuedAt: from, expiresAt, locale, thing: 'link' }),
+        validityOf(texts, { issuedAt: from, expiresAt: codeExpiresAt, locale, thing: 'code' }),
+      ]
+    : [validityOf(texts, { issuedAt: from, expiresAt, locale, thing: thingOf(mail) })]
   // The link of a notice undoes the change, so the text above the button says why a person would open it.
   const isOwn = words.button !== null || code !== undefined
   const [why, after] = isOwn ? [[], [say(words.notYou)]] : [[say(hasPasswords ? 'mail.undo.why' : 'mail.undo.why_without_password')], []]
@@ -47,15 +53,39 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
     text: plain([
       ...before,
       ...list,
-      ...(presented ? [`${say('mail.code_label')}\n${presented.code}`] : []),
+      ...(presented ? [`${say(codeExpiresAt ? 'mail.code_beside' : 'mail.code_label')}\n${presented.code}`] : []),
       ...why,
       ...(link ? [`${link.label}:\n${link.url}`] : []),
-      validity,
+      ...validity,
       ...after,
       ...(presented?.last === undefined ? [] : [presented.last]),
     ]),
-    html: htmlMail({ locale, title: subject, before, items, ...presented, why, ...(link && { link }), after: [validity, ...after] }),
+    html: htmlMail({
+      locale,
+      title: subject,
+      before,
+      items,
+      ...(presented && codeExpiresAt && { codeLabel: say('mail.code_beside') }),
+      ...presented,
+      why,
+      ...(link && { link }),
+      after: [...validity, ...after],
+    }),
   }
+}
+
+const warnsOfCode: ReadonlySet<MailTopic> = new Set<MailTopic>(['password_reset', 'email_change'])
+
+/** A phishing site would ask for the code. */
+function codeWarning(texts: PhraseBook, { topic, asked, locale }: MailParts): string[] {
+  if (!asked || asked.host === null || !warnsOfCode.has(topic)) return []
+  const { host, at, browser } = asked
+  const time = instantInWords(at, locale)
+  return [
+    browser === null
+      ? texts.say(locale, 'mail.type_only', { host, time })
+      : texts.say(locale, 'mail.type_only_with', { host, time, browser }),
+  ]
 }
 
 function inGroups(code: string): string {
@@ -188,6 +218,7 @@ interface HtmlMail {
   /** Before the link. `after` comes after it. */
   before: readonly string[]
   items?: readonly string[]
+  codeLabel?: string
   /** In groups, as the mail shows it. */
   code?: string
   why?: readonly string[]
@@ -198,7 +229,7 @@ interface HtmlMail {
 }
 
 /** At most 600 px, tables and inline styles, for every mail program. Readable with inverted colours. No external resources. */
-function htmlMail({ locale, title, before, items = [], code, why = [], link, after, last }: HtmlMail): string {
+function htmlMail({ locale, title, before, items = [], codeLabel, code, why = [], link, after, last }: HtmlMail): string {
   const direction = directionOf(locale)
   return html`<!doctype html>
 <html lang="${locale}" dir="${direction}">
@@ -216,7 +247,7 @@ ${darkColours}
 <table role="presentation" class="card" width="600" cellpadding="0" cellspacing="0" border="0" style="width:100%;max-width:600px;background-color:#ffffff;border-radius:8px">
 <tr><td class="words" style="padding:32px 32px 16px;font-family:${fonts};font-size:16px;line-height:24px;color:#27272a;text-align:${direction === 'rtl' ? 'right' : 'left'}">
 <h1 style="margin:0 0 24px;font-size:22px;line-height:30px;font-weight:bold">${title}</h1>
-${before.map(paragraph)}${items.length > 0 ? itemList(items) : null}${code === undefined ? null : codeBlock(code)}${why.map(paragraph)}${link ? linkBlock(link) : null}${after.map(paragraph)}${last === undefined ? null : paragraph(last)}</td></tr>
+${before.map(paragraph)}${items.length > 0 ? itemList(items) : null}${codeLabel === undefined ? null : paragraph(codeLabel)}${code === undefined ? null : codeBlock(code)}${why.map(paragraph)}${link ? linkBlock(link) : null}${after.map(paragraph)}${last === undefined ? null : paragraph(last)}</td></tr>
 </table>
 </td></tr>
 </table>

@@ -191,6 +191,16 @@ async function sendInTime(mailer: Mailer, mail: AuthMail): Promise<'sent' | 'lat
   }
 }
 
+/** Beside a link, which has its own end. */
+export interface LinkCode {
+  readonly digits: string
+  /** Of the site that asks for the code. Null: unknown. */
+  readonly host: string | null
+  readonly expiresAt: Date
+  /** When and with which browser the mail was requested. Null: unknown browser. */
+  readonly asked: { readonly at: Date; readonly browser: string | null }
+}
+
 export interface MailContent {
   topic: MailTopic
   to: string
@@ -201,7 +211,7 @@ export interface MailContent {
   /** `url` is null if the mail has only a code. */
   link?: { url: string | null; issuedAt: Date; expiresAt: Date }
   /** `digits` are eight. `host` asks for the code; null: unknown. */
-  code?: { digits: string; host: string | null }
+  code?: { digits: string; host: string | null } | LinkCode
   /** For `no_account`: the person can sign up. */
   canSignUp?: boolean
   /** Where the reader of `no_account` or `address_taken` goes on. */
@@ -239,6 +249,7 @@ export function writeMail({ settings, texts, templates, logger }: Writer, conten
     ...(signup && { signup: { at: signup.at, browser: signup.browser } }),
     ...(login && { login }),
     ...(code && { code: code.digits }),
+    ...(code && 'asked' in code && { codeExpiresAt: code.expiresAt, asked: { ...code.asked, host: code.host } }),
     ...(canSignUp !== undefined && { canSignUp }),
   }
   const mail = { topic, name: content.saysName ? name : null, url, expiresAt, locale, ...about }

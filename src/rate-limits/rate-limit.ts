@@ -151,6 +151,8 @@ export interface RateLimits {
   readonly device: DeviceRateLimits
   /** Wrong codes of an account, over all routes that take a code. */
   readonly mfa: RateLimit | false
+  /** Wrong mailed codes of one address. Requests of known devices count separately. */
+  readonly codes: RateLimit | false
   /** Wrong passwords of a logged-in person, per session. Calls without a session share one limit per account. */
   readonly password: RateLimit
   /** Wrong passwords of a logged-in person, over all sessions of the account. */
@@ -206,6 +208,7 @@ interface ThrottleInput {
   links?: SubjectBudgetsInput
   mail?: MailBudgetsInput
   mfa?: RateLimit | false
+  codes?: RateLimit | false
 }
 
 /** The defaults of every limit, and what the host sets instead. @throws ConfigurationError with the option's name */
@@ -232,6 +235,7 @@ export function rateLimitsOf(throttle: ThrottleInput = {}): RateLimits {
     links,
     mail,
     mfa,
+    codes: resolveRateLimit('throttle.codes', throttle.codes, { attempts: 20, windowSeconds: day }),
     device: Object.freeze({
       login: isOff(login) ? false : { attempts: 10, windowSeconds: 900 },
       codes: mfa && failures,

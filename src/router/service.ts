@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { activate } from '../accounts/activate'
-import { confirmEmailChange, type EmailChange, sendEmailChange, verifyEmailChange } from '../accounts/email-change'
+import { confirmEmailChange, type EmailChange, requireAsker, sendEmailChange, verifyEmailChange } from '../accounts/email-change'
 import { type ACTIVATION_WITHHELD, findByAddress, type LinkToken } from '../accounts/email-links/email-link'
 import type { AskedFrom } from '../accounts/email-links/issue-email-login'
 import { confirmEmailLogin, type EmailLoginProof } from '../accounts/email-login/confirm-email-login'
 import { readRequestToken, requestEmailLogin, requireEmailLogins, signRequestToken } from '../accounts/email-login/request-email-login'
+import { newSignupToken } from '../accounts/email-verification/signup-binding'
 import type { SignupOwnership } from '../accounts/email-verification/signup-ownership'
+import { type CodeRequest, newCodeRequest, signCodeToken } from '../accounts/mailed-codes/code-request'
+import { type CodeProof, presentedByHost, redeem, withSignup } from '../accounts/mailed-codes/redeem-code'
 import { changePassword, type FirstPassword, type PasswordChange, setFirstPassword } from '../accounts/password-change'
 import { type LoginInput, logIn } from '../accounts/password-login'
 import { sendActivation, sendPasswordReset } from '../accounts/request-link'
-import { type ResetInput, resetPassword } from '../accounts/reset-password'
+import { type ResetByHost, resetPassword } from '../accounts/reset-password'
 import { type SignUpInput, sendFirstLink, signUp } from '../accounts/sign-up'
 import { type UndoInput, type UndoResult, undoChanges } from '../accounts/undo/undo-changes'
 import { type ProfileUpdate, updateProfile } from '../accounts/update-profile'
@@ -167,16 +170,17 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   logIn(input: LoginInput & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
-   * Activates an account. If the result has `passwordRequired`, the activation removed the password of the sign-up,
-   * because no evidence showed that the owner of the address had signed up. `credential` and `challenge` are evidence: the passkey of the
-   * sign-up has signed the options of `passkeyLoginOptions`.
+   * Activates an account by the link's token, or by the code and the `requestToken` of its link. If the result has `passwordRequired`, the
+   * activation removed the password of the sign-up, because no evidence showed that the owner of the address had signed up. `credential`
+   * and `challenge` are evidence: the passkey of the sign-up has signed the options of `passkeyLoginOptions`.
    */
-  activate(token: string, options?: ProofOfPresence & Partial<PresentedPasskey> & SessionOrigin): Promise<LoginResultOf<Host>>
+  activate(proof: string | CodeProof, options?: ProofOfPresence & Partial<PresentedPasskey> & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Mails an activation link and returns the link. Returns null if no account with this address waits for its activation. */
   requestActivation(email: string, options?: { locale?: Locale }): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
   /** Mails a reset link and returns the link. Returns null if no account with this address may have a reset link. */
   requestPasswordReset(email: string, options?: { locale?: Locale }): Promise<LinkToken | null>
-  resetPassword(input: ResetInput & SessionOrigin): Promise<LoginResultOf<Host>>
+  /** Sets a new password by the link's token, or by the code and the `requestToken` of its link. */
+  resetPassword(input: ResetByHost & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
    * Mails a link or a code to log in with. `requestToken` belongs to the code. If no account with this address may log in by email, nothing
    * is mailed. `url`, `code` and `expiresAt` are then null. Counts only against the rate limit of mails to the address.
@@ -249,10 +253,10 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Mails a verification link to the account's own address and returns the link. Returns null if no mail was sent. */
   requestEmailVerification(userId: string, options?: { locale?: Locale }): Promise<LinkToken | null>
   /**
-   * Verifies an address by the link's token. The first verification takes the account over, unless the options show that the owner is
+   * Verifies an address by the link's token, or by the code and the `requestToken` of its link. The first verification takes the account over, unless the options show that the owner is
    * logged in. A take-over removes everything that an attacker may have added.
    */
-  verifyEmail(token: string, options?: ProofOfPresence): Promise<VerificationResult>
+  verifyEmail(proof: string | CodeProof, options?: ProofOfPresence): Promise<VerificationResult>
   /**
    * Mails a link to the new address and returns the link. Returns null if no link was mailed. If another account has the new address, the
    * owner of that account gets a notice. With `session`, the change belongs to that session: it ends with the session, and only that
@@ -260,10 +264,10 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   requestEmailChange(input: EmailChange, options?: { locale?: Locale }): Promise<LinkToken | null>
   /**
-   * Changes the address by the link's token. Without options, verify the person yourself, because a click alone must not change an address.
+   * Changes the address by the link's token, or by the code and the `requestToken` of its link. Without options, verify the person yourself, because a click alone must not change an address.
    * With options, the method checks what the route checks. If the session that requested the change has ended, the link is invalid.
    */
-  changeEmail(token: string, options?: ProofOfPresence): Promise<void>
+  changeEmail(proof: string | CodeProof, options?: ProofOfPresence): Promise<void>
   /**
    * Undoes changes by the link of a notice. Restores the account's address and second factor, and removes what was added since. Invalidates
    * the password, every session and every link.
@@ -371,10 +375,12 @@ export function createService(ctx: AuthContext): AuthService {
     client: clientKey(input.client) ?? input.client,
   })
   const signUpByService = async (input: SignUpInput, shown: PresentedPasskey | null = null): ReturnType<AuthService['signUp']> => {
-    const signup = await signUp(ctx, { ...input, mayRepeat: false }, null, shown)
+    const code = newCodeRequest(ctx, 'ACTIVATION', input)
+    const signup = await signUp(ctx, { ...input, mayRepeat: false }, null, { passkey: shown, codeRequest: code })
     if (signup.kind === 'taken' || signup.kind === 'unchanged') throw new EmailTakenError()
     if (signup.kind === 'refused') throw signup.error
-    return [signup.user, await sendFirstLink(ctx, signup, localeOf(input))]
+    const link = await sendFirstLink(ctx, signup, localeOf(input), code)
+    return [signup.user, withRequest(ctx, link, code && { ...code, signup: newSignupToken(ctx, signup.mark.id) })]
   }
   const ownerOf = (email: string) => findByAddress(ctx, readTypedAddress(email))
   return {
@@ -385,14 +391,25 @@ export function createService(ctx: AuthContext): AuthService {
       return signUpByService(input, { credential, challenge })
     },
     logIn: async (input) => delivered(logIn(takingPasswords(), keyed(input), client(input))),
-    activate: async (token, { credential, challenge = '', ...options } = {}) => {
+    activate: async (given, { credential, challenge = '', ...options } = {}) => {
+      const presented = presentedByHost(ctx, 'ACTIVATION', given)
       const passkey = credential === undefined ? null : { credential, challenge }
-      const evidence = signupOwnershipFrom(ctx, options)
-      return delivered(activate(ctx, token, client(options), { evidence, passkey, locale: options.locale }))
+      const evidence = withSignup(signupOwnershipFrom(ctx, options), presented)
+      const { locale } = options
+      return delivered(redeem(ctx, presented, (proof) => activate(ctx, proof, client(options), { evidence, passkey, locale })))
     },
-    requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
-    requestPasswordReset: async (email, options) => sendPasswordReset(takingPasswords(), await ownerOf(email), localeOf(options)),
-    resetPassword: async (input) => delivered(resetPassword(takingPasswords(), input, client(input))),
+    requestActivation: async (email, options) => {
+      const code = newCodeRequest(ctx, 'ACTIVATION')
+      return withRequest(ctx, await sendActivation(ctx, await ownerOf(email), localeOf(options), { code }), code)
+    },
+    requestPasswordReset: async (email, options) => {
+      const code = newCodeRequest(takingPasswords(), 'PASSWORD_RESET')
+      return withRequest(ctx, await sendPasswordReset(ctx, await ownerOf(email), localeOf(options), { code }), code)
+    },
+    resetPassword: async (input) => {
+      const presented = presentedByHost(takingPasswords(), 'PASSWORD_RESET', 'code' in input ? input : input.token)
+      return delivered(redeem(ctx, presented, (token) => resetPassword(ctx, { ...input, token }, client(input))))
+    },
     requestEmailLogin: (email, options = {}) => requestByService(ctx, readTypedAddress(email), { ...options, locale: localeOf(options) }),
     confirmEmailLogin: async (proof, options = {}) => {
       const attempt = newLoginAttempt(null)
@@ -410,12 +427,24 @@ export function createService(ctx: AuthContext): AuthService {
     verifyMfa: (input) => delivered(verifyMfa(ctx, input, client(input))),
     disableTotp: (input) => disableTotp(ctx, input),
     regenerateRecoveryCodes: (input) => regenerateRecoveryCodes(ctx, input),
-    requestEmailVerification: async (userId, options) => sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options)),
-    verifyEmail: async (token, options = {}) =>
-      confirmEmail(ctx, token, { evidence: signupOwnershipFrom(ctx, options), locale: localeOf(options) }),
-    requestEmailChange: async (input, options) => sendEmailChange(ctx, await verifyEmailChange(ctx, input), localeOf(options)),
-    changeEmail: async (token, options) => {
-      await confirmEmailChange(ctx, token, { evidence: options && signupOwnershipFrom(ctx, options), locale: options?.locale })
+    requestEmailVerification: async (userId, options) => {
+      const code = newCodeRequest(ctx, 'EMAIL_VERIFICATION')
+      return withRequest(ctx, await sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options), { code }), code)
+    },
+    verifyEmail: async (given, options = {}) => {
+      const evidence = signupOwnershipFrom(ctx, options)
+      const presented = presentedByHost(ctx, 'EMAIL_VERIFICATION', given)
+      return redeem(ctx, presented, (proof) => confirmEmail(ctx, proof, { evidence, locale: localeOf(options) }))
+    },
+    requestEmailChange: async (input, options) => {
+      const code = newCodeRequest(ctx, 'EMAIL_CHANGE', {}, { userId: input.userId, sessionId: input.session?.id ?? null })
+      return withRequest(ctx, await sendEmailChange(ctx, await verifyEmailChange(ctx, input), localeOf(options), code), code)
+    },
+    changeEmail: async (given, options) => {
+      const presented = presentedByHost(ctx, 'EMAIL_CHANGE', given)
+      const evidence = options && signupOwnershipFrom(ctx, options)
+      if (evidence) await requireAsker(ctx, presented, evidence)
+      await redeem(ctx, presented, (proof) => confirmEmailChange(ctx, proof, { evidence, locale: options?.locale }))
     },
     undoChanges: (input) => undoChanges(ctx, input),
     revokeSessions: async (userId, acting) => revokeSessions(ctx, userId, requireNamed(acting)),
@@ -479,6 +508,17 @@ async function requestByService(
   const issued = await requestEmailLogin(ctx, { id, email, returnTo: destination, locale, device: null, earlierId: null, ...origin })
   const { url = null, code = null, expiresAt = null } = issued ?? {}
   return { requestToken: signRequestToken(ctx, id), url, code, expiresAt }
+}
+
+/** The link was mailed with a code, so it also has the token of the code's request. */
+function withRequest<Link extends LinkToken | typeof ACTIVATION_WITHHELD | null>(
+  ctx: AuthContext,
+  link: Link,
+  code: CodeRequest | null,
+): Link {
+  if (!code || link === null || typeof link === 'symbol') return link
+  const made: LinkToken = link
+  return { ...made, requestToken: signCodeToken(ctx, code) } as Link // still a link
 }
 
 function proofOf(ctx: AuthContext, proof: { token: string } | { code: string; requestToken: string }): EmailLoginProof {

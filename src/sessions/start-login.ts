@@ -1,3 +1,4 @@
+import { forgetMailedCodes } from '../accounts/mailed-codes/code-limit'
 import { type AuthContext, passkeysOf } from '../context'
 import { type AuthMethod, isSecondFactor } from '../core/amr'
 import { UnauthorizedError } from '../core/errors'
@@ -15,9 +16,13 @@ import type { AnyLoginResult, AppCode, Login, LoginChallenge, LoginClient, Opene
 import { issueStatelessToken } from './stateless-refresh-token'
 
 /** The transaction has written everything. The host's claims, and so the access token, come after the commit. */
-export type BegunLogin = BegunTokens | { readonly result: OpenedServerSession | AppCode | LoginChallenge; readonly access: null }
+export type BegunLogin =
+  | BegunTokens
+  | { readonly result: OpenedServerSession | AppCode | LoginChallenge; readonly access: null; readonly email: string }
 
 interface BegunTokens {
+  /** Of the account. */
+  readonly email: string
   readonly result: Omit<TokenPair, 'accessToken'>
   readonly access: AccessOfLogin
 }
@@ -34,22 +39,23 @@ interface AccessOfLogin {
 /** Call it in the transaction that locked or inserted the active user: a parallel deactivation then waits, and ends the session. */
 export async function startLogin(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
   return needsSecondFactor(ctx, user, login)
-    ? { result: await challenge(ctx, user, login), access: null }
+    ? { result: await challenge(ctx, user, login), access: null, email: user.email }
     : beginSession(ctx, client, user, login)
 }
 
 export async function beginSession(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
   const { gets, origin, browser } = client
+  const { email } = user
   const session: OpenedSession = { kind: 'session', userId: user.id, amr: login.amr }
   if (typeof gets === 'object')
-    return { result: { ...session, hasBegun: false, code: await issueAppCode(ctx, user, login, gets) }, access: null }
+    return { result: { ...session, hasBegun: false, code: await issueAppCode(ctx, user, login, gets) }, access: null, email }
   const device = browser && (await deviceOfLogin(ctx, browser, user, login)) // before this login revokes the session that it replaces
   if (gets === 'session') {
     const sessions = sessionsOf(ctx.store)
     if (origin.sessionToken) await endPresented(ctx, sessions, origin.sessionToken)
     const { session: row, token, endedByLimit } = await startSession(ctx, sessions, 'session', user, login, origin)
     const opened = { ...session, sessionId: row.id, sessionToken: token, expiresAt: row.expiresAt }
-    return { result: { ...opened, ...limited(endedByLimit), ...lasting(login), ...device?.(row.id) }, access: null }
+    return { result: { ...opened, ...limited(endedByLimit), ...lasting(login), ...device?.(row.id) }, access: null, email }
   }
   const { id, token, authenticatedAt, expiresAt, createdAt, endedByLimit } = ctx.store.sessions
     ? await startTokens(ctx, ctx.store.sessions, user, login, client)
@@ -58,6 +64,7 @@ export async function beginSession(ctx: AuthContext, client: LoginClient, user: 
   return {
     result: { ...opened, ...limited(endedByLimit), ...lasting(login), ...device?.(id) },
     access: { user: await forHook(ctx, user), amr: login.amr, sessionId: id, authenticatedAt, at: createdAt },
+    email,
   }
 }
 
@@ -69,7 +76,10 @@ export async function finishLogin(ctx: AuthContext, begun: BegunLogin, about: { 
   const result = await withAccessToken(ctx, begun)
   const { userId, amr } = result
   if (result.kind === 'challenge') ctx.events.emit('challenge', { userId, amr })
-  else if (result.hasBegun !== false) ctx.events.emit('login', { userId, amr, ...about })
+  else if (result.hasBegun !== false) {
+    ctx.events.emit('login', { userId, amr, ...about })
+    await forgetMailedCodes(ctx, begun.email)
+  }
   announceEndedByLimit(ctx, begun)
   return result
 }
@@ -83,7 +93,7 @@ export async function withAccessToken(ctx: AuthContext, { result, access }: Begu
   return { kind, userId, amr, accessToken, refreshToken, refreshTokenExpiresAt, ...rest }
 }
 
-function announceEndedByLimit(ctx: AuthContext, { result }: BegunLogin): void {
+function announceEndedByLimit(ctx: AuthContext, { result }: Pick<BegunLogin, 'result'>): void {
   if (result.kind !== 'session' || !result.endedByLimit) return
   ctx.events.emit('session.revoked', { userId: result.userId, count: result.endedByLimit, reason: 'limit' })
 }
@@ -124,7 +134,7 @@ async function endPresented(ctx: AuthContext, sessions: SessionStore, presented:
   if (found) await sessions.revoke({ id: found.session.id }, ctx.now())
 }
 
-async function claimsOfNewSession(ctx: AuthContext, begun: BegunTokens): Promise<HostClaims> {
+async function claimsOfNewSession(ctx: AuthContext, begun: Omit<BegunTokens, 'email'>): Promise<HostClaims> {
   const { user, amr, sessionId } = begun.access
   try {
     const claims = await askForClaims(ctx, toPublicUser(user), amr)

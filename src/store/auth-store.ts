@@ -591,8 +591,11 @@ export interface SessionStore {
   deleteExpired(expired: Expired): Promise<number>
 }
 
+/** The code beside a mailed link of this purpose. */
+export type LinkCodePurpose = Extract<UserTokenPurpose, 'ACTIVATION' | 'PASSWORD_RESET' | 'EMAIL_VERIFICATION' | 'EMAIL_CHANGE'>
+
 /** `DEVICE`: the code of a login from an unknown device. */
-export type EmailLoginPurpose = 'DEVICE'
+export type EmailLoginPurpose = 'DEVICE' | LinkCodePurpose
 
 /** One mail with a link or a code. The link or the code signs a person in. The code can also confirm a session. */
 export interface EmailLoginRecord {
@@ -600,7 +603,7 @@ export interface EmailLoginRecord {
   id: string
   /** In lower case. The address need not have an account. */
   email: string
-  /** SHA-256 of the link's token, hexadecimal. Unique. Null: the mail has no link. */
+  /** SHA-256 of the link's token, hexadecimal. Unique. Null: the mail has no link. A code beside a link works while the link does. */
   tokenHash: string | null
   /** HMAC of the code under a key derived from `jwtSecret`, hexadecimal. Null: the mail has no code. */
   codeHash: string | null
@@ -625,6 +628,8 @@ export interface EmailLoginRecord {
 
 /** A row is open while `usedAt` is null and `expiresAt` is in the future. */
 export interface EmailLoginStore {
+  /** The fields that have a column. Absent: all. */
+  readonly fields?: ReadonlySet<keyof EmailLoginRecord>
   /** @throws DuplicateRecordError when the token's hash exists already; ValidationError for a value that no column can hold */
   insert(login: EmailLoginRecord): Promise<void>
   /** Also finds a used or expired row. */
@@ -635,6 +640,8 @@ export interface EmailLoginStore {
    * get the row, even if they call at once.
    */
   countTry(id: string, most: number, at: Date): Promise<EmailLoginRecord | null>
+  /** Takes one counted try of an open row back, never below zero. Optional: without it, a refused new password costs a try of the code. */
+  uncountTry?(id: string): Promise<void>
   /** Marks an open row as used. If several callers use the row at once, one caller gets true. The others get false. */
   consume(id: string, at: Date): Promise<boolean>
   /** Lists the open rows of an address, oldest first. */

@@ -190,6 +190,8 @@ function sessionsOf(sessions: SessionStore, { only }: Recheck): SessionStore {
 
 function emailLoginsOf(emailLogins: EmailLoginStore, { only }: Recheck): EmailLoginStore {
   return {
+    ...(emailLogins.fields && { fields: emailLogins.fields }),
+    ...(emailLogins.uncountTry && { uncountTry: (id) => emailLogins.uncountTry?.(id) ?? Promise.resolve() }),
     insert: (login) => emailLogins.insert(login),
     find: async (wanted) => only('emailLogins.find', await emailLogins.find(wanted), (login) => meets(login, wanted)),
     countTry: async (id, most, at) => only('emailLogins.countTry', await emailLogins.countTry(id, most, at), (login) => login.id === id),

@@ -4,7 +4,7 @@ import type { Settings } from '../../core/config/every-setting'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../../core/errors'
 import { isUnderAny } from '../../core/keys'
 import { constantTimeEqual, hashOpaqueToken, isOpaqueToken, newOpaqueToken, readTypedCode } from '../../core/opaque-token'
-import type { EmailLoginRecord, UserRecord, UserTokenPurpose, UserTokenRecord } from '../../store/auth-store'
+import type { EmailLoginRecord, LinkCodePurpose, UserRecord, UserTokenRecord } from '../../store/auth-store'
 
 /** A mailed link, with its token in plain text. The plain token is returned once and never stored. */
 export interface LinkToken {
@@ -12,9 +12,14 @@ export interface LinkToken {
   token: string
   url: string
   expiresAt: Date
+  /** Belongs to the code beside the link: pass both to the method that redeems the link. Absent while mails have no codes. */
+  requestToken?: string
 }
 
-export type LinkPurpose = Extract<UserTokenPurpose, 'ACTIVATION' | 'PASSWORD_RESET' | 'EMAIL_VERIFICATION' | 'EMAIL_CHANGE' | 'UNDO'>
+export type LinkPurpose = LinkCodePurpose | 'UNDO'
+
+/** The token of a mailed link, or its hash, which a right code shows. */
+export type LinkProof = string | { readonly tokenHash: string }
 
 const purposes: Record<LinkPurpose, { page: string; template: keyof Settings; ttlSeconds: (settings: Settings) => number }> = {
   ACTIVATION: { page: 'activate', template: 'activationUrlTemplate', ttlSeconds: (settings) => settings.activationTtlSeconds },
@@ -67,10 +72,16 @@ export async function replaceLink(
 }
 
 /** Does not use the link, so that a page can show it before the person decides. @throws InvalidTokenError */
-export async function findLink(ctx: AuthContext, token: string, purpose: LinkPurpose): Promise<UserTokenRecord> {
-  const link = isOpaqueToken(token) ? await ctx.store.userTokens.find(hashOpaqueToken(token)) : null
+export async function findLink(ctx: AuthContext, proof: LinkProof, purpose: LinkPurpose): Promise<UserTokenRecord> {
+  const tokenHash = hashOf(proof)
+  const link = tokenHash === null ? null : await ctx.store.userTokens.find(tokenHash)
   if (link?.purpose !== purpose || link.usedAt || link.expiresAt <= ctx.now()) throw new InvalidTokenError()
   return link
+}
+
+function hashOf(proof: LinkProof): string | null {
+  if (typeof proof !== 'string') return proof.tokenHash
+  return isOpaqueToken(proof) ? hashOpaqueToken(proof) : null
 }
 
 /** Call it inside the transaction of the link's effect. @throws InvalidTokenError for the second of two callers */

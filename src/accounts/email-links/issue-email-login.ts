@@ -51,13 +51,23 @@ export async function issueEmailLogin(
   return { token, url: token && emailLoginUrl(ctx, token), code, expiresAt }
 }
 
+/** Of logins and confirmations, oldest first, without the codes of other purposes. */
+export async function openEmailLogins(emailLogins: EmailLoginStore, email: string, at: Date): Promise<EmailLoginRecord[]> {
+  return (await emailLogins.listOpen(email, at)).filter(isOfLogin)
+}
+
+/** Rows of other purposes are not for the routes that log in or confirm a session. */
+export function isOfLogin({ purpose = null }: EmailLoginRecord): boolean {
+  return purpose === null
+}
+
 /** Ends the oldest open requests, never those of known devices. @returns false: an unknown client gets no mail, for lack of room */
 export async function makeRoom(
   ctx: AuthContext,
   emailLogins: EmailLoginStore,
   { email, isKnownDevice }: Pick<EmailLoginRecord, 'email' | 'isKnownDevice'>,
 ): Promise<boolean> {
-  const open = (await emailLogins.listOpen(email, ctx.now())).filter(({ sessionId }) => sessionId === null)
+  const open = (await openEmailLogins(emailLogins, email, ctx.now())).filter(({ sessionId }) => sessionId === null)
   const tooMany = Math.max(0, open.length + 1 - mostOpen)
   const ofStrangers = open.filter((login) => !login.isKnownDevice).slice(0, tooMany)
   if (ofStrangers.length < tooMany && !isKnownDevice) return false

@@ -3,11 +3,12 @@ import { ServiceUnavailableError, TooManyRequestsError } from '../../core/errors
 import { hashOpaqueToken } from '../../core/opaque-token'
 import type { Locale } from '../../http/locale'
 import type { CodeTopic, LinkTopic, NoticeTopic } from '../../mail/compose'
-import { type MailContent, writeMail } from '../../mail/mail-queue'
+import { type LinkCode, type MailContent, writeMail } from '../../mail/mail-queue'
 import type { RateLimit } from '../../rate-limits/rate-limit'
 import { attempt, countAttempt, counterKey, giveBack, tellThrottled } from '../../rate-limits/rate-limiter'
 import type { UserRecord } from '../../store/auth-store'
 import type { LinkPurpose, LinkToken } from './email-link'
+import { openEmailLogins } from './issue-email-login'
 
 /** An account, at its own address or at another. */
 export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVerifiedAt'> {
@@ -56,7 +57,7 @@ async function openLinks(
 ): Promise<readonly { tokenHash: string | null }[]> {
   if (purpose !== 'EMAIL_LOGIN' && purpose !== 'CONFIRMATION_CODE')
     return id === null ? [] : ctx.store.userTokens.listOpen(id, purpose, ctx.now())
-  const open = (await ctx.store.emailLogins?.listOpen(email, ctx.now())) ?? []
+  const open = ctx.store.emailLogins ? await openEmailLogins(ctx.store.emailLogins, email, ctx.now()) : []
   return open.filter(({ sessionId }) => (sessionId === null) === (purpose === 'EMAIL_LOGIN'))
 }
 
@@ -154,10 +155,10 @@ export function mailLink(
   topic: LinkTopic,
   { url, expiresAt }: Pick<LinkToken, 'url' | 'expiresAt'>,
   locale: Locale,
-  about: Pick<MailContent, 'items' | 'signup'> = {},
+  { code, ...about }: Pick<MailContent, 'items' | 'signup'> & { code?: LinkCode | null } = {},
 ): void {
   const link = { url, expiresAt, issuedAt: ctx.now() }
-  ctx.mailQueue?.post(writeMail(ctx, { ...addressed(recipient), ...about, topic, locale, link }), recipient.id)
+  ctx.mailQueue?.post(writeMail(ctx, { ...addressed(recipient), ...about, ...(code && { code }), topic, locale, link }), recipient.id)
 }
 
 /** Like `mailLink`. The mail has a code, or a code and a link. */

@@ -8,9 +8,11 @@ import type { AnyLoginResult, LoginClient } from '../../sessions/login'
 import { finishLogin } from '../../sessions/start-login'
 import { DuplicateRecordError, type EmailLoginRecord, type UserRecord } from '../../store/auth-store'
 import { findByAddress, isCodeOf, mostTries, refusesEmailLink } from '../email-links/email-link'
+import { isOfLogin } from '../email-links/issue-email-login'
 import { PasswordAskedError, type SignupOwnership, wantsPassword } from '../email-verification/signup-ownership'
 import { announceSignupPasskey } from '../email-verification/signup-passkey'
 import { isFirstVerification, mayActivate, signupOf } from '../email-verification/verify-address'
+import { countCode } from '../mailed-codes/code-limit'
 import { announceTakeOver } from '../take-over'
 import { type ConfirmedEmailLogin, type ConfirmingEmailLogin, type ConfirmOptions, logInByEmail, signUpByEmail } from './log-in-by-email'
 import { maySignUp, requireEmailLogins } from './request-email-login'
@@ -75,15 +77,26 @@ function findLogin(ctx: AuthContext, proof: EmailLoginProof): Promise<EmailLogin
 
 async function findByToken(ctx: AuthContext, token: string): Promise<EmailLoginRecord> {
   const login = isOpaqueToken(token) ? await requireEmailLogins(ctx).find({ tokenHash: hashOpaqueToken(token) }) : null
-  if (!login || login.usedAt !== null || login.expiresAt <= ctx.now() || login.sessionId !== null) throw new EmailLoginInvalidError()
+  const isOpen = login !== null && login.usedAt === null && login.expiresAt > ctx.now()
+  if (!isOpen || login.sessionId !== null || !isOfLogin(login)) throw new EmailLoginInvalidError()
   return login
 }
 
 /** Counts the try before it compares the code: at most five are compared, even in parallel. @throws EmailLoginInvalidError */
 async function findByCode(ctx: AuthContext, code: string, requestId: string | null): Promise<EmailLoginRecord> {
   const login = requestId === null ? null : await requireEmailLogins(ctx).countTry(requestId, mostTries, ctx.now())
-  if (!login || login.sessionId !== null || !isCodeOf(ctx, login, code)) throw new EmailLoginInvalidError()
+  if (!login || login.sessionId !== null || !isOfLogin(login)) throw new EmailLoginInvalidError()
+  const counted = hasLimitedCode(ctx, login) ? await countCode(ctx, login) : unlimited
+  if (!counted || !isCodeOf(ctx, login, code)) throw new EmailLoginInvalidError()
+  await counted.release()
   return login
+}
+
+const unlimited = { release: async () => undefined }
+
+/** A mail with a code alone has no other way in, so its codes have no limit beyond their tries. */
+function hasLimitedCode({ settings }: AuthContext, { tokenHash }: EmailLoginRecord): boolean {
+  return settings.mailedCodes === 'both' && tokenHash !== null
 }
 
 /** Tries again if the account changed or was created between our read and our write. */

@@ -12,6 +12,7 @@ import { findByAddress, refusesEmailLink } from '../email-links/email-link'
 import { type AskedFrom, emailLoginsOf, type IssuedEmailLogin, issueEmailLogin, makeRoom } from '../email-links/issue-email-login'
 import { mailCode, mailNotice, mayMail } from '../email-links/send-mail'
 import { mayActivate } from '../email-verification/verify-address'
+import { mayMailCode } from '../mailed-codes/code-limit'
 
 interface EmailLoginRequest extends AskedFrom {
   readonly id: string
@@ -59,26 +60,45 @@ async function issueAndMail(ctx: AuthContext, user: UserRecord | null, request: 
   const { email, device, locale } = request
   const recipient = user ?? { id: null, email, name: null, emailVerifiedAt: null }
   if (!(await mayMail(ctx, recipient, 'EMAIL_LOGIN', { device }))) return null
+  const carries = await carriedBy(ctx, { email, isKnownDevice: device !== null })
   const issued = await transaction(ctx, async (ctx) => {
     // The lock orders two parallel requests: the second one sees the row of the first. A changed address gets no mail.
     const locked = user && (await ctx.store.users.lock(user.id))
     if (user && (locked?.email !== email || locked.isActive !== user.isActive)) return null
-    return replaceEarlier(ctx, requireEmailLogins(ctx), request)
+    return replaceEarlier(ctx, requireEmailLogins(ctx), { ...request, carries })
   })
   if (issued) mailCode(ctx, recipient, 'email_login', issued, locale)
   return issued
 }
 
+/** After too many wrong codes, a mail with both has the link alone. */
+async function carriedBy(
+  ctx: AuthContext,
+  code: { email: string; isKnownDevice: boolean },
+): Promise<AuthContext['settings']['emailLogin']> {
+  const { emailLogin, mailedCodes } = ctx.settings
+  const isLimited = emailLogin === 'both' && mailedCodes === 'both'
+  return isLimited && !(await mayMailCode(ctx, code)) ? 'link' : emailLogin
+}
+
 async function replaceEarlier(
   ctx: AuthContext,
   emailLogins: EmailLoginStore,
-  { id, email, returnTo, device, earlierId, ip, userAgent }: EmailLoginRequest,
+  {
+    id,
+    email,
+    returnTo,
+    device,
+    earlierId,
+    ip,
+    userAgent,
+    carries,
+  }: EmailLoginRequest & { carries: AuthContext['settings']['emailLogin'] },
 ): Promise<IssuedEmailLogin | null> {
-  const { emailLogin } = ctx.settings
   const isKnownDevice = device !== null
   if (earlierId !== null) await emailLogins.consume(earlierId, ctx.now())
-  if (emailLogin === 'off' || !(await makeRoom(ctx, emailLogins, { email, isKnownDevice }))) return null
-  return issueEmailLogin(ctx, emailLogins, { id, email, returnTo, sessionId: null, isKnownDevice, ip, userAgent, carries: emailLogin })
+  if (carries === 'off' || !(await makeRoom(ctx, emailLogins, { email, isKnownDevice }))) return null
+  return issueEmailLogin(ctx, emailLogins, { id, email, returnTo, sessionId: null, isKnownDevice, ip, userAgent, carries })
 }
 
 /** If login by email is on, the boot checks require the store. */

@@ -186,6 +186,14 @@ export interface Settings {
   readonly emailLoginSilent: boolean
   /** Creates an account at a login by email if there is none. True needs `signupEnabled`. Default false. `AUTH_EMAIL_LOGIN_SIGNUP`. */
   readonly emailLoginSignup: boolean
+  /**
+   * Whether mails with an activation, reset, verification or change of address link also contain a code of eight digits (docs/sign-up.md).
+   * - `off`: only the link.
+   * - `both`: the link and a code, for the browser that requested the mail.
+   *
+   * Default `off`. `AUTH_MAILED_CODES`.
+   */
+  readonly mailedCodes: 'off' | 'both'
   /** Minimum length of a password in characters: 8 to 64. Default 12. `AUTH_PASSWORD_MIN_LENGTH`. */
   readonly passwordMinLength: number
   /** Maximum length of a password in bytes of UTF-8: 64 to 4096. Default 1024. `AUTH_PASSWORD_MAX_BYTES`. */

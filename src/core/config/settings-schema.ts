@@ -124,6 +124,7 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   emailLoginUrlTemplate: linkTemplate(),
   emailLoginSilent: flag(false),
   emailLoginSignup: flag(false),
+  mailedCodes: oneOf('off', 'both'),
   passwordMinLength: whole(12, 8, 64),
   passwordMaxBytes: whole(1_024, 64, 4_096),
   passwordRequireComplexity: flag(false),

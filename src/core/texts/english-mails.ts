@@ -3,6 +3,10 @@ export const englishMails = {
   'mail.hello': 'Hello,',
   'mail.hello_name': 'Hello {name},',
   'mail.code_label': 'Your code:',
+  'mail.code_beside': 'Type this code in the browser where you asked, or open the link below:',
+  'mail.type_only': 'This email contains a code. Type it only at {host}, in the browser where you asked ({time}). We never ask for it.',
+  'mail.type_only_with':
+    'This email contains a code. Type it only at {host}, in the browser where you asked ({browser}, {time}). We never ask for it.',
   'mail.button_hint': 'If the button does not work, copy this link into your browser:',
   'mail.valid.link': 'This link is valid for {duration}, until {instant} (UTC).',
   'mail.valid.code': 'This code is valid for {duration}, until {instant} (UTC).',

@@ -4,6 +4,11 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.hello': 'Olá!',
   'mail.hello_name': 'Olá, {name}!',
   'mail.code_label': 'Seu código:',
+  'mail.code_beside': 'Digite este código no navegador em que você fez o pedido ou abra o link abaixo:',
+  'mail.type_only':
+    'Este e-mail contém um código. Digite-o somente em {host}, no navegador em que você fez o pedido ({time}). Nós nunca o pedimos.',
+  'mail.type_only_with':
+    'Este e-mail contém um código. Digite-o somente em {host}, no navegador em que você fez o pedido ({browser}, {time}). Nós nunca o pedimos.',
   'mail.button_hint': 'Se o botão não funcionar, copie este link para o navegador:',
   'mail.valid.link': 'Este link vale por {duration}, até {instant} (UTC).',
   'mail.valid.code': 'Este código vale por {duration}, até {instant} (UTC).',

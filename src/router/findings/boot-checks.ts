@@ -54,6 +54,7 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkEmailLogin,
   checkEmailLoginAddress,
   checkEmailLoginSignup,
+  checkMailedCodes,
   checkLinkOrigin,
   checkSecondFactor,
   checkPasskeyTable,
@@ -306,6 +307,19 @@ function checkEmailLoginSignup({ options, settings }: Boot): void {
   if (required.length === 0) return
   throw new ConfigurationError(
     `emailLoginSignup (AUTH_EMAIL_LOGIN_SIGNUP) creates accounts from only an email address, but option signup.schema requires ${required.join(', ')}; make ${required.length === 1 ? 'it' : 'them'} optional and ask after the login, or leave emailLoginSignup off.`,
+  )
+}
+
+/** Requires the mails and the rows of the codes. */
+function checkMailedCodes({ options, settings, store }: Boot): void {
+  if (settings.mailedCodes === 'off') return
+  const isOn = "mailedCodes (AUTH_MAILED_CODES) is 'both'"
+  if (!options.mailer)
+    throw new ConfigurationError(`${isOn} but there is no mailer; pass \`mailer\` to createAuthRouter(), or leave mailedCodes off.`)
+  const { emailLogins } = store
+  if (emailLogins && emailLogins.fields?.has('purpose') !== false) return
+  throw new ConfigurationError(
+    `${isOn} but the store has no ${emailLogins ? 'column `emailLogins.purpose`' : 'table `emailLogins`'}, which stores the codes; add it and map it, or leave mailedCodes off.`,
   )
 }
 

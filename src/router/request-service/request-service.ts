@@ -52,6 +52,8 @@ export interface BoundSignup {
   activationRequired: boolean
   /** The activation link. Set only if there is no mailer, or if `returnTokenInResponse` is on. */
   activationUrl: string | null
+  /** Belongs to the mailed code, for clients without cookies. Only with `mailedCodes: 'both'`. */
+  requestToken?: string
   /** Only with `tokenDelivery: 'bearer'`, for an account that is active at once. */
   accessToken?: string
   refreshToken?: string
@@ -68,7 +70,12 @@ export interface BoundEmailLoginRequest {
 export interface RequestedLink {
   /** The link, if there is no mailer or `returnTokenInResponse` is on. Null if the link was mailed or no link was made. */
   url: string | null
+  /** Belongs to the mailed code, for clients without cookies. Only with `mailedCodes: 'both'`. */
+  requestToken?: string
 }
+
+/** The token of a mailed link, or its code. Without `requestToken`, the cookie of the browser's newest request identifies the request. */
+export type MailedProof = string | { code: string; requestToken?: string }
 
 /**
  * The service for one request, for forms that the host renders. Each method does what its route does. Each method counts against this
@@ -102,10 +109,12 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   logOut(input: { allSessions?: boolean; providerLogout: true; refreshToken?: string }): Promise<{ logoutUrl: string | null }>
   logOut(input?: { allSessions?: boolean; refreshToken?: string }): Promise<void>
   /** `credential` and `challenge`: of the passkey of the sign-up, with the options of `passkeyLoginOptions`. */
-  activate(token: string, options?: { password?: string; signupToken?: string } & Partial<PasskeyProof>): Promise<BoundLogin>
+  activate(proof: MailedProof, options?: { password?: string; signupToken?: string } & Partial<PasskeyProof>): Promise<BoundLogin>
   requestActivation(email: string, options?: CaptchaAnswer): Promise<RequestedLink>
   requestPasswordReset(email: string, options?: CaptchaAnswer): Promise<RequestedLink>
-  resetPassword(input: { token: string; newPassword: string; password?: string }): Promise<BoundLogin>
+  resetPassword(
+    input: ({ token: string } | { code: string; requestToken?: string }) & { newPassword: string; password?: string },
+  ): Promise<BoundLogin>
   /** Mails a link or a code to log in with. `returnTo` is the page to which the browser is redirected after the mailed link. */
   requestEmailLogin(input: { email: string; returnTo?: string; previousToken?: string } & CaptchaAnswer): Promise<BoundEmailLoginRequest>
   /**
@@ -120,9 +129,9 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   setFirstPassword(input: { newPassword: string } & FinalProof): Promise<void>
   updateProfile(input: { name?: string | null; fields?: object }): Promise<WithFields<PublicUser, Host>>
   requestEmailVerification(): Promise<RequestedLink>
-  verifyEmail(token: string, options?: { password?: string; refreshToken?: string }): Promise<VerificationResult>
+  verifyEmail(proof: MailedProof, options?: { password?: string; refreshToken?: string }): Promise<VerificationResult>
   requestEmailChange(input: { newEmail: string; currentPassword?: string } & FinalProof): Promise<RequestedLink>
-  changeEmail(token: string, options?: { password?: string; refreshToken?: string }): Promise<void>
+  changeEmail(proof: MailedProof, options?: { password?: string; refreshToken?: string }): Promise<void>
   enrollTotp(input?: FinalProof): Promise<Enrolment>
   confirmTotp(input: { code: string; refreshToken?: string }): Promise<BoundSession>
   disableTotp(input: { password?: string; refreshToken?: string } & FactorProof): Promise<void>
@@ -263,7 +272,7 @@ export function serviceBinder(
       verifyMfa: (input) => ask('verifyMfa', 'POST', '/mfa/verify', input),
       logInWithToken: ({ provider, ...input }) => ask('logInWithToken', 'POST', '/oauth/:provider/token', input, { params: { provider } }),
       logOut: async (input: object = {}) => (await callRoute(logout, req, res, { body: bodyOf(input) })) as never,
-      activate: (token, options) => ask('activate', 'POST', '/activate', { token, ...options }),
+      activate: (proof, options) => ask('activate', 'POST', '/activate', { ...mailed(proof), ...options }),
       requestActivation: (email, options) => ask('requestActivation', 'POST', '/activation/request', { email, ...options }),
       requestPasswordReset: (email, options) => ask('requestPasswordReset', 'POST', '/password-reset/request', { email, ...options }),
       resetPassword: (input) => ask('resetPassword', 'POST', '/password-reset/confirm', input),
@@ -274,9 +283,9 @@ export function serviceBinder(
       setFirstPassword: (input) => ask('setFirstPassword', 'POST', '/password/first', input),
       updateProfile: (input) => ask('updateProfile', 'PATCH', '/me', input),
       requestEmailVerification: () => ask('requestEmailVerification', 'POST', '/email-verify/request'),
-      verifyEmail: (token, options) => ask('verifyEmail', 'POST', '/email-verify/confirm', { token, ...options }),
+      verifyEmail: (proof, options) => ask('verifyEmail', 'POST', '/email-verify/confirm', { ...mailed(proof), ...options }),
       requestEmailChange: (input) => ask('requestEmailChange', 'POST', '/email-change/request', input),
-      changeEmail: (token, options) => ask('changeEmail', 'POST', '/email-change/confirm', { token, ...options }),
+      changeEmail: (proof, options) => ask('changeEmail', 'POST', '/email-change/confirm', { ...mailed(proof), ...options }),
       enrollTotp: (input) => ask('enrollTotp', 'POST', '/mfa/enroll', input),
       confirmTotp: (input) => ask('confirmTotp', 'POST', '/mfa/confirm', input),
       disableTotp: (input) => ask('disableTotp', 'POST', '/mfa/disable', input),
@@ -305,6 +314,10 @@ export function serviceBinder(
       revokeOtherSessions: (input) => ask('revokeOtherSessions', 'POST', '/sessions/revoke-others', input),
     }
   }
+}
+
+function mailed(proof: MailedProof): object {
+  return typeof proof === 'string' ? { token: proof } : proof
 }
 
 function bodyOf(input: object): object {

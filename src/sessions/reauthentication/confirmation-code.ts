@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Request } from 'express'
 import { isCodeOf, mostTries, refusesEmailLink } from '../../accounts/email-links/email-link'
-import { type AskedFrom, type IssuedEmailLogin, issueEmailLogin } from '../../accounts/email-links/issue-email-login'
+import { type AskedFrom, type IssuedEmailLogin, issueEmailLogin, openEmailLogins } from '../../accounts/email-links/issue-email-login'
 import { mailCode, mayMail } from '../../accounts/email-links/send-mail'
 import { type AuthContext, transaction } from '../../context'
 import { EmailLinkForbiddenError, EmailLoginInvalidError, EmailNotVerifiedError, MfaRequiredError } from '../../core/errors'
@@ -91,7 +91,7 @@ async function openCodes(
   emailLogins: EmailLoginStore,
   { email, sessionId }: { email: string; sessionId: string },
 ): Promise<EmailLoginRecord[]> {
-  return (await emailLogins.listOpen(email, ctx.now())).filter((login) => login.sessionId === sessionId)
+  return (await openEmailLogins(emailLogins, email, ctx.now())).filter((login) => login.sessionId === sessionId)
 }
 
 function codesOf({ store }: AuthContext): EmailLoginStore {

@@ -117,6 +117,8 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
     query.where(emailLogins.column('expiresAt'), '>', emailLogins.value('expiresAt', at))
 
   return {
+    fields: emailLogins.fields,
+
     async insert(login) {
       const row = emailLogins.newRow(login)
       await connection.statement('emailLogins.insert', (db) => db(emailLogins.name).insert(row))
@@ -154,6 +156,17 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
       })
       const login = row ? emailLogins.toRecord(row) : null
       return login?.id === id ? login : null
+    },
+
+    async uncountTry(id) {
+      const open = emailLogins.match({ id, usedAt: null })
+      if (!open) return
+      await connection.statement('emailLogins.uncountTry', (db) =>
+        db(emailLogins.name)
+          .where(open)
+          .where(emailLogins.column('tries'), '>', emailLogins.value('tries', 0))
+          .update({ [emailLogins.bareColumn('tries')]: db.raw('?? - 1', [emailLogins.bareColumn('tries')]) }),
+      )
     },
 
     async consume(id, at) {
