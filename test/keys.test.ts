@@ -23,6 +23,7 @@ const pinned: Record<KeyPurpose, string> = {
   'webauthn-user-handle': '4adad5770b8ec88472e0ef34bd007ad3de0cca18f34f5e7dad801bca998c15b8',
   'email-login': '35263d9ede38d25bb10c976de51e9146abe4923bba91826978a77966e0b41084',
   'email-login-code': 'c141dcafaedcaf09ed0f4d55421baa75f9d92d6a04927e14b5be4e2992b03e97',
+  'mailed-code': '78c1cf0369d90c9607c7f7abea0800277d28934aac7f1d9909a455bd573dfc31',
   'signup-token': '2104031b1ade75a20d0bf99c9cb0134e71330214eefd8a4a612b79cc29c4ea3a',
   csrf: '7c37970d9441337219d2c5ef5d04c0917a212302046ddb896c30dc4c79fc7ecb',
   'csrf-binding': 'b5d9056de0b0dd0419e44fb5453dd3a3d99de0fdad5d0ac6548683ee94e14678',

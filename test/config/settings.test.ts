@@ -376,6 +376,7 @@ const table: Record<keyof Settings, Row> = {
   emailLoginUrlTemplate: template,
   emailLoginSilent: flag(false),
   emailLoginSignup: flag(false, { emailLogin: 'code' }),
+  mailedCodes: { byDefault: 'off', good: [['off'], ['both']], bad: ['on', 'code', true, null] },
   passwordMinLength: whole(12, 8, 64),
   passwordMaxBytes: whole(1_024, 64, 4_096),
   passwordRequireComplexity: flag(false),

@@ -57,6 +57,13 @@ const failing: Record<string, object> = {
 }
 
 describe('the grid of answers', () => {
+  test('30.1.2: with mailedCodes, every route that takes a code is on it too, so that its time reveals no account', async () => {
+    const paths = ['/activate', '/password-reset/confirm', '/email-verify/confirm', '/email-change/confirm']
+    await start({ settings: { ...everyRoute, mailedCodes: 'both' }, options: { ...options, mailer: mailbox() } })
+    const hiding = (mountedRoutes.at(-1) ?? []).filter(({ hidesAccount, path }) => hidesAccount && paths.some((one) => path.endsWith(one)))
+    expect(new Set(hiding.map(({ path }) => path.replace('/cookie', '')))).toEqual(new Set(paths))
+  })
+
   test('24.4: every mounted login, signup and second step is on it: the declared routes are the answered ones', async () => {
     const host = await start({ settings: everyRoute, options: { ...options, mailer: mailbox() } })
     const routes = mountedRoutes.at(-1) ?? []

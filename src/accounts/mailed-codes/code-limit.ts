@@ -1,17 +1,26 @@
 import type { AuthContext } from '../../context'
-import { type AppliedLimit, type CountedAttempt, clear, counterKey, tryToCount } from '../../rate-limits/rate-limiter'
+import { TooManyRequestsError } from '../../core/errors'
+import { type AppliedLimit, type CountedAttempt, clear, countAttempt, counterKey, tryToCount } from '../../rate-limits/rate-limiter'
 import type { EmailLoginRecord } from '../../store/auth-store'
 
 type CountedCode = Pick<EmailLoginRecord, 'email' | 'isKnownDevice'>
 
-/** Counts before the code is compared; release the attempt if it is right. Null: the address had too many wrong codes. */
-export function countCode(ctx: AuthContext, code: CountedCode): Promise<CountedAttempt | null> {
-  return tryToCount(ctx, [limitOf(ctx, code)])
+/**
+ * Counts before the code is compared; release the attempt if it is right. Null: the address had too many wrong codes, and the code counts as
+ * wrong. The event `throttled` tells the reason.
+ */
+export async function countCode(ctx: AuthContext, code: CountedCode): Promise<CountedAttempt | null> {
+  try {
+    return await countAttempt(ctx, [limitOf(ctx, code)])
+  } catch (error) {
+    if (error instanceof TooManyRequestsError) return null
+    throw error
+  }
 }
 
 /** False: the mail has the link alone. */
 export async function mayMailCode(ctx: AuthContext, code: CountedCode): Promise<boolean> {
-  const counted = await countCode(ctx, code)
+  const counted = await tryToCount(ctx, [limitOf(ctx, code)])
   await counted?.release()
   return counted !== null
 }
