@@ -49,6 +49,8 @@ export interface Explaining {
   readonly sentences?: Readonly<Record<string, TextKey>>
   /** Shows why a new password is refused. */
   readonly passwordField?: string
+  /** Secrets that stay in the form while the new password is refused. */
+  readonly keeps?: readonly string[]
   /** By error code, for example of a wrong password. Default: the whole form. */
   readonly faultFields?: Readonly<Record<string, string>>
 }
@@ -57,7 +59,10 @@ export interface Explaining {
 export function refusedForm(reader: Reader, error: AppError | FormFault, fields: Fields, explaining: Explaining = {}): FormState {
   const values = keptValues(fields)
   if (error instanceof FormFault) return { values: error.keepsValues ? { ...values, ...error.kept } : {}, ...split(reader, error.faults) }
-  if (error instanceof ValidationError && !explaining.sentences?.[error.code]) return { values, ...invalid(reader, error, explaining) }
+  if (error instanceof ValidationError && !explaining.sentences?.[error.code]) {
+    const kept = (explaining.keeps ?? []).flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]] as const]))
+    return { values: { ...values, ...Object.fromEntries(kept) }, ...invalid(reader, error, explaining) }
+  }
   const sentence = sentenceOf(reader, error, explaining)
   const field = explaining.faultFields?.[error.code]
   return field === undefined ? { values, faults: {}, problem: sentence } : { values, faults: { [field]: sentence }, problem: null }

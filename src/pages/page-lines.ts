@@ -62,15 +62,20 @@ export function pageRouteSets(site: PageSite, page: PageDefinition): Route[] {
     onError,
   }
   if (!post) return [get]
-  const sent: Route = {
-    method: 'POST',
-    path,
-    describes: { summary, answers: [], isPage: true },
-    when: isForm,
-    handle: leading(site, (req, res) => takeForm(site, { ...page, post }, req, res)),
-    onError,
-  }
+  const sent = formRoute(site, { ...page, post })
   return sharesPath ? [get, sent] : [get, sent, { ...sent, when: (req) => !isForm(req), handle: refuseOtherContent }]
+}
+
+/** The form of a page that another path shows. Another route handles requests that do not send a form. */
+export function formRoute(site: PageSite, page: PageWithForm): Route {
+  return {
+    method: 'POST',
+    path: page.path,
+    describes: { summary: page.summary, answers: [], isPage: true },
+    when: isForm,
+    handle: leading(site, (req, res) => takeForm(site, page, req, res)),
+    onError: brokenPage(site),
+  }
 }
 
 /** The name of the rate limit. A form that is shown again counts as a view. */

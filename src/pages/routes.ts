@@ -14,6 +14,7 @@ import { confirmationRoutes } from './confirmation'
 import { emailLoginPageRoutes } from './email-login'
 import { forgotPasswordRoutes } from './forgot-password'
 import { loginPageRoutes } from './login'
+import { mailedCodeForms } from './mailed-code'
 import { assetRoutes, type PageSite } from './page-site'
 import { passkeyLoginPageRoutes } from './passkey-login'
 import { signOutRoutes } from './sign-out'
@@ -30,6 +31,7 @@ export function pageRoutes(site: PageSite): Route[] {
     ...signupPageRoutes(site),
     ...forgotPasswordRoutes(site),
     ...checkMailRoutes(site),
+    ...mailedCodeForms(site),
     ...challengeRoutes(site),
     ...signOutRoutes(site),
     ...confirmationRoutes(site),

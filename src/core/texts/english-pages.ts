@@ -274,6 +274,8 @@ export const englishPages = {
   'notice.change_sent': 'We sent a link to the new address. Please check your email there.',
   'notice.password_changed': 'Your password was changed. Your other devices were signed out.',
   'notice.password_set': 'Your password was set.',
+  'notice.address_confirmed': 'Your email address is confirmed.',
+  'notice.address_changed': 'Your email address was changed.',
   'notice.connection_removed': 'The provider was disconnected.',
   'notice.device_signed_out': 'That device was signed out.',
   'notice.others_signed_out': 'All other devices were signed out.',

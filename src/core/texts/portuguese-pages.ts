@@ -279,6 +279,8 @@ export const portuguesePages: Readonly<Record<keyof typeof englishPages, string>
   'notice.change_sent': 'Enviamos um link ao novo endereço. Confira a caixa de entrada desse endereço.',
   'notice.password_changed': 'Sua senha foi alterada. Seus outros dispositivos foram desconectados.',
   'notice.password_set': 'Sua senha foi definida.',
+  'notice.address_confirmed': 'Seu endereço de e-mail foi confirmado.',
+  'notice.address_changed': 'Seu endereço de e-mail foi alterado.',
   'notice.connection_removed': 'O provedor foi desconectado.',
   'notice.device_signed_out': 'Esse dispositivo foi desconectado.',
   'notice.others_signed_out': 'Todos os outros dispositivos foram desconectados.',

@@ -1,8 +1,10 @@
+import { hasMailedCodes } from '../../accounts/mailed-codes/code-request'
 import type { AuthContext } from '../../context'
 import { card, type FormState, field, form, type Html, hidden, html, type Part, problem } from '../../http/html/document'
 import type { Reader } from '../../http/html/reader'
 import type { UserRecord } from '../../store/auth-store'
 import type { AccountPage } from '../account-page'
+import { awaitMail } from '../check-mail'
 import { requireFields } from '../form-fault'
 
 export const email: AccountPage = {
@@ -16,14 +18,21 @@ export const email: AccountPage = {
     const { localAccountsEnabled: canChange } = ctx.settings
     return emailPage(reader, state, { email: user.email, isVerified: isVerified(ctx, user), canChange, formOf })
   },
-  async post({ ask }, fields) {
+  async post(entered, fields) {
+    const { ctx, ask, session } = entered
+    const waits = hasMailedCodes(ctx)
     if (fields['action'] === 'verify') {
       await ask.requestEmailVerification()
-      return { notice: 'verification_sent' }
+      if (!waits) return { notice: 'verification_sent' }
+      awaitMail(entered, { email: session.user.email, from: 'emailVerification' })
+      return { to: '/check-mail' }
     }
     requireFields(fields, 'new_email')
-    await ask.requestEmailChange({ newEmail: fields['new_email'] ?? '' })
-    return { notice: 'change_sent' }
+    const newEmail = fields['new_email'] ?? ''
+    await ask.requestEmailChange({ newEmail })
+    if (!waits) return { notice: 'change_sent' }
+    awaitMail(entered, { email: newEmail, from: 'emailChange' })
+    return { to: '/check-mail' }
   },
 }
 
