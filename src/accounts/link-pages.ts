@@ -19,6 +19,7 @@ import { clearEndedCookies } from '../sessions/current-auth'
 import { loginClient, setLoginCookies } from '../sessions/delivery'
 import type { AnyLoginResult } from '../sessions/login'
 import { activate, activateOnly, addressOfActivation, isOfOwner, lookAtActivation } from './activate'
+import type { LinkProof } from './email-links/email-link'
 import { readSignupReturn } from './email-verification/signup-binding'
 import { type SignupOwnership, signupOwnershipOf, signupOwnershipOfForm } from './email-verification/signup-ownership'
 import { loginLinkSummary } from './email-verification/verify-address'
@@ -58,7 +59,7 @@ export function activationPage(ctx: AuthContext): Route[] {
     redeem: async (click) => {
       const { token, fields, locale, req, res } = click
       const passkey = readPasskey(fields)
-      const evidence = passkey ? await signupOwnershipOf(ctx, req) : await signupOwnershipOfForm(ctx, req, fields, isAsked(ctx, token))
+      const evidence = passkey ? await signupOwnershipOf(ctx, req) : await signupOwnershipOfForm(ctx, req, fields, asksPassword(ctx, token))
       if (pagesEnabled && (passkey || (await isOfOwner(ctx, token, evidence)))) return activateAndEnter(ctx, click, { evidence, passkey })
       const resetLink = await activateOnly(ctx, token, { evidence, passkey, byPage: true, locale })
       await clearEndedCookies(ctx, req, res)
@@ -73,9 +74,10 @@ function readPasskey(fields: unknown): PresentedPasskey | null {
   return credential === '' ? null : passkeyOfForm({ credential, challenge_token })
 }
 
-function isAsked(ctx: AuthContext, token: string) {
+/** Of a page. @throws ValidationError if the page must ask for the passkey of the sign-up */
+export function asksPassword(ctx: AuthContext, proof: LinkProof) {
   return async (evidence: SignupOwnership): Promise<boolean> => {
-    const asked = await lookAtActivation(ctx, token, evidence)
+    const asked = await lookAtActivation(ctx, proof, evidence)
     if (asked !== 'passkey') return asked === 'password'
     throw new ValidationError({
       details: { errors: [{ path: 'credential', rule: 'any.required' }] },

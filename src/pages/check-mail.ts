@@ -44,7 +44,7 @@ const guarded: Readonly<Record<keyof typeof asking, readonly GuardedAction[]>> =
   emailChange: [],
 }
 
-interface AwaitedMail {
+export interface AwaitedMail {
   readonly email: string
   readonly from: keyof typeof asking
   /** Already checked. */

@@ -1,7 +1,8 @@
-import { activate, lookAtActivation } from '../accounts/activate'
+import { activate } from '../accounts/activate'
 import { signupOwnershipOfForm } from '../accounts/email-verification/signup-ownership'
+import { asksPassword } from '../accounts/link-pages'
 import { hasMailedCodes } from '../accounts/mailed-codes/code-request'
-import { presentedBy, redeem } from '../accounts/mailed-codes/redeem-code'
+import { presentedBy, redeem, withSignup } from '../accounts/mailed-codes/redeem-code'
 import { hasPasswords } from '../core/config/every-setting'
 import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
@@ -58,9 +59,12 @@ async function activateByCode(visit: Visit, fields: Fields, { returnTo }: Awaite
   const { ctx, req, res } = visit
   const { code = '' } = fields
   await countRequest(ctx, 'activate', req)
+  const presented = presentedBy(ctx, req, 'ACTIVATION', { code })
   const login = await askingPassword(code, () =>
-    redeem(ctx, presentedBy(ctx, req, 'ACTIVATION', { code }), async (proof) => {
-      const evidence = await signupOwnershipOfForm(ctx, req, fields, (shown) => lookAtActivation(ctx, proof, shown))
+    redeem(ctx, presented, async (proof) => {
+      const isAsked = asksPassword(ctx, proof)
+      const shown = await signupOwnershipOfForm(ctx, req, fields, (shown) => isAsked(withSignup(shown, presented)))
+      const evidence = withSignup(shown, presented)
       return activate(ctx, proof, loginClient(ctx, req), { evidence, byPage: true, locale: localeOf(ctx, req) })
     }),
   )

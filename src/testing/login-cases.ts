@@ -188,6 +188,31 @@ export const EMAIL_LOGIN_CASES: Cases = [
     },
   ],
   [
+    'a try that is taken back can be made again; a used row and one without a try stay as they are (uncountTry, which may be missing)',
+    async (store) => {
+      const { emailLogins } = store
+      if (!emailLogins.uncountTry) return
+      const [{ id }, used] = [await withEmailLogin(store), await withEmailLogin(store, { tries: 1, usedAt: AT })]
+      await emailLogins.uncountTry(id)
+      assert.equal((await emailLogins.find({ id }))?.tries, 0)
+      await emailLogins.countTry(id, 2, AT)
+      await emailLogins.countTry(id, 2, AT)
+      await emailLogins.uncountTry(id)
+      assert.equal((await emailLogins.countTry(id, 2, AT))?.tries, 2)
+      await emailLogins.uncountTry(used.id)
+      assert.equal((await emailLogins.find({ id: used.id }))?.tries, used.tries)
+    },
+  ],
+  [
+    'the code beside a link is stored with its purpose, unless the table has no column for it',
+    async (store) => {
+      if (store.emailLogins.fields?.has('purpose') === false) return
+      const code = await withEmailLogin(store, { purpose: 'PASSWORD_RESET' })
+      assert.deepEqual(await store.emailLogins.find({ id: code.id }), code)
+      assert.equal((await store.emailLogins.countTry(code.id, 5, AT))?.purpose, 'PASSWORD_RESET')
+    },
+  ],
+  [
     'an email login is used once, by one of any number of racers, and not after its end',
     async (store) => {
       const [login, ended] = [await withEmailLogin(store), await withEmailLogin(store, { expiresAt: AT })]

@@ -11,6 +11,7 @@ export const everything: Options = {
     tokenDelivery: 'both',
     backendLinks: true,
     emailLogin: 'both',
+    mailedCodes: 'both',
     mfaEnabled: true,
     mfaIssuer: 'Example',
     passkeysEnabled: true,

@@ -336,6 +336,11 @@ function storeOn(
     emailLogins: {
       insert: (login) => run(({ emailLogins }) => void add(emailLogins, login, login.tokenHash === null ? ['id'] : ['tokenHash'])),
       find: (wanted) => run(({ emailLogins }) => emailLogins.find((login) => isWanted(login, wanted)) ?? null),
+      uncountTry: (id) =>
+        run(({ emailLogins }) => {
+          const login = emailLogins.find((candidate) => candidate.id === id && candidate.usedAt === null && candidate.tries > 0)
+          if (login) login.tries -= 1
+        }),
       countTry: (id, most, at) =>
         run(({ emailLogins }) => {
           const login = emailLogins.find((candidate) => candidate.id === id && isOpen(candidate, at) && candidate.tries < most)
