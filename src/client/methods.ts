@@ -11,9 +11,6 @@ const credentials = /password|code|credential|ticket|token/
 /** An answer with these fields continues in a later request. */
 const kept: Readonly<Record<string, string>> = { q: 'request_token', a: 'signup_token', m: 'mfa_token' }
 
-/** A request is continued at the route beside it: a sign-up and a further mail at `/activate`. */
-const keyOf = (name: string, path: string) => (name[0] === 'r' ? name + (/^.(signup|activ)/.test(path) || path.split('/')[1]) : name)
-
 /** Returns the function behind every method: sends an operation and returns its answer. */
 export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>): Call {
   let memory: Body = {}
@@ -33,7 +30,7 @@ export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>):
     const { passkey, ...body } = { ...(args[place] as Body | undefined) }
     if (passkey === true || has('w')) await (await import('./passkeys.js')).askAuthenticator(call, path, body)
     const once = credentials.test(Object.keys(body).join())
-    for (const [flag, name] of Object.entries(kept)) if (has(flag)) body[name] = body[name] || memory[keyOf(name, path)]
+    for (const [flag, name] of Object.entries(kept)) if (has(flag)) body[name] = body[name] || memory[name]
     // The 401 of a method that is sent once would be final.
     if (once && has('t') && Date.now() - session.lookedAt > 60_000) await session.look().catch(() => {})
     const { tokens } = session
@@ -49,10 +46,7 @@ export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>):
       }
     }
     const answer = await send(method || 'POST', session.route(filled, has('k')), flags, body, { once, asked }, before)
-    for (const name of Object.values(kept)) {
-      const key = keyOf(name, path)
-      memory[key] = answer?.[name] || memory[key]
-    }
+    for (const name of Object.values(kept)) memory[name] = answer?.[name] || memory[name]
     if (has('r')) return finish(answer ?? {}, before !== logouts)
     if (has('o')) {
       session.changes++

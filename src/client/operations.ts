@@ -127,10 +127,10 @@ export interface ClientOperations {
   readonly account: {
     /** Get the account of the signed-in person. */ get(): Promise<User>
     /** Change the name, and the fields of the application. */ update(body?: { name?: string | null; fields?: object }): Promise<User>
-    /** Request a mail to verify the address. */ requestVerification(body?: { previous_token?: string }): Promise<{ readonly message: string; readonly verify_url: string | null; readonly request_token: string }>
-    /** Verify the address with the mailed link or code. */ verifyEmail(body: { request_token?: string; password?: string } & ({ token: string } | { code: string })): Promise<Verified>
-    /** Request a mail to a new address. */ requestEmailChange(body: { new_email: string; current_password?: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<{ readonly message: string; readonly confirm_url: string | null; readonly request_token: string }>
-    /** Change to the new address with the mailed link or code. */ confirmEmailChange(body: { request_token?: string; password?: string } & ({ token: string } | { code: string })): Promise<Message>
+    /** Request a mail to verify the address. */ requestVerification(body?: { previous_token?: string }): Promise<{ readonly message: string; readonly verify_url: string | null }>
+    /** Verify the address with the mailed link. */ verifyEmail(body: { token: string; password?: string }): Promise<Verified>
+    /** Request a mail to a new address. */ requestEmailChange(body: { new_email: string; current_password?: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<{ readonly message: string; readonly confirm_url: string | null }>
+    /** Change to the new address with the mailed link. */ confirmEmailChange(body: { token: string; password?: string }): Promise<Message>
   }
   readonly password: {
     /** Change the password, and revoke all other sessions. */ change(body: { current_password: string; new_password: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>

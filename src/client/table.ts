@@ -8,12 +8,12 @@
  * - `w`: an authenticator answers (`passkeys.ts`).
  */
 export const table = {
-  '': `signUp /signup kr,activate /activate krqa,requestActivation /activation/request,logIn /login kr,logOut /logout ktos,\
+  '': `signUp /signup kr,activate /activate kra,requestActivation /activation/request,logIn /login kr,logOut /logout ktos,\
 reauthenticate /reauthenticate krtp,requestConfirmationCode /reauthenticate/email kt,undo /security/undo s`,
-  account: `get GET/me,update PATCH/me ts,requestVerification /email-verify/request t,verifyEmail /email-verify/confirm tq,\
-requestEmailChange /email-change/request t,confirmEmailChange /email-change/confirm kstq`,
+  account: `get GET/me,update PATCH/me ts,requestVerification /email-verify/request t,verifyEmail /email-verify/confirm t,\
+requestEmailChange /email-change/request t,confirmEmailChange /email-change/confirm kst`,
   password: `change /password-change kst,changeWithFactor /password-change/mfa kst,setFirst /password/first kst,\
-requestReset /password-reset/request,reset /password-reset/confirm krtq`,
+requestReset /password-reset/request,reset /password-reset/confirm krt`,
   emailLogin: `request /email-login/request k,confirm /email-login/confirm krtqa`,
   secondFactor: `verify /mfa/verify krm,enroll /mfa/enroll t,confirm /mfa/confirm krtp,disable /mfa/disable st,\
 recoveryCodes /mfa/recovery-codes t`,

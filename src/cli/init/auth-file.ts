@@ -182,6 +182,7 @@ function settings({ delivery, providers, hasPages }: Choices): Lines {
     hasPages
       ? 'pagesEnabled: true, // /auth/signup, /auth/login, /auth/account'
       : 'backendLinks: true, // mailed links open a page of ours',
+    "mailedCodes: 'both', // mails also have a code, for the browser that asked",
     ...(providers.length === 0 ? [] : ['oauthEnabled: true,']),
     ...(providers.length === 0 || hasPages || delivery === 'bearer'
       ? []
