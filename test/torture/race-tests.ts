@@ -2,6 +2,7 @@
 export const raceTests: readonly string[] = [
   'test/email-login/races.test.ts',
   'test/local/races.test.ts',
+  'test/mailed-codes/races.test.ts',
   'test/mfa/races.test.ts',
   'test/passkeys/races.test.ts',
   'test/server-session/races.test.ts',
