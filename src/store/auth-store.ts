@@ -320,7 +320,7 @@ export interface UserTokenRecord {
   /** SHA-256 of the plaintext, hexadecimal. The store never gets the plaintext. */
   tokenHash: string
   purpose: UserTokenPurpose
-  /** Data of the token, for example the new address. Up to 1,000 characters, with `signupWith: ['passkey']` up to 4,096. */
+  /** Data of the token, for example the new address. With `signupWith: ['passkey']`, up to 4,096 characters. */
   payload: string | null
   expiresAt: Date
   usedAt: Date | null

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { loginTemplate } from '../email-login/people'
 import { type LocalHost, type LocalOptions, newAddress, otherPassword, password, pending, resetLink, signedIn } from '../local/people'
 import { type EnrolledMember, enrolled, mfaSettings } from '../mfa/people'
+import { newcomer, signupSettings } from '../passkeys/newcomers'
 import { newAuthenticator, ownerWithFactor, passkeyOwner, passkeySettings } from '../passkeys/people'
 import { addIdentity } from '../social/accounts-at-hand'
 import { tokenOf } from '../support/mailbox'
@@ -126,6 +127,10 @@ const signedOut: PageState[] = [
   }),
   state('signed out', (page) => page.goto('/auth/signed-out')),
   state('to sign up', (page) => page.goto('/auth/signup')),
+  state('to sign up with a passkey or a password', (page) => page.goto('/auth/signup'), { settings: signupSettings }),
+  state('to sign up with a passkey alone', (page) => page.goto('/auth/signup'), {
+    settings: { ...signupSettings, signupWith: ['passkey'], passwordLogin: false },
+  }),
   state('to sign up, with nothing filled in', async (page) => {
     await page.goto('/auth/signup')
     await sendInPage(page)
@@ -379,6 +384,11 @@ const linksAlone = { pagesEnabled: false, backendLinks: true } as const
 const takesNoLinks = 'Takes no links'
 
 const linkPages: PageState[] = [
+  state(
+    'the link of a sign-up with a passkey, in another browser',
+    async (page, { host }) => page.goto(`/auth/activate/${(await newcomer(host)).link}`),
+    { settings: signupSettings },
+  ),
   state('the link of a sign-up', async (page, { host }) => page.goto(`/auth/activate/${(await pending(host)).link}`)),
   state('the link of a sign-up, in the browser that signed up', async (page, { host }) => {
     const email = newAddress()

@@ -2,6 +2,8 @@ import Joi from 'joi'
 import { describe, expect, test } from 'vitest'
 import { createKnexStore, purgeExpired } from '../../src'
 import { bearerOf, mailsTo, newAddress, password, post, settled, tokenRows, userOf } from '../local/people'
+import { newPerson } from '../social/redirect-steps'
+import { signIn } from '../support/app'
 import { databases } from '../support/databases'
 import { tokenOf } from '../support/mailbox'
 import { handMade } from './hand-made'
@@ -283,6 +285,37 @@ describe.each(await databases())('sign-up with a passkey, on $name', (database) 
       expect([login.status, login.text]).toEqual([200, expect.any(String)])
       expect([isSame, (await logIn(host, authenticator)).status]).toEqual([isSame, isSame ? 200 : 401])
     }
+  })
+
+  test('a provider that verified the address activates the account; only in the browser of the sign-up the passkey stays', async () => {
+    const host = await start({ settings: { oauthLinkByVerifiedEmail: true } })
+    for (const isSame of [true, false]) {
+      const { email, authenticator, browser } = await newcomer(host)
+      const profile = newPerson({ email })
+      const login = await signIn(host, isSame ? browser : host.browser(), { key: 'corp', profile })
+      expect([login.status, login.text]).toEqual([200, expect.any(String)])
+      expect([isSame, (await logIn(host, authenticator)).status]).toEqual([isSame, isSame ? 200 : 401])
+    }
+  })
+
+  test('an administrator who activates the account does not bring the passkey to life', async () => {
+    const host = await start()
+    const { email, authenticator, browser, link } = await newcomer(host)
+    await host.auth.service.activateUser((await userOf(host, email)).id)
+    expect(codeOf(await logIn(host, authenticator))).toEqual(rejected)
+    expect(codeOf(await activate(host, link, {}, browser))).toEqual([401, 'INVALID_TOKEN'])
+  })
+
+  test('an app that has switched passkeys off: the link alone is a take-over; with evidence a mail says that the passkey is left out', async () => {
+    const host = await start()
+    const off = await start({ settings: { passkeysEnabled: false, signupWith: ['password'] } })
+    const [one, other] = [await newcomer(host), await newcomer(host)]
+    const alone = await activate(off, one.link)
+    expect([alone.status, alone.body.password_required]).toEqual([200, true])
+    const bound = await activate(off, other.link, { signup_token: other.answer.body.signup_token })
+    expect([bound.status, bound.body.password_required]).toEqual([200, undefined])
+    expect((await off.mails.next({ kind: 'notice', to: other.email })).subject).toBe('Your account has no passkey yet')
+    for (const { authenticator } of [one, other]) expect(codeOf(await logIn(host, authenticator))).toEqual(rejected)
   })
 
   test('a taken address: the same 201, nothing else is stored, the owner is told', async () => {
