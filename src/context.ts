@@ -152,8 +152,17 @@ export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
 
 /**
  * Runs `work` in one transaction with a deadline. Without a deadline, a host's hook that hangs would block a connection forever. Inside
- * `work`, use only the `ctx` that `work` gets, because only the store of this `ctx` runs in the transaction.
+ * `work`, use only the `ctx` that `work` gets, because only the store of this `ctx` runs in the transaction. Its events are emitted after the
+ * commit, and never after a rollback.
  */
-export function transaction<T>(ctx: AuthContext, work: (ctx: AuthContext) => Promise<T>): Promise<T> {
-  return ctx.store.transaction((store) => work({ ...ctx, store }), { deadlineMs: ctx.settings.unitTimeoutSeconds * 1000 })
+export async function transaction<T>(ctx: AuthContext, work: (ctx: AuthContext) => Promise<T>): Promise<T> {
+  let untold: (() => void)[] = []
+  const events: EventEmitter = { ...ctx.events, emit: (name, payload) => void untold.push(() => ctx.events.emit(name, payload)) }
+  const attempt = (store: AuthStore) => {
+    untold = [] // a conflict rolled the earlier attempt back
+    return work({ ...ctx, store, events })
+  }
+  const result = await ctx.store.transaction(attempt, { deadlineMs: ctx.settings.unitTimeoutSeconds * 1000 })
+  for (const tell of untold) tell()
+  return result
 }

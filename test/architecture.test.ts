@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 const bands: Readonly<Record<string, readonly string[]>> = {
   base: ['core'],
   adapters: ['http', 'store', 'passwords', 'providers', 'mail', 'rate-limits'],
-  features: ['context', 'options', 'sessions', 'accounts', 'second-factor', 'passkeys', 'captcha', 'social', 'admin', 'observers'],
+  features: ['context', 'options', 'sessions', 'accounts', 'second-factor', 'passkeys', 'captcha', 'social', 'admin', 'observers', 'trusted-devices'],
   faces: ['guards', 'pages', 'router'],
   tools: ['cli', 'testing', 'client', 'index'],
 }
@@ -30,7 +30,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   react: /^client\/react\.ts$/,
   speakeasy: /^second-factor\/accept-code\.ts$/,
   // The base, the store and the clients of providers know no Express.
-  express: /^(http|rate-limits|sessions|accounts|second-factor|passkeys|captcha|social|admin|guards|pages|router)\//,
+  express: /^(http|rate-limits|sessions|accounts|second-factor|trusted-devices|passkeys|captcha|social|admin|guards|pages|router)\//,
 }
 
 /** What the build puts into the command's own file: hosts install none of it. */

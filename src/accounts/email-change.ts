@@ -24,6 +24,7 @@ import { withPassword } from '../sessions/reauthentication/reauthenticate'
 import { findActiveUser } from '../sessions/reauthentication/request-session'
 import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
 import { DuplicateRecordError, type SessionRecord, type UserRecord, type UserTokenRecord } from '../store/auth-store'
+import { distrust } from '../trusted-devices/distrust'
 import { consumeLink, findLink, type LinkProof, type LinkToken, refuseLink, refusesEmailLink, replaceLink } from './email-links/email-link'
 import { endOneShots } from './email-links/issue-email-login'
 import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
@@ -257,6 +258,7 @@ async function redeem(
   await consumeLink(ctx, link, 'EMAIL_CHANGE')
   await leaveUndoPoint(ctx, { user, isFinal })
   await endOneShots(ctx, user)
+  await distrust(ctx, user.id, { reason: 'account_changed' })
   const changes = { email, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, changes)
   return { user: { ...user, ...changes }, cookie: await renewCookie(ctx, held, requestSession ? cookie : null) }

@@ -12,6 +12,7 @@ import { withPassword } from '../sessions/reauthentication/reauthenticate'
 import { findActiveUser } from '../sessions/reauthentication/request-session'
 import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { distrust } from '../trusted-devices/distrust'
 import { announceChange, type LeaveUndoPoint } from './undo/announce-change'
 
 export interface PasswordChange {
@@ -154,5 +155,6 @@ async function store(ctx: AuthContext, user: UserRecord, hashedPassword: string,
   const changes = { hashedPassword, passwordSetAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, changes)
   await ctx.store.userTokens.consumeAllForUser(user.id, now, ['PASSWORD_RESET', 'EMAIL_CHANGE'])
+  await distrust(ctx, user.id, { reason: 'account_changed' })
   return { ...user, ...changes }
 }

@@ -8,6 +8,7 @@ import { endOtherSessions } from '../sessions/log-out'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import { finishLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
+import { distrust } from '../trusted-devices/distrust'
 import { consumeLink, findLink, type LinkProof, refuseLink, refusesEmailLink } from './email-links/email-link'
 import { endOneShots } from './email-links/issue-email-login'
 import { mailNotice } from './email-links/send-mail'
@@ -116,7 +117,7 @@ function redeem<T>(
     const { user, takenOver } = await verifyAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
     // Links of every kind: otherwise an attacker's pending change of address would stay valid after the owner's reset.
     await endOneShots(ctx, locked)
-    if (revokeSessions) await endOtherSessions(ctx, locked.id)
+    await (revokeSessions ? endOtherSessions(ctx, locked.id) : distrust(ctx, locked.id, { reason: 'account_changed' }))
     return { user, ended: await end(ctx, user), takenOver }
   })
 }

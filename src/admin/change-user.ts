@@ -133,7 +133,7 @@ export async function revokeSessions(ctx: AuthContext, userId: string, acting?: 
     if (!acting) await ctx.store.users.lock(userId)
     else await lockTarget(ctx, userId, acting)
     const living = await ctx.store.sessions?.listForUser(userId, ctx.now())
-    await endOtherSessions(ctx, userId)
+    await endOtherSessions(ctx, userId, {}, { reason: 'session_ended' })
     return living?.length ?? 0
   })
   ctx.events.emit('session.revoked', { userId, count })

@@ -41,6 +41,9 @@ export interface AuthEventPayloads {
   'passkey.removed': { userId: string; passkeyId: string }
   /** The signature was right but the counter did not increase, so an attacker may have copied the authenticator. The login was rejected. */
   'passkey.cloned': { userId: string; passkeyId: string }
+  'device.trusted': { userId: string }
+  /** Once for each trusted device that was deleted. */
+  'device.untrusted': { userId: string; reason: 'removed' | 'session_ended' | 'account_changed' }
   'account.deactivated': { userId: string }
   'admin.granted': { userId: string; actorId: string | null }
   'admin.revoked': { userId: string; actorId: string | null }
@@ -52,6 +55,7 @@ export interface AuthEventPayloads {
     userTokens?: number
     sessions?: number
     emailLogins?: number
+    trustedDevices?: number
     counters?: number
     auditLog?: number
     milliseconds: number
@@ -97,11 +101,13 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'passkey.added': ['userId', 'passkeyId'],
   'passkey.removed': ['userId', 'passkeyId'],
   'passkey.cloned': ['userId', 'passkeyId'],
+  'device.trusted': ['userId'],
+  'device.untrusted': ['userId', 'reason'],
   'account.deactivated': ['userId'],
   'admin.granted': ['userId', 'actorId'],
   'admin.revoked': ['userId', 'actorId'],
   'users.imported': ['count', 'admins'],
-  'purge.done': ['users', 'userTokens', 'sessions', 'emailLogins', 'counters', 'auditLog', 'milliseconds'],
+  'purge.done': ['users', 'userTokens', 'sessions', 'emailLogins', 'trustedDevices', 'counters', 'auditLog', 'milliseconds'],
   'undo.used': ['userId', 'addressRestored'],
   'undo.conflict': ['userId'],
   'account.taken_over': ['userId'],

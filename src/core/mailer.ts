@@ -64,6 +64,7 @@ export const mailTopics = [
   'passkey_left_out',
   'wrong_codes',
   'new_device',
+  'device_trusted',
   'account_restored',
   'address_taken_back',
   'admin_granted',
@@ -78,7 +79,7 @@ export interface TemplateMail {
   topic: MailTopic
   /** The account's name, in one line. Null until the address is verified, because an attacker may have chosen the name. */
   name: string | null
-  /** The link, or null. It undoes the change of a notice. In `no_account` and `address_taken`: a page to sign in or up, without an end. */
+  /** The link, or null. It undoes the change of a notice. In `no_account`, `address_taken` and `device_trusted`: a page, without an end. */
   url: string | null
   expiresAt: Date | null
   /** The reader's language. Any other value than these two comes from the option `languages`. */
@@ -105,7 +106,7 @@ export interface TemplateMail {
   canSignUp?: boolean
   /** In `activation`: the sign-up that caused the mail. */
   signup?: { readonly at: Date; readonly browser: string | null }
-  /** In `new_device`: the time, browser and IP address of the login. Null: the value is unknown. */
+  /** In `new_device` and `device_trusted`: the time, browser and IP address of the login. Null: the value is unknown. */
   login?: { readonly at: Date; readonly browser: string | null; readonly ip: string | null }
 }
 

@@ -73,6 +73,8 @@ export interface PageInput {
     readonly action: string
     /** The value of `mfa_token`. */
     readonly mfaToken: string
+    /** With a field `trust_device` of value `on`, the browser needs no second factor for so many days. Absent: no browser is trusted. */
+    readonly trustDays?: number
   } | null
   /**
    * On `activate`, `email_verify`, `email_change` and `email_login`: not null if the form has a field `password` for the account's

@@ -30,7 +30,10 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
   if (expiresAt === null || (url === null && code === undefined)) {
     const after = [say(words.notYou), ...(isFinal ? [say('mail.undo.final')] : [])]
     // Without an end, the link is only a page of the app.
-    const page = url === null ? null : { url, label: say(mail.canSignUp ? 'login.sign_up' : 'login.button'), hint: say('mail.button_hint') }
+    const page =
+      url === null
+        ? null
+        : { url, label: say(words.button ?? (mail.canSignUp ? 'login.sign_up' : 'login.button')), hint: say('mail.button_hint') }
     const presented = page ? [`${page.label}:\n${page.url}`] : []
     const content = { locale, title: subject, before, items, after, ...(page && { link: page }) }
     return { subject, text: plain([...before, ...list, ...presented, ...after]), html: htmlMail(content) }
@@ -143,6 +146,7 @@ export function wordsOf(topic: MailTopic, hasPasswords: boolean): TopicText {
 const advisesNewPassword: ReadonlySet<MailTopic> = new Set<MailTopic>([
   'account_restored',
   'new_device',
+  'device_trusted',
   'email_change_requested',
   'identity_linked',
   'identity_unlinked',

@@ -2,6 +2,7 @@ import { MfaNotEnrolledError, MfaTokenInvalidError } from '../core/errors'
 import { card, type FormState, field, form, type Html, html, or, type Part, problem } from '../http/html/document'
 import { passkeyForm, passkeyOfForm } from '../http/html/passkey-form'
 import type { Reader } from '../http/html/reader'
+import { isTrustChecked, trustCheckbox } from '../http/html/trust-checkbox'
 import type { Route } from '../http/routes'
 import { passkeyStepOptions } from '../passkeys/step-route'
 import { clearChallenge, type KeptChallenge, leaveNotice, readChallengeCookie } from '../sessions/cookies'
@@ -19,9 +20,13 @@ export function challengeRoutes(site: PageSite): Route[] {
     sentences: { PASSKEY_REJECTED: 'passkey.rejected', MFA_CODE_INVALID: 'mfa.wrong', MFA_THROTTLED: 'mfa.throttled' },
     show: async (visit, state) => {
       const challenge = requireChallenge(visit)
-      const passkey = await passkeyOf(visit, challenge)
+      const passkey = await passkeyOf(visit, challenge, state)
       const signInAgain = signInAddress(visit.ctx, visit.reader, challenge.returnTo)
-      return { page: 'mfa', title: visit.reader.text('mfa.title'), body: challengePage(visit.reader, state, { passkey, signInAgain }) }
+      return {
+        page: 'mfa',
+        title: visit.reader.text('mfa.title'),
+        body: challengePage(visit.reader, state, { passkey, signInAgain, trustDays: visit.ctx.settings.trustedDeviceDays }),
+      }
     },
     post: finish,
   })
@@ -32,7 +37,8 @@ async function finish(visit: Visit, fields: Fields): Promise<GoOn> {
   const isByPasskey = fields['credential'] !== undefined
   if (!isByPasskey) requireFields(fields, 'code')
   try {
-    const login = await visit.ask.verifyMfa({ mfaToken, ...(isByPasskey ? passkeyOfForm(fields) : { code: fields['code'] ?? '' }) })
+    const proof = isByPasskey ? passkeyOfForm(fields) : { code: fields['code'] ?? '' }
+    const login = await visit.ask.verifyMfa({ mfaToken, ...proof, trustDevice: isTrustChecked(fields['trust_device']) })
     clearChallenge(visit.ctx, visit.res)
     return afterLogin({ ...visit, returnTo }, login, landing)
   } catch (error) {
@@ -44,11 +50,12 @@ async function finish(visit: Visit, fields: Fields): Promise<GoOn> {
 }
 
 /** Null if the account has no passkey, or if the challenge has expired, which the code form reports. */
-async function passkeyOf({ ctx, reader }: Visit, { mfaToken }: KeptChallenge): Promise<Html | null> {
+async function passkeyOf({ ctx, reader }: Visit, { mfaToken }: KeptChallenge, state: FormState): Promise<Html | null> {
   if (!ctx.settings.passkeysEnabled) return null
   try {
     const begun = await passkeyStepOptions(ctx, mfaToken)
-    return passkeyForm(reader, { ...begun, action: reader.href('/mfa'), button: reader.text('passkey.sign_in'), look: 'second' })
+    const fields = [trustCheckbox(reader, state, ctx.settings.trustedDeviceDays, 'trust_device_by_passkey')]
+    return passkeyForm(reader, { ...begun, action: reader.href('/mfa'), fields, button: reader.text('passkey.sign_in'), look: 'second' })
   } catch (error) {
     if (error instanceof MfaNotEnrolledError || error instanceof MfaTokenInvalidError) return null
     throw error
@@ -62,7 +69,13 @@ function requireChallenge({ ctx, req, reader }: Visit): KeptChallenge {
   return challenge
 }
 
-function challengePage(reader: Reader, state: FormState, { passkey, signInAgain }: { passkey: Part; signInAgain: string }): Html {
+interface ChallengeParts {
+  readonly passkey: Part
+  readonly signInAgain: string
+  readonly trustDays: number
+}
+
+function challengePage(reader: Reader, state: FormState, { passkey, signInAgain, trustDays }: ChallengeParts): Html {
   return card(
     html`<h1>${reader.text('mfa.title')}</h1>
 <p class="lead">${reader.text('mfa.lead')}</p>
@@ -78,6 +91,7 @@ function challengePage(reader: Reader, state: FormState, { passkey, signInAgain 
           isCode: true,
           isFirst: true,
         }),
+        trustCheckbox(reader, state, trustDays),
       ],
       button: reader.text('mfa.button'),
     }),

@@ -34,6 +34,7 @@ import { hasOtherLoginMethod } from '../sessions/reauthentication/methods'
 import { type RouteGuards, routesByDelivery } from '../sessions/routes-by-delivery'
 import { refuseSupersededToken } from '../sessions/superseded-token'
 import type { SessionRecord } from '../store/auth-store'
+import { distrust } from '../trusted-devices/distrust'
 import { creationOptionsSchema, optionsBody } from './passkey-challenge'
 import { passkeyLoginRoutes, sessionPasskeyLoginRoute } from './passkey-login'
 import { type PublicPasskey, passkeyBody, passkeyRegistrationOptions, passkeySchema, registerPasskey, toPublicPasskey } from './register'
@@ -89,6 +90,7 @@ export async function removePasskey(
       await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(passkey), isFinal })
       await passkeys.deleteForUser(userId, id)
       if (held && all.length === 1) await forgetMethod(ctx, held, 'passkey')
+      await distrust(ctx, userId, { reason: 'account_changed' }) // the rows do not say which passkey trusted a browser
       return endSessionsOpenedBy(ctx, userId, { amr: 'passkey' }, held)
     }),
   )

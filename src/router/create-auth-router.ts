@@ -40,6 +40,7 @@ import { serverSessionRoutes } from '../sessions/server-session-routes'
 import { endOwnAttempts } from '../social/attempts'
 import { socialRoutes } from '../social/routes'
 import type { HostTypes } from '../store/host-types'
+import { trustedDeviceRoutes } from '../trusted-devices/routes'
 import { clientConfigRoutes } from './client-config'
 import { createContext } from './create-context'
 import type { DoctorOptions, DoctorReport } from './findings/doctor/check'
@@ -191,6 +192,7 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
         ...accountRoutes(ctx, guards),
         ...reauthenticationRoutes(ctx, guards),
         ...sessionListRoutes(ctx, guards),
+        ...trustedDeviceRoutes(ctx, guards),
       ],
     },
     { name: 'Second factor', about: 'One-time codes (RFC 6238) and recovery codes.', routes: mfaRoutes(ctx, guards) },

@@ -78,6 +78,7 @@ import { linkWithToken, logInWithToken, type TokenInHand } from '../social/token
 import type { AuthStore, IdentityRecord, UserRecord } from '../store/auth-store'
 import type { HostTypes, WithFields } from '../store/host-types'
 import { type PublicUser, toPublicUser } from '../store/user-records'
+import { listTrustedDevices, type PublicTrustedDevice, removeTrustedDevice } from '../trusted-devices/routes'
 import { guardedTransaction } from './findings/readiness/readiness'
 
 /** A live session and its user. */
@@ -343,6 +344,16 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * @throws InvalidTokenError unless `sessionId` is a live session of this account
    */
   revokeOtherSessions(userId: string, sessionId: string): Promise<number>
+  /**
+   * Returns the trusted browsers of an account, newest first.
+   * @throws ConfigurationError if `trustedDeviceDays` is 0
+   */
+  listTrustedDevices(userId: string): Promise<PublicTrustedDevice[]>
+  /**
+   * Stops trusting a browser. Its next login by password needs the second factor.
+   * @throws NotFoundError unless the trusted device belongs to this account; ConfigurationError if `trustedDeviceDays` is 0
+   */
+  removeTrustedDevice(userId: string, trustedDeviceId: string): Promise<void>
   /** Logs out by the session cookie's value. An unknown value is not an error. */
   logOutSession(sessionToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
   logOutSession(sessionToken: string, options?: LogoutOptions): Promise<void>
@@ -485,6 +496,8 @@ export function createService(ctx: AuthContext): AuthService {
     listSessions: (userId) => listSessions(ctx, userId),
     revokeSession: (userId, sessionId) => revokeSession(ctx, userId, sessionId),
     revokeOtherSessions: async (userId, sessionId) => (await revokeOtherSessions(ctx, { id: sessionId, userId })).count,
+    listTrustedDevices: async (userId) => listTrustedDevices(ctx, userId),
+    removeTrustedDevice: async (userId, id) => removeTrustedDevice(ctx, userId, id),
     logOutSession: (async (sessionToken: string, options?: LogoutOptions) =>
       leadingOn(ctx, await logOutSession(ctx, sessionToken, options), options)) as AuthService['logOutSession'],
     using: (store) => createService(insideHostTransaction(ctx, store)),

@@ -15,6 +15,7 @@ import type { ReissuedSession } from '../sessions/send-reissued-tokens'
 import { finishLogin, startLogin } from '../sessions/start-login'
 import { refuseSupersededToken } from '../sessions/superseded-token'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { distrust } from '../trusted-devices/distrust'
 import { acceptTotpCode, recoveryCodesOf, stepOfCode } from './accept-code'
 import { guardedConfirmation } from './code-limits'
 import { findReplacement, finishEnrolment, irreversibilityOfFirst, type Replacement } from './enroll'
@@ -46,7 +47,7 @@ export async function confirmTotp(
   const begun = await confirm(ctx, { userId, code, locale }, async (ctx, { activate }) => {
     const user = await activate()
     await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), 'MFA_ENROLMENT')
-    if (revokeSessions) await endOtherSessions(ctx, userId)
+    await (revokeSessions ? endOtherSessions(ctx, userId) : distrust(ctx, userId, { reason: 'account_changed' }))
     return startLogin(ctx, client, user, { amr: methods, provider: null, isYoung: usableAt(ctx, ctx.now()) !== null })
   })
   const result = await finishLogin(ctx, begun)

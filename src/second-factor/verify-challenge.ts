@@ -10,7 +10,7 @@ import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { hasYoungFactor, passkeyUsableAt } from '../sessions/reauthentication/methods'
 import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
-import { acceptSecondFactor, announceFactor } from './accept-code'
+import { acceptSecondFactor, announceFactor, type Factor } from './accept-code'
 import { guardedAttempt } from './code-limits'
 
 export interface ChallengeVerification {
@@ -25,6 +25,8 @@ export interface ChallengeVerification {
   locale?: Locale | undefined
   /** An earlier refresh token. If it belongs to this account and was not revoked, the client's codes have a separate rate limit. */
   previousToken?: string | undefined
+  /** True: trust the browser of the request. Left out if the response cannot set its cookie. */
+  trustDevice?: boolean | undefined
 }
 
 /**
@@ -34,7 +36,7 @@ export interface ChallengeVerification {
  */
 export async function verifyMfa(
   ctx: AuthContext,
-  { mfaToken, code = '', credential, challenge: token = '', locale, previousToken }: ChallengeVerification,
+  { mfaToken, code = '', credential, challenge: token = '', locale, previousToken, trustDevice }: ChallengeVerification,
   client: LoginClient,
   presented?: PresentedDevice,
 ): Promise<AnyLoginResult> {
@@ -47,14 +49,20 @@ export async function verifyMfa(
   if (credential !== undefined) {
     const begun = await countedPasskey(ctx, idHash, async () => {
       const proven = await verifyPasskey(ctx, 'step', { userId, boundTo: idHash }, { credential, challenge: token })
-      const login = withPasskey(ctx, challenge, proven)
-      return (await redeem(ctx, { challenge, login }, client, (ctx, user) => acceptPasskey(ctx, user, proven))).begun
+      const login = withPasskey(ctx, { ...challenge, trustsDevice: trustDevice }, proven)
+      const accept = async (ctx: AuthContext, user: UserRecord) => {
+        await acceptPasskey(ctx, user, proven)
+        return 'passkey' as const
+      }
+      return (await redeem(ctx, { challenge, login }, client, accept)).begun
     })
     return finish(ctx, challenge, begun)
   }
   const device = await findKnownDevice(ctx, seen.email, presented ?? tokenPresented({ previousToken }))
   const { factor, begun } = await guardedAttempt(ctx, { userId, code, device, locale }, () =>
-    redeem(ctx, { challenge, login: withCode(ctx, challenge, seen) }, client, (ctx, user) => acceptSecondFactor(ctx, user, code)),
+    redeem(ctx, { challenge, login: withCode(ctx, { ...challenge, trustsDevice: trustDevice }, seen) }, client, (ctx, user) =>
+      acceptSecondFactor(ctx, user, code),
+    ),
   )
   try {
     return await finish(ctx, challenge, begun)
@@ -84,7 +92,7 @@ async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () =
 }
 
 /** @param accept throws if the factor is wrong */
-async function redeem<Accepted>(
+async function redeem<Accepted extends Factor>(
   ctx: AuthContext,
   { challenge, login }: { challenge: Challenge; login: Login },
   client: LoginClient,
@@ -98,7 +106,7 @@ async function redeem<Accepted>(
       if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
       const factor = await accept(ctx, user)
       await consumeChallenge(ctx, challenge)
-      return { factor, begun: await startLogin(ctx, client, user, login) }
+      return { factor, begun: await startLogin(ctx, client, user, factor === 'recovery_code' ? trustingNothing(login) : login) }
     })
   } catch (error) {
     // Another request used this challenge first. The rollback makes the accepted code unused again.
@@ -120,8 +128,13 @@ function withPasskey(ctx: AuthContext, first: Login, proven: VerifiedPasskey): L
   return afterStep(first, 'passkey', passkeyUsableAt(ctx, proven) !== null)
 }
 
-/** One credential that is not young makes the session fresh, in either step. */
+/** One credential that is not young makes the session fresh, in either step. Only the second step can trust the browser. */
 function afterStep(first: Login, method: AuthMethod, isYoungStep: boolean): Login {
-  const { amr, provider, providerSid, isYoung = false, isPersistent = true } = first
-  return { amr: [...new Set<AuthMethod>([...amr, method])], provider, providerSid, isYoung: isYoung && isYoungStep, isPersistent }
+  const { amr, provider, providerSid, isYoung = false, isPersistent = true, trustsDevice } = first
+  const login = { amr: [...new Set<AuthMethod>([...amr, method])], provider, providerSid, isYoung: isYoung && isYoungStep, isPersistent }
+  return isYoungStep ? trustingNothing({ ...login, trustsDevice }) : { ...login, trustsDevice }
+}
+
+function trustingNothing(login: Login): Login {
+  return login.trustsDevice ? { ...login, trustsDevice: false } : login
 }

@@ -12,6 +12,7 @@ import {
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { withFixedResponseTime } from '../http/fixed-response-time'
 import { sendPage } from '../http/html/send-page'
+import { isTrustChecked } from '../http/html/trust-checkbox'
 import { isForm, readForm, text, validate } from '../http/input'
 import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
@@ -32,16 +33,24 @@ import { type ChallengeVerification, verifyMfa } from './verify-challenge'
 interface VerificationBody extends IrreversibleFields, PasskeyFields {
   mfa_token: string
   previous_token?: string
+  trust_device?: boolean
 }
 
-const challengeVerification = (ctx: AuthContext): LoginOperation<VerificationBody> => ({
+const challengeVerification = (ctx: AuthContext, takesTrust: boolean): LoginOperation<VerificationBody> => ({
   path: '/mfa/verify',
   describes: describesVerify(ctx),
-  body: codeOrPasskey<VerificationBody>(ctx, { mfa_token: text(4096), ...previousToken }),
+  body: codeOrPasskey<VerificationBody>(ctx, { mfa_token: text(4096), ...previousToken, ...(takesTrust && trustField(ctx)) }),
   hidesAccount: true,
-  run: (ctx, req, { mfa_token: mfaToken, code, credential, challenge_token: challenge, ...body }, client) =>
-    verifyMfa(ctx, { mfaToken, code, credential, challenge, locale: localeOf(ctx, req) }, client, presentedDevice(ctx, req, body)),
+  run: (ctx, req, { mfa_token: mfaToken, code, credential, challenge_token: challenge, trust_device: trustDevice, ...body }, client) => {
+    const given = { mfaToken, code, credential, challenge, trustDevice, locale: localeOf(ctx, req) }
+    return verifyMfa(ctx, given, client, presentedDevice(ctx, req, body))
+  },
 })
+
+/** Only where the response can set the cookie of a trusted browser. */
+function trustField({ settings }: AuthContext): Joi.SchemaMap {
+  return settings.trustedDeviceDays > 0 ? { trust_device: Joi.boolean().optional().default(false) } : {}
+}
 
 function describesVerify({ settings }: AuthContext) {
   const refuses = [MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError]
@@ -55,14 +64,18 @@ function describesVerify({ settings }: AuthContext) {
 
 /** One route is for JSON, and one for our page's form. */
 export function verifyRoutes(ctx: AuthContext, set: RouteSet): Route[] {
-  return [...challengeForm(ctx, set), loginRoute(ctx, set, challengeVerification(ctx))]
+  return [...challengeForm(ctx, set), loginRoute(ctx, set, challengeVerification(ctx, set.delivery !== 'bearer'))]
 }
 
 export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
-  return sessionLoginRoute(ctx, challengeVerification(ctx))
+  return sessionLoginRoute(ctx, challengeVerification(ctx, true))
 }
 
-const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })
+const fields = Joi.object<{ mfa_token: string; code: string; trust_device: string }>({
+  mfa_token: text(4096),
+  code: factorCode,
+  trust_device: Joi.string().allow('').optional().default(''),
+})
 
 /** After a provider's callback and a login by email. An app as the destination gets a code, and no cookie. */
 function challengeForm(ctx: AuthContext, { base, delivery }: RouteSet): Route[] {
@@ -89,7 +102,7 @@ function challengeForm(ctx: AuthContext, { base, delivery }: RouteSet): Route[] 
 }
 
 async function finish(ctx: AuthContext, req: Request, res: Response): Promise<(() => void) | undefined> {
-  const { mfa_token: mfaToken, code } = validate(fields, await readForm(req, res))
+  const { mfa_token: mfaToken, code, trust_device: checked } = validate(fields, await readForm(req, res))
   const destination = destinationOfChallenge(ctx, mfaToken)
   const target = successTarget(ctx.settings, destination)
   if (target === null) throw new UnsupportedMediaTypeError() // this login began in a script, which sends JSON
@@ -97,7 +110,8 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
   try {
     if (app) sendRedirect(res, withParameter(target, 'code', await codeAfter(ctx, req, { mfaToken, code }, app)))
     else {
-      setLoginCookies(ctx, res, await verify(ctx, req, { mfaToken, code }, loginClient(ctx, req)))
+      const trustDevice = isTrustChecked(checked)
+      setLoginCookies(ctx, res, await verify(ctx, req, { mfaToken, code, trustDevice }, loginClient(ctx, req)))
       sendRedirect(res, target)
     }
     return undefined

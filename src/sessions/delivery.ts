@@ -4,6 +4,8 @@ import { hasPasswords, type Settings } from '../core/config/every-setting'
 import { type Answer, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
 import { locationOf } from '../http/return-to'
 import { sendJson, setResult } from '../http/send'
+import { tellTrusted } from '../trusted-devices/trust'
+import { writeTrusts } from '../trusted-devices/trust-cookie'
 import { sessionOriginOf, setSessionCookie, setTokenCookies } from './cookies'
 import { forgetCsrfBinding } from './csrf-binding'
 import { readDevices, writeDevices } from './devices/device-cookie'
@@ -48,6 +50,9 @@ function rememberDevice(ctx: AuthContext, res: Response, result: AnyLoginResult)
   if (result.kind !== 'session' || !result.devices) return
   writeDevices(ctx, res, result.devices(ctx))
   if (result.newDevice) tellNewDevice(ctx, result.newDevice)
+  if (!result.newTrust) return
+  writeTrusts(ctx, res, result.newTrust.entries)
+  tellTrusted(ctx, result.newTrust)
 }
 
 const loginFields = shape('Login', {
@@ -64,12 +69,14 @@ const sessionFields = shape('SessionLogin', { user_id: string, expires_at: insta
 const stepMethods = { mfa_methods: { type: 'array', items: { enum: ['otp', 'passkey'] } } }
 /**
  * `password_required`: true if the first verification of the address removed the password, else absent. `return_to`: present if the login
- * started with one and this response opens the session.
+ * started with one and this response opens the session. `device_trusted`: present after a second-factor step that can trust the browser.
  */
 const optionalFields = (settings: Settings) => ({
+  ...trustedField(settings),
   ...(hasPasswords(settings) && { password_required: { const: true } }),
   return_to: string,
 })
+const trustedField = ({ trustedDeviceDays }: Settings) => (trustedDeviceDays > 0 ? { device_trusted: flag } : {})
 const deliveredSession = shape('DeliveredSession', { user_id: string, expires_at: instant, mfa_required: { const: false } })
 const deliveredChallenge = withFields(
   shape('DeliveredChallenge', { user_id: string, mfa_required: { const: true }, mfa_token: string }),
@@ -121,7 +128,7 @@ export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>):
   return {
     status: 200,
     description: 'The session, in its cookie. If a second factor is active: the data of the second-factor step, and no cookie yet.',
-    schema: { oneOf: [withFields(sessionFields, { return_to: string }), loginSchema(settings)] },
+    schema: { oneOf: [withFields(sessionFields, { ...trustedField(settings), return_to: string }), loginSchema(settings)] },
   }
 }
 
@@ -129,7 +136,9 @@ function sendServerSession(ctx: AuthContext, res: Response, result: AnyLoginResu
   setCookiesOfLogin(ctx, res, result)
   const { userId: user_id } = result
   const body =
-    'sessionToken' in result ? { user_id, expires_at: result.expiresAt.toISOString(), ...returnToOf(result) } : loginBody(result, 'bearer')
+    'sessionToken' in result
+      ? { user_id, expires_at: result.expiresAt.toISOString(), ...returnToOf(result), ...trustedOf(result) }
+      : loginBody(result, 'bearer')
   sendJson(res, 200, body)
 }
 
@@ -155,11 +164,16 @@ export function loginBody(result: AnyLoginResult | ReissuedTokens, delivery: Del
     return { user_id, ...noTokens, mfa_required: true, mfa_token: result.mfaToken, ...(mfa_methods && { mfa_methods }) }
   }
   const { passwordRequired } = result
-  const told = { ...(passwordRequired && { password_required: true }), ...returnToOf(result) }
+  const told = { ...(passwordRequired && { password_required: true }), ...returnToOf(result), ...trustedOf(result) }
   if ('sessionToken' in result) return { user_id, expires_at: result.expiresAt.toISOString(), mfa_required: false, ...told }
   const isInBody = delivery !== 'cookie' && 'accessToken' in result
   const { accessToken, refreshToken } = isInBody ? result : { accessToken: null, refreshToken: null }
   return { user_id, access_token: accessToken, refresh_token: refreshToken, mfa_required: false, mfa_token: null, ...told }
+}
+
+/** Only after a second-factor step that can trust the browser. */
+function trustedOf({ deviceTrusted }: { deviceTrusted?: boolean }): { device_trusted?: boolean } {
+  return deviceTrusted === undefined ? {} : { device_trusted: deviceTrusted }
 }
 
 /** For a script that finishes the login and then redirects the browser. The value never contains a secret. */

@@ -1,12 +1,14 @@
 import type { Request } from 'express'
 import Joi from 'joi'
-import type { AuthContext } from '../context'
+import { type AuthContext, transaction } from '../context'
 import { NotFoundError, TooManyRequestsError } from '../core/errors'
 import { type Answer, done, flag, instant, shape, string, stringOrNull } from '../http/description'
 import { text } from '../http/input'
 import type { Route } from '../http/routes'
 import { sendEmpty, sendJson, setResult } from '../http/send'
 import type { SessionKind, SessionRecord } from '../store/auth-store'
+import { distrust } from '../trusted-devices/distrust'
+import { trustedDevicesOf, trustHashOf } from '../trusted-devices/trust-cookie'
 import { clearEndedCookies } from './current-auth'
 import { isAlive, type PublicSession, sessionsOf, toPublicSession } from './find-session'
 import { revokeOtherSessions } from './log-out'
@@ -73,7 +75,8 @@ function endOthers(ctx: AuthContext, guards: RouteGuards): Route[] {
     // If the token has no `sid`, the refresh token identifies the session that stays live.
     body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
     handle: async (req, res, _body, delivery) => {
-      const { cookie } = await revokeOtherSessions(ctx, ownSession(req), cookieOf(ctx, req, delivery))
+      const own = ownSession(req)
+      const { cookie } = await revokeOtherSessions(ctx, own, cookieOf(ctx, req, delivery), trustHashOf(ctx, req, own.userId))
       await clearEndedCookies(ctx, req, res)
       setRenewedCookie(ctx, res, cookie)
       sendEmpty(res)
@@ -128,11 +131,15 @@ export async function listSessions(ctx: AuthContext, userId: string): Promise<Pu
   return sessions.sort((one, other) => other.lastSeenAt.getTime() - one.lastSeenAt.getTime()).map(toPublicSession)
 }
 
-/** @throws NotFoundError for another person's session, a session of another kind, an ended session and an invalid id */
+/** Also ends the trust of the session. @throws NotFoundError for another person's session, a session of another kind, an ended session and an invalid id */
 export async function revokeSession(ctx: AuthContext, userId: string, id: string, kind?: SessionKind): Promise<void> {
   const sessions = sessionsOf(ctx.store)
   const found = await sessions.find({ id })
   if (!found || !isAlive(found.session, ctx.now())) throw new NotFoundError()
-  if (!(await sessions.revoke({ id, userId, ...(kind && { kind }) }, ctx.now()))) throw new NotFoundError()
+  const revoke = async (ctx: AuthContext) => {
+    if (!(await sessionsOf(ctx.store).revoke({ id, userId, ...(kind && { kind }) }, ctx.now()))) throw new NotFoundError()
+    await distrust(ctx, userId, { reason: 'session_ended', sessionId: id })
+  }
+  await (trustedDevicesOf(ctx) ? transaction(ctx, revoke) : revoke(ctx))
   ctx.events.emit('session.revoked', { userId, count: 1 })
 }

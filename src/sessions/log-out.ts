@@ -3,6 +3,7 @@ import { type AuthMethod, amrFromText, amrToText, noMethods } from '../core/amr'
 import { InvalidTokenError } from '../core/errors'
 import { hashOpaqueToken } from '../core/opaque-token'
 import type { SessionChoice, SessionKind, SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
+import { type Distrust, distrust } from '../trusted-devices/distrust'
 import { type AccessTokenClaims, verifyAccessToken } from './access-token'
 import { isOfUser } from './devices/device-cookie'
 import { findByRefreshToken, findBySessionCookie, isAlive, readQuietly, readSessionToken, sessionsOf } from './find-session'
@@ -152,7 +153,7 @@ async function ownerOfStateless(ctx: AuthContext, presented: string): Promise<st
 /** Call it inside a transaction. Locks the user's row first, like every login. */
 async function endSessions(ctx: AuthContext, userId: string): Promise<void> {
   await ctx.store.users.lock(userId)
-  await endOtherSessions(ctx, userId)
+  await endOtherSessions(ctx, userId, {}, { reason: 'session_ended' })
 }
 
 /** The first member that names a live session decides. */
@@ -167,9 +168,19 @@ export interface KeptSession {
 /** One of the other sessions may have started them, so `endOtherSessions` revokes them too. */
 const openRequests = ['EMAIL_CHANGE', 'LINK_TICKET', 'REAUTH_TICKET', 'OAUTH_CODE'] as const
 
-/** Call it inside a transaction that has locked the user's row. Also ends `openRequests`. @returns the id of the kept session */
-export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<string | null> {
+/**
+ * Call it inside a transaction that has locked the user's row. Also ends `openRequests`, and the trust in browsers.
+ * @param untrusted which browsers, and why. Default: all, because the account changed
+ * @returns the id of the kept session
+ */
+export async function endOtherSessions(
+  ctx: AuthContext,
+  userId: string,
+  keep: KeptSession = {},
+  untrusted: Distrust = { reason: 'account_changed' },
+): Promise<string | null> {
   await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), openRequests)
+  await distrust(ctx, userId, untrusted)
   const { sessions } = ctx.store
   if (!sessions) return null
   const exceptId = await keptSessionId(ctx, sessions, userId, keep)
@@ -222,18 +233,21 @@ export async function forgetMethod(ctx: AuthContext, { id, amr: known }: Session
  * Also invalidates what the revoked sessions began: changes of the address, and tickets.
  * @param session stays live; if it has ended meanwhile, nothing is revoked (InvalidTokenError)
  * @param cookie of the request; gets a new value
+ * @param keptTrust the hash of the trust of the request's browser
  */
 export async function revokeOtherSessions(
   ctx: AuthContext,
   session: AskingSession,
   cookie: CookieOfRequest | null = null,
+  keptTrust: string | null = null,
 ): Promise<{ count: number; cookie: RenewedCookie | null }> {
   const { userId } = session
   const revoked = await transaction(ctx, async (ctx) => {
     await ctx.store.users.lock(userId)
     const held = await holdSession(ctx, session)
     const living = await sessionsOf(ctx.store).listForUser(userId, ctx.now())
-    await endOtherSessions(ctx, userId, { sessionId: session.id })
+    const untrusted = { reason: 'session_ended', ...(keptTrust !== null && { exceptTokenHash: keptTrust }) } as const
+    await endOtherSessions(ctx, userId, { sessionId: session.id }, untrusted)
     return { count: living.length - 1, cookie: await renewCookie(ctx, held, cookie) }
   })
   ctx.events.emit('session.revoked', { userId, count: revoked.count })

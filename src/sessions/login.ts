@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import type { AuthContext } from '../context'
 import type { AuthMethod } from '../core/amr'
 import type { Locale } from '../http/locale'
-import type { UserRecord } from '../store/auth-store'
+import type { TrustedDeviceRecord, UserRecord } from '../store/auth-store'
 import type { HostTypes } from '../store/host-types'
 import type { AppDestination, Destination } from './destination'
 
@@ -20,6 +20,10 @@ export interface Login {
   readonly isPersistent?: boolean
   /** True if the login set a new password and revoked every session. Then this browser's device cookie no longer counts. */
   readonly isReset?: true
+  /** The trusted device that stands for the second factor. */
+  readonly trust?: TrustedDeviceRecord
+  /** True: the person asked to trust this browser, and the second factor suffices for it. Absent: the route trusts no browser. */
+  readonly trustsDevice?: boolean | undefined
 }
 
 export interface LoginClient {
@@ -72,6 +76,19 @@ export interface NewDevice {
   readonly ip: string | null
 }
 
+/** The trust of one account in the cookie of a browser. */
+export interface TrustEntry extends Pick<Device, 'account'> {
+  /** 256 random bits. Never changes. */
+  readonly token: string
+  /** Seconds since 1970. */
+  readonly end: number
+}
+
+/** A browser that was just trusted, and what its cookie then contains. */
+export interface NewTrust extends NewDevice {
+  readonly entries: readonly TrustEntry[]
+}
+
 export interface OpenedSession {
   kind: 'session'
   userId: string
@@ -88,6 +105,10 @@ export interface OpenedSession {
   devices?: (ctx: AuthContext) => readonly Device[]
   /** The notice to send if the response sets the device cookie. Absent: send no notice. */
   newDevice?: NewDevice
+  /** True: this login trusted the browser. Absent: `trustedDeviceDays` is 0, or the login cannot trust a browser. */
+  deviceTrusted?: boolean
+  /** For the cookie and the notice of a browser that was just trusted. */
+  newTrust?: NewTrust
   /**
    * False: the cookies of the session have no Max-Age, so the browser deletes them when it closes. Absent: the browser keeps the cookies.
    */

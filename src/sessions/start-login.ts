@@ -6,13 +6,24 @@ import { describeError } from '../core/logger'
 import { issueAppCode } from '../social/app-redirect/issue-code'
 import type { SessionStore, UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/user-records'
+import { findTrust, forgetNewTrust, keepTrust } from '../trusted-devices/trust'
 import { signAccessToken } from './access-token'
 import { askForClaims, type HostClaims, noClaims } from './ask-for-claims'
 import { accountDigest, isAccountDigest, signChallenge } from './challenge'
 import { deviceOfLogin } from './devices/device-of-login'
 import { findBySessionCookie, isAlive, lasting, sessionsOf } from './find-session'
 import { startSession } from './insert-session'
-import type { AnyLoginResult, AppCode, Login, LoginChallenge, LoginClient, OpenedServerSession, OpenedSession, TokenPair } from './login'
+import type {
+  AnyLoginResult,
+  AppCode,
+  Login,
+  LoginChallenge,
+  LoginClient,
+  NewTrust,
+  OpenedServerSession,
+  OpenedSession,
+  TokenPair,
+} from './login'
 import { issueStatelessToken } from './stateless-refresh-token'
 
 /** The transaction has written everything. The host's claims, and so the access token, come after the commit. */
@@ -38,9 +49,11 @@ interface AccessOfLogin {
 
 /** Call it in the transaction that locked or inserted the active user: a parallel deactivation then waits, and ends the session. */
 export async function startLogin(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
-  return needsSecondFactor(ctx, user, login)
-    ? { result: await challenge(ctx, user, login), access: null, email: user.email }
-    : beginSession(ctx, client, user, login)
+  if (!needsSecondFactor(ctx, user, login)) return beginSession(ctx, client, user, login)
+  const trust = await findTrust(ctx, client.browser, user, login)
+  // Young, so that the session is not fresh: nobody showed the second factor now.
+  if (trust) return beginSession(ctx, client, user, { ...login, trust, isYoung: true })
+  return { result: await challenge(ctx, user, login), access: null, email: user.email }
 }
 
 export async function beginSession(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
@@ -55,14 +68,16 @@ export async function beginSession(ctx: AuthContext, client: LoginClient, user: 
     if (origin.sessionToken) await endPresented(ctx, sessions, origin.sessionToken)
     const { session: row, token, endedByLimit } = await startSession(ctx, sessions, 'session', user, login, origin)
     const opened = { ...session, sessionId: row.id, sessionToken: token, expiresAt: row.expiresAt }
-    return { result: { ...opened, ...limited(endedByLimit), ...lasting(login), ...device?.(row.id) }, access: null, email }
+    const trust = await keepTrust(ctx, browser, user, login, row.id)
+    return { result: { ...opened, ...limited(endedByLimit), ...lasting(login), ...device?.(row.id), ...trust }, access: null, email }
   }
   const { id, token, authenticatedAt, expiresAt, createdAt, endedByLimit } = ctx.store.sessions
     ? await startTokens(ctx, ctx.store.sessions, user, login, client)
     : { id: null, endedByLimit: 0, ...(await issueStatelessToken(ctx, user.id, login)) }
   const opened = { ...session, refreshToken: token, refreshTokenExpiresAt: expiresAt }
+  const trust = await keepTrust(ctx, browser, user, login, id)
   return {
-    result: { ...opened, ...limited(endedByLimit), ...lasting(login), ...device?.(id) },
+    result: { ...opened, ...limited(endedByLimit), ...lasting(login), ...device?.(id), ...trust },
     access: { user: await forHook(ctx, user), amr: login.amr, sessionId: id, authenticatedAt, at: createdAt },
     email,
   }
@@ -142,16 +157,17 @@ async function claimsOfNewSession(ctx: AuthContext, begun: Omit<BegunTokens, 'em
     if (!(await isStillOpen(ctx, user, sessionId))) throw new UnauthorizedError()
     return claims
   } catch (error) {
-    if (sessionId !== null) await revokeQuietly(ctx, sessionId)
+    if (sessionId !== null) await revokeQuietly(ctx, sessionId, begun.result.newTrust)
     announceEndedByLimit(ctx, begun)
     throw error
   }
 }
 
-/** Nobody has the session's token. If this fails too, the first error counts, and the session ends by itself. */
-async function revokeQuietly(ctx: AuthContext, sessionId: string): Promise<void> {
+/** Nobody has the tokens of the session and of its trust. If this fails too, the first error counts, and the session ends by itself. */
+async function revokeQuietly(ctx: AuthContext, sessionId: string, newTrust: NewTrust | undefined): Promise<void> {
   try {
     await ctx.store.sessions?.revoke({ id: sessionId }, ctx.now())
+    if (newTrust) await forgetNewTrust(ctx, newTrust)
   } catch (error) {
     ctx.logger.error({ error: describeError(error) }, 'doorward: the session of a failed login could not be revoked; nobody has its token')
   }

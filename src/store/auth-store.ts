@@ -26,6 +26,8 @@ export interface AuthStore {
   readonly sessions?: SessionStore
   /** Required when `emailLogin` is on. If absent, mailed codes cannot confirm a session. */
   readonly emailLogins?: EmailLoginStore
+  /** Required when `trustedDeviceDays` is not 0. */
+  readonly trustedDevices?: TrustedDeviceStore
   /**
    * Runs `work` in one transaction at READ COMMITTED. If a transaction is open, `work` joins that transaction. After a deadlock
    * or a serialization failure the store runs `work` again from the start, a few times.
@@ -650,6 +652,53 @@ export interface EmailLoginStore {
   consumeAllForEmail(email: string, at: Date): Promise<number>
   /** Deletes rows that had expired by `before`. Returns how many. */
   deleteExpired(expired: Expired): Promise<number>
+}
+
+/** A browser in which a person needs no second factor after the password. */
+export interface TrustedDeviceRecord {
+  id: string
+  userId: string
+  /** The newest session that made or used the trust. */
+  sessionId: string
+  /** SHA-256 of the value in the browser's cookie, hexadecimal. Unique. */
+  tokenHash: string
+  /** HMAC of the account's address, password, second factor and activation. A row with another digest is no trust. */
+  digest: string
+  /** For example `Firefox, Windows`. Null: the browser is unknown. */
+  name: string | null
+  createdAt: Date
+  /** Null: never used. */
+  lastUsedAt: Date | null
+  /** When the trust ends. Never changes. */
+  endsAt: Date
+}
+
+/** Which trusted devices of a user `deleteForUser` deletes. An empty choice means all. */
+export interface TrustedDeviceChoice {
+  readonly id?: string
+  /** Only those of this session. */
+  readonly sessionId?: string
+  /** Only the one with this hash. */
+  readonly tokenHash?: string
+  /** All but the one with this hash. */
+  readonly exceptTokenHash?: string
+}
+
+export interface TrustedDeviceStore {
+  /** @throws DuplicateRecordError when the token's hash exists already */
+  insert(device: Omit<TrustedDeviceRecord, 'id'>): Promise<TrustedDeviceRecord>
+  /** Also finds a row that has ended. */
+  find(tokenHash: string): Promise<TrustedDeviceRecord | null>
+  /** Writes the session and the time of a use, by one guarded UPDATE. Returns true if this account has the row. */
+  recordUse(id: string, userId: string, use: Pick<TrustedDeviceRecord, 'sessionId' | 'lastUsedAt'>): Promise<boolean>
+  /** Lists the rows that end after `at`, newest first. */
+  listForUser(userId: string, at: Date): Promise<TrustedDeviceRecord[]>
+  /** Deletes the chosen rows of the user by one statement. Returns how many. */
+  deleteForUser(userId: string, choice?: TrustedDeviceChoice): Promise<number>
+  /** Deletes rows that had ended by `before`. Returns how many. */
+  deleteExpired(expired: Expired): Promise<number>
+  /** Returns false if the table does not exist. Only the purge calls `isPresent`. If the adapter has no `isPresent`, doorward assumes true. */
+  isPresent?(): Promise<boolean>
 }
 
 const isDuplicateRecord = Symbol.for('doorward.duplicate-record.v1')

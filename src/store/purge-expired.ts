@@ -19,14 +19,14 @@ export interface PurgeOptions {
 const abandonedAfterMs = 7 * 86_400_000
 
 /**
- * Deletes rows that are no longer needed: expired tokens and email logins, and sessions that were revoked or expired. Pending accounts are
+ * Deletes rows that are no longer needed: expired tokens and email logins, trusted devices that ended, and sessions that were revoked or expired. Pending accounts are
  * deleted seven days after their last activation link expired. A used activation token stays if the users table has no `activatedAt`,
  * because the token then shows that the account was activated.
  *
  * Works in short batches, along indexes. So `purgeExpired` can run next to a live service, and you can stop it at any time. Call
  * `purgeExpired` from your own job, once a day or an hour.
  *
- * @returns how many rows of each table were deleted: `{ users, userTokens, sessions, emailLogins, auditLog }`. Tables that the store lacks
+ * @returns how many rows of each table were deleted: `{ users, userTokens, sessions, emailLogins, trustedDevices, auditLog }`. Tables that the store lacks
  * are absent. If no audit log was given, `auditLog` is absent.
  * @throws ConfigurationError if `before` is not a valid Date; ServiceUnavailableError when the database cannot be reached
  */
@@ -51,7 +51,7 @@ export async function deleteExpiredRows(
   logger: Pick<Logger, 'warn'>,
   { signal, progress = new Map() }: { signal?: AbortSignal | undefined; progress?: PurgeProgress } = {},
 ): Promise<Record<string, number>> {
-  const { users, userTokens, sessions, emailLogins } = store
+  const { users, userTokens, sessions, emailLogins, trustedDevices } = store
   const deleted: Record<string, number> = {}
   progress.set('userTokens', progress.get('userTokens') ?? {}) // not done, even if the accounts before it are not either
   const empty = async (name: string, deleteAll: (options: BatchOptions) => Promise<number>) => {
@@ -63,6 +63,7 @@ export async function deleteExpiredRows(
     if (table) await empty(name, (options) => emptyInBatches(deletionOf(name, table), before, options))
   }
   await emptyTable('emailLogins', emailLogins)
+  if ((await trustedDevices?.isPresent?.()) !== false) await emptyTable('trustedDevices', trustedDevices)
   await emptyTable('sessions', sessions)
   // Deletes the accounts before the rows of `userTokens`, because those rows show when an account was abandoned.
   if (users.deleteAbandoned) await empty('users', (options) => deleteAbandoned(users, before, logger, options))

@@ -6,6 +6,7 @@ import type {
   PasskeyStore,
   SessionStore,
   SessionWithUser,
+  TrustedDeviceStore,
   UserFilter,
   UserStore,
   UserTokenStore,
@@ -18,7 +19,7 @@ export type ReportMismatch = (verb: string) => void
 /** A database may treat 'ANA' and 'ana' as equal, or a value as a pattern (CVE-2022-39263). Reports a mismatch as not found. */
 export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
   const recheck = recheckWith(report)
-  const { identities, recoveryCodes, passkeys, sessions, emailLogins } = store
+  const { identities, recoveryCodes, passkeys, sessions, emailLogins, trustedDevices } = store
   return {
     users: usersOf(store.users, recheck),
     userTokens: userTokensOf(store.userTokens, recheck),
@@ -27,6 +28,7 @@ export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthSt
     ...(passkeys && { passkeys: passkeysOf(passkeys, recheck) }),
     ...(sessions && { sessions: sessionsOf(sessions, recheck) }),
     ...(emailLogins && { emailLogins: emailLoginsOf(emailLogins, recheck) }),
+    ...(trustedDevices && { trustedDevices: trustedDevicesOf(trustedDevices, recheck) }),
     transaction: (work, options) => store.transaction((inside) => work(recheckedStore(inside, report)), options),
     ...(store.afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),
   }
@@ -200,6 +202,27 @@ function emailLoginsOf(emailLogins: EmailLoginStore, { only }: Recheck): EmailLo
       (await emailLogins.listOpen(email, at)).filter((row) => only('emailLogins.listOpen', row, (login) => login.email === email)),
     consumeAllForEmail: (email, at) => emailLogins.consumeAllForEmail(email, at),
     deleteExpired: (expired) => emailLogins.deleteExpired(expired),
+  }
+}
+
+function trustedDevicesOf(trustedDevices: TrustedDeviceStore, { only, inserted }: Recheck): TrustedDeviceStore {
+  return {
+    insert: async (device) =>
+      inserted(
+        'trustedDevices.insert',
+        await trustedDevices.insert(device),
+        (row) => row.userId === device.userId && row.tokenHash === device.tokenHash,
+      ),
+    find: async (tokenHash) =>
+      only('trustedDevices.find', await trustedDevices.find(tokenHash), (device) => device.tokenHash === tokenHash),
+    recordUse: (id, userId, use) => trustedDevices.recordUse(id, userId, use),
+    listForUser: async (userId, at) =>
+      (await trustedDevices.listForUser(userId, at)).filter((row) =>
+        only('trustedDevices.listForUser', row, (device) => device.userId === userId),
+      ),
+    deleteForUser: (userId, choice) => trustedDevices.deleteForUser(userId, choice),
+    deleteExpired: (expired) => trustedDevices.deleteExpired(expired),
+    isPresent: async () => (await trustedDevices.isPresent?.()) ?? true,
   }
 }
 

@@ -11,6 +11,7 @@ import type {
   PasskeyRecord,
   Rotation,
   SessionRecord,
+  TrustedDeviceRecord,
   UserRecord,
   UserTokenRecord,
 } from '../store/auth-store'
@@ -135,6 +136,30 @@ export function newEmailLogin(overrides: Partial<EmailLoginRecord> = {}): EmailL
   }
 }
 
+type NewTrustedDevice = Omit<TrustedDeviceRecord, 'id'>
+
+export function newTrustedDevice(userId: string, overrides: Partial<NewTrustedDevice> = {}): NewTrustedDevice {
+  return {
+    userId,
+    sessionId: randomUUID(),
+    tokenHash: freshHash(),
+    digest: 'd'.repeat(43),
+    name: 'Firefox, Windows',
+    createdAt: AT,
+    lastUsedAt: later(1),
+    endsAt: later(60_000),
+    ...overrides,
+  }
+}
+
+export async function withTrustedDevice(
+  store: CompleteStore,
+  userId: string,
+  overrides: Partial<NewTrustedDevice> = {},
+): Promise<TrustedDeviceRecord> {
+  return asGiven(newTrustedDevice(userId, overrides), (given) => store.trustedDevices.insert(given))
+}
+
 export async function withEmailLogin(store: CompleteStore, overrides: Partial<EmailLoginRecord> = {}): Promise<EmailLoginRecord> {
   const login = newEmailLogin(overrides)
   await store.emailLogins.insert(login)
@@ -244,10 +269,11 @@ export async function withSession(store: CompleteStore, overrides: Partial<Sessi
 export const LONG_AGO = new Date('2001-02-03T04:05:06.789Z')
 
 /** Other cases and an earlier run of the contract may have left rows of the time before `AT`. */
-export async function deleteLongAgo({ users, userTokens, sessions, emailLogins }: AuthStore): Promise<void> {
+export async function deleteLongAgo({ users, userTokens, sessions, emailLogins, trustedDevices }: AuthStore): Promise<void> {
   const expired = { before: later(8 * 86_400_000, LONG_AGO), most: 1_000 }
   await deleteAll(async () => (await users.deleteAbandoned?.(expired))?.deleted ?? 0)
-  for (const table of [userTokens, sessions, emailLogins]) await deleteAll(async () => (await table?.deleteExpired(expired)) ?? 0)
+  for (const table of [userTokens, sessions, emailLogins, trustedDevices])
+    await deleteAll(async () => (await table?.deleteExpired(expired)) ?? 0)
 }
 
 async function deleteAll(deleteSome: () => Promise<number>): Promise<void> {

@@ -399,6 +399,7 @@ const table: Record<keyof Settings, Row> = {
   mfaRecoveryCodesCount: whole(10, 2, 50),
   mfaTokenTtlSeconds: whole(300, 30, 900),
   mfaVerifyWindow: whole(1, 0, 2),
+  trustedDeviceDays: whole(0, 0, 90, { tokenDelivery: 'cookie', mfaEnabled: true, mfaIssuer: 'Example' }),
   mfaSecretKey: {
     byDefault: null,
     good: [[key], [`${key},${key.replace('AB', 'CD')}`], [null]],

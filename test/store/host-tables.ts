@@ -125,6 +125,20 @@ const TABLES: Readonly<Record<keyof HostTables, { columns: Record<string, Kind>;
     },
     unique: [['tokenHash']],
   },
+  trustedDevices: {
+    columns: {
+      id: 'key',
+      userId: 'user',
+      sessionId: 'varchar 36',
+      tokenHash: 'varchar 64',
+      digest: 'varchar 64',
+      name: 'varchar 64',
+      createdAt: 'instant',
+      lastUsedAt: 'instant',
+      endsAt: 'instant',
+    },
+    unique: [['tokenHash']],
+  },
 }
 
 const tableName = (record: string) => `CRM_${record}`

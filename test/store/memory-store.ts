@@ -14,6 +14,7 @@ import {
   type RecoveryCodeRecord,
   type SessionChoice,
   type SessionRecord,
+  type TrustedDeviceRecord,
   type UserRecord,
   type UserStore,
   type UserTokenRecord,
@@ -25,7 +26,16 @@ import { meetsFilter } from '../../src/store/meets-filter'
  * itself, a verb outside a unit is a unit of its own, and a unit that fails leaves the rows it found.
  */
 export function memoryStore(hostFields?: UserStore['hostFields']): CompleteStore {
-  let rows: Rows = { users: [], identities: [], userTokens: [], recoveryCodes: [], passkeys: [], sessions: [], emailLogins: [] }
+  let rows: Rows = {
+    users: [],
+    identities: [],
+    userTokens: [],
+    recoveryCodes: [],
+    passkeys: [],
+    sessions: [],
+    emailLogins: [],
+    trustedDevices: [],
+  }
   let last: Promise<unknown> = Promise.resolve()
 
   const alone = <T>(work: () => Promise<T>): Promise<T> => {
@@ -84,6 +94,7 @@ interface Rows {
   passkeys: PasskeyRecord[]
   sessions: SessionRecord[]
   emailLogins: EmailLoginRecord[]
+  trustedDevices: TrustedDeviceRecord[]
 }
 
 /** Runs a verb on the rows; a verb checks before it writes, so that alone it is all or nothing. */
@@ -362,6 +373,29 @@ function storeOn(
           return open.length
         }),
       deleteExpired: (expired) => run(({ emailLogins }) => removeEnded(emailLogins, ({ expiresAt }) => expiresAt, expired)),
+    },
+
+    trustedDevices: {
+      insert: (device) => run(({ trustedDevices }) => add(trustedDevices, { ...device, id: randomUUID() }, ['tokenHash'])),
+      find: (tokenHash) => run(({ trustedDevices }) => trustedDevices.find((device) => device.tokenHash === tokenHash) ?? null),
+      recordUse: (id, userId, use) =>
+        run(({ trustedDevices }) => {
+          const device = trustedDevices.find((candidate) => candidate.id === id && candidate.userId === userId)
+          if (device) Object.assign(device, use)
+          return device !== undefined
+        }),
+      listForUser: (userId, at) =>
+        run(({ trustedDevices }) =>
+          oldestFirst(trustedDevices.filter((device) => device.userId === userId && device.endsAt > at)).toReversed(),
+        ),
+      deleteForUser: (userId, { exceptTokenHash, ...choice } = {}) =>
+        run(({ trustedDevices }) =>
+          remove(trustedDevices, (device) => {
+            const isChosen = Object.entries(choice).every(([field, value]) => device[field as keyof TrustedDeviceRecord] === value) // fields of it
+            return device.userId === userId && isChosen && device.tokenHash !== exceptTokenHash
+          }),
+        ),
+      deleteExpired: (expired) => run(({ trustedDevices }) => removeEnded(trustedDevices, ({ endsAt }) => endsAt, expired)),
     },
   }
   return store

@@ -188,11 +188,13 @@ export function mailNotice(
   ctx.mailQueue.post(mail, recipient.id, () => mayNotify(ctx, topic, recipient.email))
 }
 
-/** Where the reader signs in or up. Null: the mail needs no page, or none has a known address. */
+/** Where the reader signs in or up, or sees the devices. Null: the mail needs no page, or none has a known address. */
 function pageOf({ settings, prefix }: AuthContext, topic: string, { canSignUp = false }: Pick<MailContent, 'canSignUp'>): string | null {
-  if (topic !== 'no_account' && topic !== 'address_taken') return null
+  const isOfDevices = topic === 'device_trusted'
+  if (topic !== 'no_account' && topic !== 'address_taken' && !isOfDevices) return null
   const { publicUrl, pagesEnabled, loginUrl } = settings
-  const page = canSignUp && pagesEnabled ? `${prefix}/signup` : loginUrl
+  if (isOfDevices && !pagesEnabled) return null
+  const page = isOfDevices ? `${prefix}/account/devices` : canSignUp && pagesEnabled ? `${prefix}/signup` : loginUrl
   if (page === null || !page.startsWith('/')) return page
   return publicUrl === '' ? null : `${publicUrl}${page}`
 }

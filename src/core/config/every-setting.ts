@@ -231,6 +231,11 @@ export interface Settings {
    * first key encrypts, and all keys decrypt. Default null: the secrets are not encrypted. `AUTH_MFA_SECRET_KEY`.
    */
   readonly mfaSecretKey: string | null
+  /**
+   * For how many days a person can trust a browser: 0 to 90. In a trusted browser, a login by password needs no second factor. The setting
+   * needs `mfaEnabled`, and a `tokenDelivery` with cookies or sessions. Default 0: no browser is trusted. `AUTH_TRUSTED_DEVICE_DAYS`.
+   */
+  readonly trustedDeviceDays: number
   /** Turns passkeys on. Passkeys need the package `@simplewebauthn/server`. Default false. `AUTH_PASSKEYS_ENABLED`. */
   readonly passkeysEnabled: boolean
   /**

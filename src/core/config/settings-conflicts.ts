@@ -17,6 +17,7 @@ export function settingsConflicts(settings: Settings): string[] {
     ...emailLoginSignup(settings),
     ...signupWith(settings),
     ...newDeviceNotice(settings),
+    ...trustedDevices(settings),
   ]
 }
 
@@ -165,6 +166,18 @@ function newDeviceNotice({ newDeviceNotice, tokenDelivery }: Settings): string[]
   if (!newDeviceNotice || tokenDelivery !== 'bearer') return []
   return [
     "newDeviceNotice (AUTH_NEW_DEVICE_NOTICE) needs tokenDelivery (AUTH_TOKEN_DELIVERY) 'cookie', 'both' or 'session': a cookie distinguishes a new browser from a known one.",
+  ]
+}
+
+/** The library recognizes a trusted browser by a cookie. */
+function trustedDevices({ trustedDeviceDays, mfaEnabled, tokenDelivery }: Settings): string[] {
+  if (trustedDeviceDays === 0) return []
+  const name = 'trustedDeviceDays (AUTH_TRUSTED_DEVICE_DAYS)'
+  return [
+    ...(mfaEnabled ? [] : [`${name} needs mfaEnabled (AUTH_MFA_ENABLED): a trusted browser saves the second factor.`]),
+    ...(tokenDelivery === 'bearer'
+      ? [`${name} needs tokenDelivery (AUTH_TOKEN_DELIVERY) 'cookie', 'both' or 'session': a cookie names a trusted browser.`]
+      : []),
   ]
 }
 

@@ -136,6 +136,7 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   mfaTokenTtlSeconds: whole(300, 30, 900),
   mfaVerifyWindow: whole(1, 0, 2),
   mfaSecretKey: optional('32 random bytes in base64; several, separated by commas: the first encrypts, all decrypt', areSealingKeys),
+  trustedDeviceDays: whole(0, 0, 90),
   passkeysEnabled: flag(false),
   webauthnRpId: optional('a domain in lower case without scheme and port, and no IP address', isDomain),
   webauthnRpName: optional('a name of 1 to 64 characters without a colon', (name) => /^[^\p{Cc}:]{1,64}$/u.test(name)),

@@ -163,6 +163,12 @@ export const englishMails = {
   'mail.new_device.subject': 'A new device signed in to your account',
   'mail.new_device.lead': 'Somebody signed in to your account with a browser that we do not recognize.',
   'mail.new_device.not_you': 'If it was not you, sign that device out in your account settings and choose a new password right away.',
+  'mail.device_trusted.subject': 'A browser is now trusted for your account',
+  'mail.device_trusted.lead':
+    'Somebody signed in with your second factor and chose to trust this browser. It now needs only your password to sign in.',
+  'mail.device_trusted.button': 'See your devices',
+  'mail.device_trusted.not_you':
+    'If it was not you, sign that device out in your account settings, which also ends the trust, and choose a new password right away.',
   'mail.wrong_codes.subject': 'Somebody entered wrong codes for your account',
   'mail.wrong_codes.lead':
     'Somebody entered three wrong codes for the two-step verification of your account. That person may know your password, or may already be signed in to your account.',

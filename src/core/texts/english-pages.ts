@@ -73,6 +73,7 @@ export const englishPages = {
   'mfa.title': 'One more step',
   'mfa.lead': 'Enter the code that your authenticator app shows, or one of your recovery codes.',
   'mfa.button': 'Sign in',
+  'mfa.trust': 'Trust this browser for {duration}',
   'mfa.again': 'Start again',
   'mfa.wrong': 'This code is not correct, or it was already used. Check it, or wait for the next code.',
   'mfa.throttled': 'There were too many wrong codes. Please wait a few minutes, then try again.',
@@ -178,6 +179,12 @@ export const englishPages = {
   'devices.after_removal': 'Other devices on which somebody signed in that way were signed out. You can also sign out of all the others.',
   'devices.end_others': 'Sign out of all other devices',
   'devices.gone': 'That device is already signed out.',
+  'devices.trusted': 'Trusted browsers',
+  'devices.trusted_lead': 'In these browsers, your password is enough to sign in. A new password ends the trust.',
+  'devices.trusted_current': 'This browser',
+  'devices.trusted_until': 'Trusted until',
+  'devices.trusted_used': 'Last used',
+  'devices.untrust': 'Stop trusting {device}',
 
   'method.password': 'with a password',
   'method.code': 'with a code',
@@ -278,6 +285,7 @@ export const englishPages = {
   'notice.address_changed': 'Your email address was changed.',
   'notice.connection_removed': 'The provider was disconnected.',
   'notice.device_signed_out': 'That device was signed out.',
+  'notice.device_untrusted': 'That browser is no longer trusted.',
   'notice.others_signed_out': 'All other devices were signed out.',
   'notice.factor_off': 'Two-step verification is off.',
 

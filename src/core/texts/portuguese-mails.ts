@@ -169,6 +169,12 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.new_device.lead': 'Alguém entrou na sua conta com um navegador que não reconhecemos.',
   'mail.new_device.not_you':
     'Se não foi você, desconecte esse dispositivo nas configurações da sua conta e escolha uma nova senha imediatamente.',
+  'mail.device_trusted.subject': 'Um navegador agora é confiável para a sua conta',
+  'mail.device_trusted.lead':
+    'Alguém entrou com a sua segunda etapa e escolheu confiar neste navegador. Agora ele só precisa da sua senha para entrar.',
+  'mail.device_trusted.button': 'Ver seus dispositivos',
+  'mail.device_trusted.not_you':
+    'Se não foi você, desconecte esse dispositivo nas configurações da conta, o que também encerra a confiança, e escolha uma nova senha imediatamente.',
   'mail.wrong_codes.subject': 'Alguém digitou códigos errados para a sua conta',
   'mail.wrong_codes.lead':
     'Alguém digitou três códigos errados na verificação em duas etapas da sua conta. Essa pessoa talvez saiba sua senha ou já esteja conectada à sua conta.',

@@ -74,6 +74,7 @@ export const portuguesePages: Readonly<Record<keyof typeof englishPages, string>
   'mfa.title': 'Falta uma etapa',
   'mfa.lead': 'Digite o código que o seu aplicativo autenticador mostra ou um dos seus códigos de recuperação.',
   'mfa.button': 'Entrar',
+  'mfa.trust': 'Confiar neste navegador por {duration}',
   'mfa.again': 'Começar de novo',
   'mfa.wrong': 'Este código não está correto ou já foi usado. Confira o código ou aguarde o próximo.',
   'mfa.throttled': 'Foram muitos códigos errados. Aguarde alguns minutos e tente de novo.',
@@ -180,6 +181,12 @@ export const portuguesePages: Readonly<Record<keyof typeof englishPages, string>
     'Os outros dispositivos em que alguém entrou dessa forma foram desconectados. Você também pode desconectar todos os demais.',
   'devices.end_others': 'Desconectar todos os outros dispositivos',
   'devices.gone': 'Esse dispositivo já foi desconectado.',
+  'devices.trusted': 'Navegadores confiáveis',
+  'devices.trusted_lead': 'Nestes navegadores, sua senha basta para entrar. Uma nova senha encerra a confiança.',
+  'devices.trusted_current': 'Este navegador',
+  'devices.trusted_until': 'Confiável até',
+  'devices.trusted_used': 'Último uso',
+  'devices.untrust': 'Deixar de confiar em {device}',
 
   'method.password': 'com uma senha',
   'method.code': 'com um código',
@@ -283,6 +290,7 @@ export const portuguesePages: Readonly<Record<keyof typeof englishPages, string>
   'notice.address_changed': 'Seu endereço de e-mail foi alterado.',
   'notice.connection_removed': 'O provedor foi desconectado.',
   'notice.device_signed_out': 'Esse dispositivo foi desconectado.',
+  'notice.device_untrusted': 'Esse navegador não é mais confiável.',
   'notice.others_signed_out': 'Todos os outros dispositivos foram desconectados.',
   'notice.factor_off': 'A verificação em duas etapas está desativada.',
 

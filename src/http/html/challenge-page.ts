@@ -7,6 +7,8 @@ export interface ChallengePage {
   mfaToken: string
   target: string
   isWrong?: boolean
+  /** False: the login is an app's, which has no cookies. Default true. */
+  hasCookies?: boolean
 }
 
 /** Works without scripts: the form finishes the login and redirects to the target. */
@@ -14,11 +16,12 @@ export function sendChallengePage(
   ctx: PageContext,
   req: Request,
   res: Response,
-  { mfaToken, target, isWrong = false }: ChallengePage,
+  { mfaToken, target, isWrong = false, hasCookies = true }: ChallengePage,
 ): void {
+  const trustDays = hasCookies ? ctx.settings.trustedDeviceDays : 0
   sendPage(ctx, req, res, isWrong ? 400 : 200, 'second_factor', {
     problem: isWrong ? ctx.texts.say(localeOf(ctx, req), 'mfa.wrong') : null,
-    challenge: { action: challengeFormPath(ctx), mfaToken },
+    challenge: { action: challengeFormPath(ctx), mfaToken, ...(trustDays > 0 && { trustDays }) },
     formTargets: originsOf([target, ctx.settings.oauthErrorRedirect]),
   })
 }

@@ -93,9 +93,13 @@ function hasFocus({ faults, problem }: FormState, { name, isFirst = false }: Fie
   return isFirst && problem === null
 }
 
-export function checkbox(state: FormState, { name, label, isChecked }: { name: string; label: string; isChecked: boolean }): Html {
+interface CheckboxInput extends Pick<FieldInput, 'name' | 'id' | 'label'> {
+  readonly isChecked: boolean
+}
+
+export function checkbox(state: FormState, { name, id = name, label, isChecked }: CheckboxInput): Html {
   const isOn = Object.keys(state.values).length === 0 ? isChecked : state.values[name] === 'on'
-  return html`<div class="check"><input type="checkbox" id="${name}" name="${name}" value="on"${isOn ? html` checked` : null}><label for="${name}">${label}</label></div>
+  return html`<div class="check"><input type="checkbox" id="${id}" name="${name}" value="on"${isOn ? html` checked` : null}><label for="${id}">${label}</label></div>
 `
 }
 

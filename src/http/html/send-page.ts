@@ -23,6 +23,7 @@ import {
 } from './document'
 import { passkeyForm } from './passkey-form'
 import { type PageContext, type Reader, readerOf } from './reader'
+import { trustCheckbox } from './trust-checkbox'
 
 export interface Page {
   readonly page: PageName
@@ -225,7 +226,7 @@ function linkForm(reader: Reader, input: PageInput, button: string): Html {
     fields: [
       problemPart(state),
       ...(page === 'password_reset' ? newPasswords(reader, state) : []),
-      ...(challenge ? [hidden('mfa_token', challenge.mfaToken), codeField(reader, state)] : []),
+      ...(challenge ? challengeFields(reader, state, challenge) : []),
       password && oldPasswordInput(reader, state, password.canSkip),
     ],
     button,
@@ -256,6 +257,10 @@ function newPasswords(reader: Reader, state: FormState): Html[] {
     field(reader, state, { ...secret, name: 'new_password', label: reader.text('link.new_password'), isFirst: true }),
     field(reader, state, { ...secret, name: 'confirm_password', label: reader.text('link.confirm_password') }),
   ]
+}
+
+function challengeFields(reader: Reader, state: FormState, { mfaToken, trustDays = 0 }: NonNullable<PageInput['challenge']>): Part[] {
+  return [hidden('mfa_token', mfaToken), codeField(reader, state), trustCheckbox(reader, state, trustDays)]
 }
 
 function codeField(reader: Reader, state: FormState): Html {

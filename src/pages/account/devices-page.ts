@@ -1,5 +1,6 @@
 import { card, type FormState, form, type Html, hidden, html, type Part, problem, time } from '../../http/html/document'
 import type { Reader } from '../../http/html/reader'
+import type { PublicTrustedDevice } from '../../trusted-devices/routes'
 
 export interface ListedDevice {
   readonly id: string
@@ -30,6 +31,28 @@ export function devicesPage(
       ? null
       : form({ fields: [formOf, hidden('action', 'others')], button: reader.text('devices.end_others'), look: 'danger' }),
   )
+}
+
+/** The browsers that need no second factor. */
+export function trustedCard(reader: Reader, trusted: readonly PublicTrustedDevice[], formOf: Part): Html {
+  return card(
+    html`<h2>${reader.text('devices.trusted')}</h2>
+<p class="hint">${reader.text('devices.trusted_lead')}</p>
+<ul class="rows">${trusted.map((device) => trustedRow(reader, device, formOf))}</ul>
+`,
+  )
+}
+
+function trustedRow(reader: Reader, { id, name, lastUsedAt, endsAt, isCurrent }: PublicTrustedDevice, formOf: Part): Html {
+  const device = name ?? reader.text('devices.unknown')
+  const used = lastUsedAt === null ? null : html` · ${reader.text('devices.trusted_used')} ${time(reader, lastUsedAt)}`
+  return html`<li class="row"><div><p><strong>${device}</strong> ${isCurrent ? html`<span class="tag">${reader.text('devices.trusted_current')}</span>` : null}</p>
+<p class="hint">${reader.text('devices.trusted_until')} ${time(reader, endsAt)}${used}</p></div>${form({
+    fields: [formOf, hidden('trusted', id)],
+    button: reader.text('devices.untrust', { device }),
+    look: 'second',
+  })}</li>
+`
 }
 
 /** After a credential was removed. Posts to the page of the devices. */

@@ -1,12 +1,16 @@
 import type { AuthMethod } from '../../core/amr'
+import { NotFoundError } from '../../core/errors'
 import type { TextKey } from '../../core/texts/phrase-book'
+import { html } from '../../http/html/document'
 import type { Reader } from '../../http/html/reader'
 import { readBrowser } from '../../http/locale'
 import type { PublicSession } from '../../sessions/find-session'
 import { listSessions } from '../../sessions/list-routes'
+import { listTrustedDevices } from '../../trusted-devices/routes'
+import { trustedDevicesOf } from '../../trusted-devices/trust-cookie'
 import type { AccountPage } from '../account-page'
 import { providerName } from '../provider-marks'
-import { devicesPage, type ListedDevice } from './devices-page'
+import { devicesPage, type ListedDevice, trustedCard } from './devices-page'
 
 export const devices: AccountPage = {
   page: 'devices',
@@ -15,11 +19,17 @@ export const devices: AccountPage = {
   navigation: 'devices.nav',
   sentences: { NOT_FOUND: 'devices.gone' },
   isThere: ({ store }) => store.sessions !== undefined,
-  async show({ ctx, reader, person, session, formOf }, state) {
+  async show({ ctx, req, reader, person, session, formOf }, state) {
     const sessions = await listSessions(ctx, person.id)
-    return devicesPage(reader, state, { devices: sessions.map((each) => deviceOf(reader, each, session.session?.id)), formOf })
+    const devices = sessions.map((each) => deviceOf(reader, each, session.session?.id))
+    const trusted = trustedDevicesOf(ctx) ? await listTrustedDevices(ctx, person.id, req) : []
+    return html`${devicesPage(reader, state, { devices, formOf })}${trusted.length === 0 ? null : trustedCard(reader, trusted, formOf)}`
   },
-  async post({ ask }, { action, session = '' }) {
+  async post({ ask }, { action, session = '', trusted }) {
+    if (trusted !== undefined) {
+      await ask.removeTrustedDevice(trusted).catch(unlessGone)
+      return { notice: 'device_untrusted' }
+    }
     if (action === 'others') {
       await ask.revokeOtherSessions()
       return { notice: 'others_signed_out' }
@@ -27,6 +37,11 @@ export const devices: AccountPage = {
     await ask.revokeSession(session)
     return { notice: 'device_signed_out' }
   },
+}
+
+/** The trust ended meanwhile, for example in another tab. */
+function unlessGone(error: unknown): void {
+  if (!(error instanceof NotFoundError)) throw error
 }
 
 function deviceOf(reader: Reader, session: PublicSession, currentId: string | undefined): ListedDevice {

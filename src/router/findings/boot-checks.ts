@@ -57,6 +57,7 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkMailedCodes,
   checkLinkOrigin,
   checkSecondFactor,
+  checkTrustedDevices,
   checkPasskeyTable,
   checkPasskeySignup,
   checkFieldsDescribed,
@@ -351,6 +352,14 @@ function checkSecondFactor({ settings, store }: Boot): void {
     throw new ConfigurationError(
       'mfaEnabled (AUTH_MFA_ENABLED) is true but the store has no recovery codes; wire `recoveryCodes` in your store.',
     )
+}
+
+function checkTrustedDevices({ settings, store }: Boot): void {
+  const missing = (['sessions', 'trustedDevices'] as const).find((table) => !store[table])
+  if (settings.trustedDeviceDays === 0 || missing === undefined) return
+  throw new ConfigurationError(
+    `trustedDeviceDays (AUTH_TRUSTED_DEVICE_DAYS) is not 0 but the store has no ${missing === 'sessions' ? 'sessions' : 'auth_trusted_devices'}; wire \`${missing}\` in your store.`,
+  )
 }
 
 function checkPasskeyTable({ settings, store }: Boot): void {

@@ -15,6 +15,7 @@ import type { LoginChallenge } from '../../sessions/login'
 import type { IdentityRecord } from '../../store/auth-store'
 import type { HostTypes, WithFields } from '../../store/host-types'
 import type { PublicUser } from '../../store/user-records'
+import type { PublicTrustedDevice } from '../../trusted-devices/routes'
 import { callRoute, type logoutOfHost } from './call-route'
 
 /**
@@ -30,6 +31,8 @@ export interface BoundSession {
    * password.
    */
   passwordRequired?: true
+  /** True: this login trusted the browser. Absent: `trustedDeviceDays` is 0, or the login cannot trust a browser. */
+  deviceTrusted?: boolean
   /** Only with `tokenDelivery: 'session'`. */
   sessionId?: string
   expiresAt?: Date
@@ -97,7 +100,8 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   /** Like `signUp`, with a new passkey instead of a password. `credential` is the result of `navigator.credentials.create()`. */
   signUpWithPasskey(input: PasskeyProof & { email: string; name?: string | null; fields?: object } & CaptchaAnswer): Promise<BoundSignup>
   logIn(input: { email: string; password: string; remember?: boolean; previousToken?: string } & CaptchaAnswer): Promise<BoundLogin>
-  verifyMfa(input: { mfaToken: string; previousToken?: string } & FactorProof): Promise<BoundLogin>
+  /** With `trustDevice`, the browser needs no second factor for `trustedDeviceDays` days. */
+  verifyMfa(input: { mfaToken: string; previousToken?: string; trustDevice?: boolean } & FactorProof): Promise<BoundLogin>
   /** Logs a person in with a provider's access token. */
   logInWithToken(input: { provider: string; accessToken: string }): Promise<BoundLogin>
   /**
@@ -179,6 +183,9 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   listSessions(): Promise<PublicSession[]>
   revokeSession(sessionId: string): Promise<void>
   revokeOtherSessions(input?: { refreshToken?: string }): Promise<void>
+  /** Returns the trusted browsers, newest first. */
+  listTrustedDevices(): Promise<PublicTrustedDevice[]>
+  removeTrustedDevice(trustedDeviceId: string): Promise<void>
 }
 
 /** For the option `captcha`. */
@@ -226,6 +233,7 @@ const inBody: Readonly<Record<string, string>> = {
   requestToken: 'request_token',
   returnTo: 'return_to',
   signupToken: 'signup_token',
+  trustDevice: 'trust_device',
 }
 
 /** Makes `auth.with` for a router with these routes. */
@@ -312,6 +320,8 @@ export function serviceBinder(
       listSessions: () => ask('listSessions', 'GET', '/sessions'),
       revokeSession: (id) => ask('revokeSession', 'DELETE', '/sessions/:id', {}, { params: { id } }),
       revokeOtherSessions: (input) => ask('revokeOtherSessions', 'POST', '/sessions/revoke-others', input),
+      listTrustedDevices: () => ask('listTrustedDevices', 'GET', '/trusted-devices'),
+      removeTrustedDevice: (id) => ask('removeTrustedDevice', 'DELETE', '/trusted-devices/:id', {}, { params: { id } }),
     }
   }
 }
@@ -326,7 +336,7 @@ function bodyOf(input: object): object {
 }
 
 /** Values that are only for the cookies of the response. */
-const internal = ['devices', 'newDevice', 'isPersistent', 'endedByLimit']
+const internal = ['devices', 'newDevice', 'newTrust', 'isPersistent', 'endedByLimit']
 const carriedByCookies = ['accessToken', 'refreshToken', 'sessionToken']
 
 function without(names: readonly string[], outcome: unknown): unknown {

@@ -83,7 +83,7 @@ function deviceOf(ctx: Pick<DeviceReadContext, 'keys'>, devices: readonly Device
   return devices.find((device) => isOfUser(ctx, device, userId))
 }
 
-export function isOfUser({ keys }: Pick<DeviceReadContext, 'keys'>, device: Device, userId: string): boolean {
+export function isOfUser({ keys }: Pick<DeviceReadContext, 'keys'>, device: Pick<Device, 'account'>, userId: string): boolean {
   return isUnderAny(keys.device, (key) => accountDigest(key, userId) === device.account)
 }
 
@@ -117,7 +117,7 @@ export function sessionIdOfDevice(ctx: DeviceReadContext, req: Request, userId: 
   return deviceOf(ctx, readDevices(ctx, req), userId)?.sessionId ?? null
 }
 
-function accountDigest(key: KeyObject, userId: string): string {
+export function accountDigest(key: KeyObject, userId: string): string {
   return digestOf(key, ['account', userId])
 }
 

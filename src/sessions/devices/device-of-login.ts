@@ -1,14 +1,13 @@
 import type { Request } from 'express'
 import { mailNotice } from '../../accounts/email-links/send-mail'
 import type { AuthContext } from '../../context'
-import { readAddress } from '../../core/client-key'
 import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
-import { browserName, localeOf } from '../../http/locale'
 import type { UserRecord } from '../../store/auth-store'
 import { neverEnds } from '../../store/user-records'
 import { readSessionCookie } from '../cookies'
 import { isAlive, readSessionToken } from '../find-session'
 import type { Device, Login, LoginBrowser, NewDevice, OpenedSession } from '../login'
+import { describeBrowser } from './describe-browser'
 import { isOfAccount, isOfAddress, newDevice, readDevices, strangeDevice } from './device-cookie'
 
 type DeviceOfLogin = Pick<OpenedSession, 'devices' | 'newDevice'>
@@ -57,8 +56,7 @@ export function withoutSession(devices: readonly Device[], endedIds: readonly (s
  */
 async function newDeviceOf(ctx: AuthContext, req: Request, user: UserRecord, login: Login): Promise<NewDevice | null> {
   if (!ctx.settings.newDeviceNotice || (await isFirstLogin(ctx, user)) || (await carriesDevice(ctx, req, user, login))) return null
-  const browser = browserName(req.headers['user-agent'] ?? '')
-  return { user, locale: localeOf(ctx, req), at: ctx.now(), browser, ip: readAddress(req.ip) }
+  return describeBrowser(ctx, req, user)
 }
 
 /** Call it after the commit, and only if the response sets the cookie: a client without cookies would be new at every login. */

@@ -11,7 +11,8 @@ import { isApp } from '../destination'
 export function sendChallenge(ctx: AuthContext, req: Request, res: Response, page: ChallengePage, redirect = sendRedirect): void {
   const { mfaToken, target } = page
   const destination = destinationOfChallenge(ctx, mfaToken)
-  if (!ctx.settings.pagesEnabled || isApp(destination)) return void sendChallengePage(ctx, req, res, page)
+  const hasCookies = !isApp(destination)
+  if (!ctx.settings.pagesEnabled || !hasCookies) return void sendChallengePage(ctx, req, res, { ...page, hasCookies })
   // The token already contains the destination: a long one, stored three times, would be too large for a cookie.
   keepChallenge(ctx, res, {
     mfaToken,

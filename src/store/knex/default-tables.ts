@@ -1,6 +1,14 @@
 import { ConfigurationError } from '../../core/errors'
 import { seeTroubleshooting } from '../../core/troubleshooting'
-import type { EmailLoginRecord, IdentityRecord, PasskeyRecord, RecoveryCodeRecord, SessionRecord, UserTokenRecord } from '../auth-store'
+import type {
+  EmailLoginRecord,
+  IdentityRecord,
+  PasskeyRecord,
+  RecoveryCodeRecord,
+  SessionRecord,
+  TrustedDeviceRecord,
+  UserTokenRecord,
+} from '../auth-store'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 import { type Binding, bindTable, type Field, type FieldKind, type Table, type TableDefinition } from './table'
@@ -15,6 +23,7 @@ export interface Tables {
   readonly passkeys: Table<PasskeyRecord>
   readonly sessions: Table<SessionRecord>
   readonly emailLogins: Table<EmailLoginRecord>
+  readonly trustedDevices: Table<TrustedDeviceRecord>
 }
 
 /** Your own tables, mapped field by field. `false`: you do not have the table. */
@@ -33,9 +42,11 @@ export interface HostTables {
   sessions?: TableOptions<SessionRecord> | false
   /** Links and codes of login by email. Default table: `auth_email_logins`. `false`: no such table, and no login by email. */
   emailLogins?: TableOptions<EmailLoginRecord> | false
+  /** Trusted browsers. Default table: `auth_trusted_devices`. `false`: no such table, and `trustedDeviceDays` stays 0. */
+  trustedDevices?: TableOptions<TrustedDeviceRecord> | false
 }
 
-export const OPTIONAL_TABLES = ['identities', 'recoveryCodes', 'passkeys', 'sessions', 'emailLogins'] as const
+export const OPTIONAL_TABLES = ['identities', 'recoveryCodes', 'passkeys', 'sessions', 'emailLogins', 'trustedDevices'] as const
 
 /** @throws ConfigurationError for options that are unknown or wrong */
 export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables = {}): Tables {
@@ -49,6 +60,7 @@ export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables
     passkeys: bindTable(passkeysTable, tables.passkeys || undefined, binding),
     sessions: bindTable(sessionsTable, tables.sessions || undefined, binding),
     emailLogins: bindTable(emailLoginsTable, tables.emailLogins || undefined, binding),
+    trustedDevices: bindTable(trustedDevicesTable, tables.trustedDevices || undefined, binding),
   }
 }
 
@@ -221,6 +233,23 @@ const emailLoginsTable: TableDefinition<EmailLoginRecord> = {
   },
 }
 
+const trustedDevicesTable: TableDefinition<TrustedDeviceRecord> = {
+  table: 'auth_trusted_devices',
+  prefix: 'trusteddevices',
+  optional: { name: () => null },
+  fields: {
+    id: field('id', 'id'),
+    userId: field('user_id', 'userId'),
+    sessionId: field('session_id', 'text', 36),
+    tokenHash: field('token_hash', 'text', 64),
+    digest: field('digest', 'text', 64),
+    name: field('name', 'text', 64),
+    createdAt: field('created_at', 'instant'),
+    lastUsedAt: field('last_used_at', 'instant'),
+    endsAt: field('ends_at', 'instant'),
+  },
+}
+
 const DEFINITIONS = {
   users: usersTable,
   userTokens: userTokensTable,
@@ -229,6 +258,7 @@ const DEFINITIONS = {
   passkeys: passkeysTable,
   sessions: sessionsTable,
   emailLogins: emailLoginsTable,
+  trustedDevices: trustedDevicesTable,
 }
 
 function field(column: string, kind: FieldKind, maxLength?: number): Field {

@@ -13,7 +13,7 @@ export async function deleteExpired<R extends { id: string }>(
   connection: Connection,
   verb: string,
   table: Table<R>,
-  end: keyof R & ('expiresAt' | 'createdAt'),
+  end: keyof R & ('expiresAt' | 'createdAt' | 'endsAt'),
   expired: Expired,
   narrow: Narrow = (query) => query,
 ): Promise<number> {
@@ -36,7 +36,7 @@ export async function nextEnded<R extends { id: string }>(
   connection: Connection,
   verb: string,
   table: Table<R>,
-  end: keyof R & ('expiresAt' | 'createdAt'),
+  end: keyof R & ('expiresAt' | 'createdAt' | 'endsAt'),
   { most, run = {} }: Pick<Expired, 'most' | 'run'>,
   { where, fields = ['id'] }: { where: (query: Knex.QueryBuilder) => Knex.QueryBuilder; fields?: readonly (keyof R)[] },
 ): Promise<Row[]> {

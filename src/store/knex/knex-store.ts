@@ -1,7 +1,15 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../core/errors'
 import { quietly } from '../../core/logger'
-import type { AuthStore, EmailLoginRecord, IdentityRecord, PasskeyRecord, RecoveryCodeRecord, SessionRecord } from '../auth-store'
+import type {
+  AuthStore,
+  EmailLoginRecord,
+  IdentityRecord,
+  PasskeyRecord,
+  RecoveryCodeRecord,
+  SessionRecord,
+  TrustedDeviceRecord,
+} from '../auth-store'
 import { afterCommitOf, refuseEnded } from './after-commit'
 import type { CheckedTables } from './check/check-store-tables'
 import { tableAdviceOn } from './check/mend'
@@ -17,6 +25,7 @@ import type { SqlRunner } from './runners'
 import { sessionsStore } from './sessions'
 import { neverPrepare } from './statements'
 import type { TableOptions } from './table-options'
+import { trustedDevicesStore } from './trusted-devices'
 import { emailLoginsStore, recoveryCodesStore, userTokensStore } from './user-tokens'
 import { usersStore } from './users'
 
@@ -38,6 +47,7 @@ interface CompleteOptions extends KnexStoreOptions {
   passkeys?: TableOptions<PasskeyRecord>
   sessions?: TableOptions<SessionRecord>
   emailLogins?: TableOptions<EmailLoginRecord>
+  trustedDevices?: TableOptions<TrustedDeviceRecord>
 }
 
 export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit' | 'check'>> {
@@ -150,6 +160,7 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     ...(hostTables.passkeys !== false && { passkeys: passkeysStore(connection, tables) }),
     ...(hostTables.sessions !== false && { sessions: sessionsStore(connection, tables) }),
     ...(hostTables.emailLogins !== false && { emailLogins: emailLoginsStore(connection, tables) }),
+    ...(hostTables.trustedDevices !== false && { trustedDevices: trustedDevicesStore(connection, tables) }),
     ...(afterCommit && { afterCommit }),
     // If a transaction is open, `unit` passes this connection again. The work then joins the transaction and gets this store.
     transaction: (work, options) =>

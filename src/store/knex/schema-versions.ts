@@ -220,6 +220,32 @@ export const VERSIONS: readonly Version[] = [
       { table: 'auth_email_logins', record: 'emailLogins', name: 'purpose', type: () => 'varchar(18)' },
     ],
   },
+  {
+    name: 'doorward_0003_trusted_devices',
+    tables: [
+      {
+        name: 'auth_trusted_devices',
+        record: 'trustedDevices',
+        // `session_id` has no foreign key, because a trust outlives the session's row.
+        columns: ({ id, instant }, usersKey) => [
+          `id ${id} not null primary key`,
+          `user_id ${usersKey} not null`,
+          'session_id varchar(36) not null',
+          'token_hash varchar(64) not null unique',
+          'digest varchar(64) not null',
+          'name varchar(64)',
+          `created_at ${instant} not null`,
+          `last_used_at ${instant}`,
+          `ends_at ${instant} not null`,
+        ],
+        constraints: (users) => [ofUser(users)],
+        indexes: [
+          { name: 'auth_trusted_devices_user', columns: 'user_id' },
+          { name: 'auth_trusted_devices_end', columns: 'ends_at' },
+        ],
+      },
+    ],
+  },
 ]
 
 /** A released version never changes: a later version alters the tables of an earlier version. */

@@ -139,6 +139,7 @@ export function tableNeeds({ settings, providers, passwordHasher, hasMailer = fa
     recoveryCodes: settings === null || isOn('mfaEnabled') || isOn('oauthLinkByVerifiedEmail'),
     // Without settings, it is unknown whether the host uses passkeys. The check then does not require the table for passkeys.
     passkeys: isOn('passkeysEnabled'),
+    trustedDevices: Number(settings?.['trustedDeviceDays'] ?? 0) > 0,
     pendingPasskeys,
     payloadLength: Math.max(
       undoLength,

@@ -224,7 +224,7 @@ export function guardedTransaction(store: AuthStore, readiness: Readiness): Auth
 type Gate = (verb: () => unknown) => unknown
 
 function guarded(store: AuthStore, gate: Gate): AuthStore {
-  const { users, userTokens, identities, recoveryCodes, passkeys, sessions, emailLogins, afterCommit } = store
+  const { users, userTokens, identities, recoveryCodes, passkeys, sessions, emailLogins, trustedDevices, afterCommit } = store
   return {
     users: guardedTable(users, gate),
     userTokens: guardedTable(userTokens, gate),
@@ -233,6 +233,7 @@ function guarded(store: AuthStore, gate: Gate): AuthStore {
     ...(passkeys && { passkeys: guardedTable(passkeys, gate) }),
     ...(sessions && { sessions: guardedTable(sessions, gate) }),
     ...(emailLogins && { emailLogins: guardedTable(emailLogins, gate) }),
+    ...(trustedDevices && { trustedDevices: guardedTable(trustedDevices, gate) }),
     // The result has the type of the store's own transaction.
     transaction: <T>(...given: Parameters<AuthStore['transaction']>) => gate(() => store.transaction(...given)) as Promise<T>,
     ...(afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),

@@ -48,7 +48,7 @@ export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds
   }
 }
 
-function recordsIn(hostTables: HostTables, { recoveryCodes, passkeys, emailLogins }: TableNeeds): (keyof HostTables)[] {
+function recordsIn(hostTables: HostTables, { recoveryCodes, passkeys, emailLogins, trustedDevices }: TableNeeds): (keyof HostTables)[] {
   const all: (keyof HostTables)[] = [
     'users',
     'userTokens',
@@ -57,6 +57,7 @@ function recordsIn(hostTables: HostTables, { recoveryCodes, passkeys, emailLogin
     ...(recoveryCodes ? (['recoveryCodes'] as const) : []),
     ...(passkeys ? (['passkeys'] as const) : []),
     ...(emailLogins ? (['emailLogins'] as const) : []),
+    ...(trustedDevices ? (['trustedDevices'] as const) : []),
   ]
   return all.filter((record) => hostTables[record] !== false)
 }

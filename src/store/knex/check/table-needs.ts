@@ -11,6 +11,7 @@ export interface TableNeeds {
   readonly emailLogins: boolean
   /** Sign-ups store passkeys as payloads. Only the payload of a free address is stored, so a refusal would reveal that. */
   readonly pendingPasskeys: boolean
+  readonly trustedDevices: boolean
   /** In characters. */
   readonly payloadLength: number
   readonly linksByVerifiedEmail: boolean

@@ -270,6 +270,7 @@ const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
   passkeys: ['id', 'userId', 'credentialId'],
   sessions: ['id', 'userId', 'tokenHash'],
   emailLogins: ['id', 'email', 'tokenHash'],
+  trustedDevices: ['userId', 'tokenHash'],
 }
 
 /** The store compares the rows again in code, so a loose collation never lets a person sign in as another person. */
