@@ -31,6 +31,8 @@ const others: Readonly<Record<string, string>> = {
   'GET /session/list': 'for apps whose delivery is not session',
   'POST /session/logout': 'for apps whose delivery is not session',
   'DELETE /session/{id}': 'for apps whose delivery is not session',
+  'GET /trusted-devices': 'its methods follow with those of the login tasks',
+  'DELETE /trusted-devices/{id}': 'its methods follow with those of the login tasks',
   'GET /whoami': 'the client asks by itself',
   'GET /client-config': 'the client asks by itself',
   'GET /captcha': 'solveCaptcha of doorward/client/captcha asks there',

@@ -14,6 +14,7 @@ export const everything: Options = {
     mailedCodes: 'both',
     mfaEnabled: true,
     mfaIssuer: 'Example',
+    trustedDeviceDays: 30,
     passkeysEnabled: true,
     signupWith: ['password', 'passkey'],
     jwtKeys: [makeKey('k1', 'ES256')],

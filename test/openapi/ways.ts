@@ -225,6 +225,23 @@ const sessions: Readonly<Record<string, Way>> = {
   },
 }
 
+/** Signed in, with a browser that needs no second factor. */
+async function trusting(host: LocalHost): Promise<Record<string, string>> {
+  const person = await enrolled(host)
+  const body = { mfa_token: await challengeOf(host, person), code: person.app.nextCode(), trust_device: true }
+  await post(host, '/cookie/mfa/verify', body)
+  return bearerOf(person)
+}
+
+const trustedDevices: Readonly<Record<string, Way>> = {
+  'get /trusted-devices': async (host) => get(host, '/trusted-devices', await trusting(host)),
+  async 'delete /trusted-devices/{id}'(host) {
+    const headers = await trusting(host)
+    const { body } = await get(host, '/trusted-devices', headers)
+    return host.browser().delete(`${host.prefix}/trusted-devices/${body[0].id}`).set(headers)
+  },
+}
+
 const passkeys: Readonly<Record<string, Way>> = {
   'post /passkeys/login/options': (host) => post(host, '/passkeys/login/options'),
   ...Object.fromEntries(
@@ -287,6 +304,7 @@ export const ways: Readonly<Record<string, Way>> = {
   ...delivered('/cookie'),
   ...accounts,
   ...factor,
+  ...trustedDevices,
   ...passkeys,
   ...sessions,
   ...administration,

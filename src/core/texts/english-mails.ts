@@ -165,7 +165,7 @@ export const englishMails = {
   'mail.new_device.not_you': 'If it was not you, sign that device out in your account settings and choose a new password right away.',
   'mail.device_trusted.subject': 'A browser is now trusted for your account',
   'mail.device_trusted.lead':
-    'Somebody signed in with your second factor and chose to trust this browser. It now needs only your password to sign in.',
+    'Somebody signed in with your second factor and chose to trust this browser. The second factor is not asked for there any more.',
   'mail.device_trusted.button': 'See your devices',
   'mail.device_trusted.not_you':
     'If it was not you, sign that device out in your account settings, which also ends the trust, and choose a new password right away.',

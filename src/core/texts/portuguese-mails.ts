@@ -171,7 +171,7 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
     'Se não foi você, desconecte esse dispositivo nas configurações da sua conta e escolha uma nova senha imediatamente.',
   'mail.device_trusted.subject': 'Um navegador agora é confiável para a sua conta',
   'mail.device_trusted.lead':
-    'Alguém entrou com a sua segunda etapa e escolheu confiar neste navegador. Agora ele só precisa da sua senha para entrar.',
+    'Alguém entrou com a sua segunda etapa e escolheu confiar neste navegador. Nele, a segunda etapa não é mais pedida.',
   'mail.device_trusted.button': 'Ver seus dispositivos',
   'mail.device_trusted.not_you':
     'Se não foi você, desconecte esse dispositivo nas configurações da conta, o que também encerra a confiança, e escolha uma nova senha imediatamente.',
