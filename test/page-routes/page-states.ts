@@ -38,10 +38,10 @@ async function arrive(page: Page, { host }: PagesHost, changes: Parameters<typeo
   return member
 }
 
-async function arriveWithFactor(page: Page, { host }: PagesHost): Promise<EnrolledMember> {
+async function arriveWithFactor(page: Page, { host }: PagesHost, trust_device = false): Promise<EnrolledMember> {
   const member = await enrolled(host)
   const { mfa_token } = await enter(page, member)
-  await page.request.post('/auth/mfa/verify', { data: { mfa_token, code: member.app.nextCode() } })
+  await page.request.post('/auth/mfa/verify', { data: { mfa_token, code: member.app.nextCode(), trust_device } })
   return member
 }
 
@@ -312,6 +312,15 @@ const accountArea: PageState[] = [
     await otherDevices(served, await arrive(page, served), 1)
     await page.goto(`${account}/devices`)
     await sendInPage(page)
+  }),
+  state('the devices, with a trusted browser', async (page, served) => {
+    await arriveWithFactor(page, served, true)
+    await page.goto(`${account}/devices`)
+  }),
+  state('the devices, a browser no longer trusted', async (page, served) => {
+    await arriveWithFactor(page, served, true)
+    await page.goto(`${account}/devices`)
+    await sendInPage(page, {}, 'form:has([name="trusted"])')
   }),
 ]
 
@@ -657,7 +666,7 @@ const tooOften: PageState[] = [
   ),
 ]
 
-export const stateSettings = { ...mfaSettings, ...passkeySettings, ...loginTemplate, emailLogin: 'both' } as const
+export const stateSettings = { ...mfaSettings, trustedDeviceDays: 30, ...passkeySettings, ...loginTemplate, emailLogin: 'both' } as const
 export const pageStates: Readonly<Record<string, readonly PageState[]>> = {
   'signed out': signedOut,
   'by email': byEmail,
