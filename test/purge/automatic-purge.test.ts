@@ -60,7 +60,16 @@ describe.each(await databases())('25.8: the automatic purge on $name', (database
     await vi.waitFor(() => expect(done).toHaveLength(1), 5_000)
 
     expect(done).toEqual([
-      { users: 0, userTokens: 0, sessions: 1, emailLogins: 0, counters: 1, auditLog: 1, milliseconds: expect.any(Number) },
+      {
+        users: 0,
+        userTokens: 0,
+        sessions: 1,
+        emailLogins: 0,
+        trustedDevices: 0,
+        counters: 1,
+        auditLog: 1,
+        milliseconds: expect.any(Number),
+      },
     ])
     expect(await (await purgeStateOf(createKnexStore({ knex: host.knex })))?.lastEnd()).toEqual(host.clock.now())
     await auth.drain()

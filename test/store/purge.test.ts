@@ -112,14 +112,32 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
       })
       const recording = recordQueries(knex)
 
-      expect(await purgeExpired(store, { before: AT })).toEqual({ users: 0, userTokens: 2, sessions: 203, emailLogins: 0 })
+      expect(await purgeExpired(store, { before: AT })).toEqual({
+        users: 0,
+        userTokens: 2,
+        sessions: 203,
+        emailLogins: 0,
+        trustedDevices: 0,
+      })
 
       const reads = recording.stop().filter((sql) => /^select .*auth_sessions/.test(sql))
       expect(reads.length).toBeGreaterThan(2)
       // A batch begins after the last row of the batch before it. All of these sessions are the oldest rows of the index.
       expect(reads.map((sql) => /id[`"]?\)? > /.test(sql))).toEqual(reads.map((_, batch) => batch > 0))
-      expect(await purgeExpired(store, { before: later(1) })).toEqual({ users: 0, userTokens: 1, sessions: 1, emailLogins: 0 })
-      expect(await purgeExpired(store, { before: later(1) })).toEqual({ users: 0, userTokens: 0, sessions: 0, emailLogins: 0 })
+      expect(await purgeExpired(store, { before: later(1) })).toEqual({
+        users: 0,
+        userTokens: 1,
+        sessions: 1,
+        emailLogins: 0,
+        trustedDevices: 0,
+      })
+      expect(await purgeExpired(store, { before: later(1) })).toEqual({
+        users: 0,
+        userTokens: 0,
+        sessions: 0,
+        emailLogins: 0,
+        trustedDevices: 0,
+      })
     } finally {
       await close()
     }
@@ -185,7 +203,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
 })
 
 test('a store without optional tables is purged of what it has; a `before` that is no instant is refused', async () => {
-  const { userTokens, sessions: _, emailLogins: __, ...rest } = memoryStore()
+  const { userTokens, sessions: _, emailLogins: __, trustedDevices: ___, ...rest } = memoryStore()
   const store: AuthStore = { ...rest, userTokens }
 
   expect(await purgeExpired(store)).toEqual({ userTokens: 0 })
