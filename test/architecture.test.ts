@@ -8,7 +8,19 @@ import { describe, expect, test } from 'vitest'
 const bands: Readonly<Record<string, readonly string[]>> = {
   base: ['core'],
   adapters: ['http', 'store', 'passwords', 'providers', 'mail', 'rate-limits'],
-  features: ['context', 'options', 'sessions', 'accounts', 'second-factor', 'passkeys', 'captcha', 'social', 'admin', 'observers', 'trusted-devices'],
+  features: [
+    'context',
+    'options',
+    'sessions',
+    'accounts',
+    'second-factor',
+    'passkeys',
+    'captcha',
+    'social',
+    'admin',
+    'observers',
+    'trusted-devices',
+  ],
   faces: ['guards', 'pages', 'router'],
   tools: ['cli', 'testing', 'client', 'index'],
 }

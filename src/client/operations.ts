@@ -29,6 +29,8 @@ export interface RecoveryCodes { readonly recovery_codes: readonly string[] }
 
 export interface RequestedEmailLogin { readonly message: string; readonly request_token: string; readonly login_url: string | null; readonly code: string | null }
 
+export interface TrustedDevice { readonly id: string; readonly name: string | null; readonly created_at: string; readonly last_used_at: string | null; readonly ends_at: string; readonly is_current: boolean }
+
 export interface Undone { readonly message: string; readonly address_restored: boolean }
 
 export interface User { readonly id: string; readonly email: string; readonly name: string | null; readonly is_active: boolean; readonly is_admin: boolean; readonly created_at: string; readonly updated_at: string; readonly last_login_at: string | null; readonly mfa_enabled: boolean; readonly fields?: Readonly<Record<string, unknown>> }
@@ -117,7 +119,7 @@ export type SignUpResult = LoginResult | { readonly kind: 'activation_required' 
 /** Every operation of the router that has a method. */
 export interface ClientOperations {
   /** Create an account with email and password. */ signUp(body: { email: string; name?: string | null; password: string; captcha?: unknown }): Promise<SignUpResult>
-  /** Activate an account with the mailed link, and log in. */ activate(body: { token: string; password?: string; signup_token?: string }): Promise<LoginResult>
+  /** Activate an account with the mailed link, and log in. */ activate(body: { token: string; password?: string; credential?: object; challenge_token?: string; signup_token?: string; passkey?: true }): Promise<LoginResult>
   /** Request another activation mail. */ requestActivation(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly activation_url: string | null }>
   /** Log in with email and password. */ logIn(body: { email: string; password: string; previous_token?: string; remember?: boolean; captcha?: unknown }): Promise<LoginResult>
   /** Log out: revoke this session, or all sessions of the account. */ logOut(body?: { all_sessions?: boolean; provider_logout?: boolean }): Promise<ProviderLogout | undefined>
@@ -156,6 +158,7 @@ export interface ClientOperations {
     /** Rename a passkey. */ rename(id: string, body: { name: string }): Promise<Passkey>
     /** Remove a passkey from the account, and revoke the other sessions that a passkey opened. */ remove(id: string, body?: { previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>
     /** Log in with a passkey. */ logIn(body?: { remember?: boolean; captcha?: unknown }): Promise<LoginResult>
+    /** Create an account with a passkey that the browser created. */ signUp(body?: { email?: string; name?: string | null; captcha?: unknown }): Promise<SignUpResult>
   }
   readonly sessions: {
     /** List the live sessions of the account, last used first. */ list(): Promise<readonly ListedSession[]>
@@ -170,6 +173,10 @@ export interface ClientOperations {
     /** Confirm the session at a linked provider: get the URL for the browser. */ reauthenticate(provider: string, body?: { return_to?: string; redirect_to?: string }): Promise<AuthorizeUrl>
     /** Log in with an access token or an id_token that an app already has. */ logInWithToken(provider: string, body: { nonce?: string } & ({ access_token: string } | { id_token: string })): Promise<LoginResult>
     /** Finish the login of an app: exchange the code for tokens. */ exchange(body: { code: string; code_verifier: string }): Promise<LoginResult>
+  }
+  readonly trustedDevices: {
+    /** List the browsers that need no second factor, newest first. */ list(): Promise<readonly TrustedDevice[]>
+    /** Stop trusting one browser. */ remove(id: string): Promise<undefined>
   }
 }
 

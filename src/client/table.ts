@@ -17,10 +17,11 @@ requestReset /password-reset/request,reset /password-reset/confirm krt`,
   emailLogin: `request /email-login/request k,confirm /email-login/confirm krtqa`,
   secondFactor: `verify /mfa/verify krm,enroll /mfa/enroll t,confirm /mfa/confirm krtp,disable /mfa/disable st,\
 recoveryCodes /mfa/recovery-codes t`,
-  passkeys: `list GET/passkeys,register /passkeys/register wt,rename PATCH/passkeys/:id t,remove DELETE/passkeys/:id t,logIn /passkeys/login krw`,
+  passkeys: `list GET/passkeys,register /passkeys/register wt,rename PATCH/passkeys/:id t,remove DELETE/passkeys/:id t,logIn /passkeys/login krw,signUp /signup/passkey krw`,
   sessions: `list GET/sessions,revoke DELETE/sessions/:id s,revokeOthers /sessions/revoke-others kst`,
   providers: `list GET/oauth/accounts,link /oauth/:provider/link t,unlink /oauth/accounts/unlink t,redeemLink /oauth/link/redeem kt,\
 reauthenticate /oauth/:provider/reauthenticate t,logInWithToken /oauth/:provider/token r,exchange /oauth/exchange r`,
+  trustedDevices: `list GET/trusted-devices,remove DELETE/trusted-devices/:id`,
 } as const
 
 /** @param lines the operations of one group. Returns the name and the rest of each */

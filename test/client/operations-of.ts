@@ -86,6 +86,7 @@ export type SignUpResult = LoginResult | { readonly kind: 'activation_required' 
 const filled: Readonly<Record<string, string>> = { t: 'refresh_token', m: 'mfa_token', q: 'request_token', a: 'signup_token' }
 const ceremonies: Readonly<Record<string, string>> = {
   '/passkeys/register': '/passkeys/register/options',
+  '/signup/passkey': '/signup/passkey/options',
   '/passkeys/login': '/passkeys/login/options',
 }
 
