@@ -29,7 +29,7 @@ describe('passwordLogin: false', () => {
     ['both', {}],
     ['session', { tokenDelivery: 'session', appRedirects: [], accessTokenIssuer: null, accessTokenAudience: null }],
     ['cookie, with pages', { tokenDelivery: 'cookie', pagesEnabled: true, appRedirects: [] }],
-    ['bearer', { tokenDelivery: 'bearer', oauthSuccessRedirect: null, oauthErrorRedirect: null, ...loginTemplate }],
+    ['bearer', { tokenDelivery: 'bearer', trustedDeviceDays: 0, oauthSuccessRedirect: null, oauthErrorRedirect: null, ...loginTemplate }],
   ] as const)('no mounted route has to do with a password, in delivery %s', async (_name, settings) => {
     const host = await start({ ...everything, settings: { ...allOn, ...settings } })
     expect(mountedRoutes(host.auth).filter((route) => /password/.test(route))).toEqual([])

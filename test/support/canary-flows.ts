@@ -108,7 +108,11 @@ async function secondFactor(mounted: Mounted, run: CanaryRun, ask: Ask, access: 
   const intoSession = await ask('verify into a session', '/session/mfa/verify', {
     mfa_token: await challenge('login for a session'),
     code: code(),
+    trust_device: true,
   })
+  const trust = /auth_trust=([^;]+)/.exec(String(intoSession.headers['set-cookie']))?.[1] ?? ''
+  const [entry] = JSON.parse(Buffer.from(trust.split('.')[0] ?? '', 'base64url').toString()) as { token: string }[]
+  keep(run, 'trust cookie', trust, entry?.token)
   keep(run, 'session cookie', /auth_session=([^;]+)/.exec(String(intoSession.headers['set-cookie']))?.[1])
   const token = String(session.body.access_token)
   const renewed = await ask('new recovery codes', '/mfa/recovery-codes', { code: code() }, { token, issues: true })

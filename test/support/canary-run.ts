@@ -75,6 +75,7 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
       ...byMail,
       ...passkeys,
       newDeviceNotice: true,
+      trustedDeviceDays: 30,
     },
     providers: {
       corp: {},
