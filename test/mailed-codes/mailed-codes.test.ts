@@ -1,3 +1,4 @@
+import express from 'express'
 import { describe, expect, test } from 'vitest'
 import type { LinkCodePurpose } from '../../src/store/auth-store'
 import { bearerOf, newAddress, openAs, otherPassword, password, post, resetLink, sha256, signedIn } from '../local/people'
@@ -285,5 +286,50 @@ describe('a change of address by code (30.1.7)', () => {
       outcome(await redeem(host, free, 'EMAIL_CHANGE', { ...byCode(free), code: wrong(free) })),
     )
     expect(outcome(await redeem(host, foreign, 'EMAIL_CHANGE', taken))).toBe('UNAUTHORIZED')
+  })
+})
+
+describe('mailed codes by auth.with(req, res)', () => {
+  const { start } = onCodes(sqlite)
+
+  test.each(['bearer', 'session'] as const)('delivery %s: a host’s own forms ask for the code and redeem it', async (tokenDelivery) => {
+    const host = await start({
+      settings: { tokenDelivery, cookieSecure: true },
+      host(app, auth) {
+        app.post(
+          '/forgot',
+          express.json(),
+          async (req, res) => void res.json(await auth.with(req, res).requestPasswordReset(req.body.email)),
+        )
+        app.post('/reset', express.json(), async (req, res) => {
+          const { userId } = await auth.with(req, res).resetPassword({ ...req.body, newPassword: otherPassword })
+          res.json({ userId })
+        })
+        app.post('/sign-up', express.json(), async (req, res) => void res.json(await auth.with(req, res).signUp({ ...req.body, password })))
+        app.post('/activate', express.json(), async (req, res) => {
+          const { userId } = await auth.with(req, res).activate(req.body)
+          res.json({ userId })
+        })
+      },
+    })
+    const browser = host.browser()
+    const email = newAddress()
+    const proofOf = async (answer: { body: { requestToken?: string } }) => {
+      const { code } = await host.mails.next({ to: email })
+      return tokenDelivery === 'bearer' ? { code, requestToken: answer.body.requestToken } : { code }
+    }
+    const signedUp = await browser.post('/sign-up').send({ email }).expect(200)
+    const { body } = await browser
+      .post('/activate')
+      .send(await proofOf(signedUp))
+      .expect(200)
+    const forgot = await browser.post('/forgot').send({ email }).expect(200)
+    expect(forgot.body).toEqual({ url: null, requestToken: expect.any(String) })
+    const reset = await browser
+      .post('/reset')
+      .send(await proofOf(forgot))
+      .expect(200)
+    expect(reset.body.userId).toBe(body.userId)
+    expect((await post(host, '/login', { email, password: otherPassword })).status).toBe(200)
   })
 })

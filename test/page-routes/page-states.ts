@@ -229,6 +229,25 @@ const byEmail: PageState[] = [
     await sendInPage(page, { email }, 'main form', emailButton)
     await page.goto(`/auth/email-login/${tokenOf(await host.mails.next({ kind: 'email_login', to: email }))}`)
   }),
+  {
+    name: 'the code beside the link of a sign-up',
+    settings: { mailedCodes: 'both' },
+    async open(page) {
+      await page.goto('/auth/signup')
+      await sendInPage(page, { email: newAddress(), password })
+    },
+  },
+  {
+    name: 'the code and the new password, refused',
+    settings: { mailedCodes: 'both' },
+    async open(page, { host }) {
+      const { email } = await signedIn(host)
+      await page.goto('/auth/forgot-password')
+      await sendInPage(page, { email })
+      const { code = '' } = await host.mails.next({ kind: 'password_reset', to: email })
+      await sendInPage(page, { code, new_password: 'short' })
+    },
+  },
 ]
 const emailButton = 'button[formaction*="email-login"]'
 
