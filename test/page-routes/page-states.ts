@@ -248,6 +248,29 @@ const byEmail: PageState[] = [
       await sendInPage(page, { code, new_password: 'short' })
     },
   },
+  {
+    name: 'the address, confirmed by its code',
+    settings: { mailedCodes: 'both' },
+    async open(page, served) {
+      const { email } = await arrive(page, served, { emailVerifiedAt: null })
+      await page.goto(`${account}/email`)
+      await sendInPage(page)
+      const { code = '' } = await served.host.mails.next({ kind: 'email_verification', to: email })
+      await sendInPage(page, { code })
+    },
+  },
+  {
+    name: 'the address, changed by the code',
+    settings: { mailedCodes: 'both' },
+    async open(page, served) {
+      await arrive(page, served)
+      await page.goto(`${account}/email`)
+      const to = newAddress()
+      await sendInPage(page, { new_email: to }, 'form:has([name="new_email"])')
+      const { code = '' } = await served.host.mails.next({ kind: 'email_change', to })
+      await sendInPage(page, { code })
+    },
+  },
 ]
 const emailButton = 'button[formaction*="email-login"]'
 
