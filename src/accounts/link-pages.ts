@@ -36,8 +36,8 @@ const passkeyResponse = Joi.object<{ credential?: string; challenge_token?: stri
 })
 
 /**
- * In another browser than that of the sign-up, the page asks for the password or the passkey. With `pagesEnabled` it logs in the person who signed up
- * (same browser, the password or the passkey). Any other person must log in afterwards.
+ * In another browser than that of the sign-up, the page asks for the password or the passkey. With `pagesEnabled` it logs in the person
+ * who signed up (same browser, the password or the passkey). Any other person must log in afterwards.
  */
 export function activationPage(ctx: AuthContext): Route[] {
   const { pagesEnabled } = ctx.settings

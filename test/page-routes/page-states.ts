@@ -437,7 +437,10 @@ const takesNoLinks = 'Takes no links'
 const linkPages: PageState[] = [
   state(
     'the link of a sign-up with a passkey, in another browser',
-    async (page, { host }) => page.goto(`/auth/activate/${(await newcomer(host)).link}`),
+    async (page, { host, url }) => {
+      const { link } = await newcomer(host, { authenticator: newAuthenticator({ origin: url }) })
+      await page.goto(`/auth/activate/${link}`)
+    },
     { settings: signupSettings },
   ),
   state('the link of a sign-up', async (page, { host }) => page.goto(`/auth/activate/${(await pending(host)).link}`)),

@@ -52,8 +52,15 @@ export interface Newcomer {
 }
 
 /** Signed up with a passkey, and not activated. */
-export async function newcomer(host: LocalHost, { email = newAddress(), ...more }: { email?: string } & object = {}): Promise<Newcomer> {
-  const [authenticator, browser] = [newAuthenticator(), host.browser()]
+export async function newcomer(
+  host: LocalHost,
+  {
+    email = newAddress(),
+    authenticator = newAuthenticator(),
+    ...more
+  }: { email?: string; authenticator?: VirtualAuthenticator } & object = {},
+): Promise<Newcomer> {
+  const browser = host.browser()
   const answer = await signUp(host, await signupBody(host, email, authenticator, more), browser)
   if (answer.status !== 201) throw new Error(`/signup/passkey answered ${answer.status}: ${answer.text}`)
   return { email, authenticator, browser, link: tokenOf(await host.mails.next({ kind: 'activation', to: email })), answer }
