@@ -9,6 +9,7 @@ import type { PhraseBook } from './core/texts/phrase-book'
 import type { Theme } from './core/theme/theme'
 import type { Captcha, CaptchaWhen } from './http/captcha'
 import type { GuardRequest } from './http/guard-request'
+import type { LoginTasks, TaskAnswers } from './login-tasks/login-task'
 import type { MailQueue } from './mail/mail-queue'
 import type { ProviderTokensHook, SignupOptions, TakeOverHook } from './options'
 import type { WebAuthn } from './passkeys/webauthn/ceremonies'
@@ -68,6 +69,10 @@ export interface AuthContext {
   readonly refusesEmailLink: ((user: UserRecord) => boolean | Promise<boolean>) | null
   /** The host's hook for additional claims. Null: access tokens contain only our own claims. */
   readonly accessTokenClaims: AccessTokenClaimsHook | null
+  /** What a login can owe before its session begins. Null: nothing. */
+  readonly loginTasks: LoginTasks | null
+  /** What the host said about the account that logs in. Absent: the host was not asked. */
+  readonly taskAnswers?: TaskAnswers
   readonly signup: SignupOptions
   readonly guardRequest: GuardRequest | null
   /** Null: no form asks for a captcha. */

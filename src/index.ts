@@ -53,6 +53,17 @@ export type { GuardedAction, GuardRequest } from './http/guard-request'
 export type { SignupSchema, StandardResult, StandardSchema } from './http/host-schema'
 export { Html, html } from './http/html/document'
 export type { Locale } from './http/locale'
+export type { PasswordExpiry } from './login-tasks/expire-password'
+export {
+  type HostTaskOptions,
+  type LoginTask,
+  newPasswordTask,
+  secondFactorTask,
+  type TaskCondition,
+  type TaskPage,
+  task,
+} from './login-tasks/login-task'
+export type { TaskStep } from './login-tasks/steps'
 export { type SmtpMailerOptions, smtpMailer } from './mail/smtp-mailer'
 export { type AuditLog, type AuditLogOptions, auditLog } from './observers/audit-log'
 export { type EventMetrics, type MetricsRegistry, metrics } from './observers/metrics'
@@ -118,7 +129,7 @@ export type { AccessTokenClaims } from './sessions/access-token'
 export type { AccessTokenClaimsHook, ClaimsOf, HostClaims, Json } from './sessions/ask-for-claims'
 export { findAuth, getAuth, getSession, getUser } from './sessions/current-auth'
 export type { PublicSession } from './sessions/find-session'
-export type { LoginResult, LoginResultOf, OpenedServerSession, SessionLoginResult, SessionOrigin } from './sessions/login'
+export type { LoginOwesTasks, LoginResult, LoginResultOf, OpenedServerSession, SessionLoginResult, SessionOrigin } from './sessions/login'
 export type { Reauthenticated, ServiceReauthentication } from './sessions/reauthentication/reauthenticate'
 export type { KeptTokens } from './sessions/reissue-tokens'
 export type { OAuthCodeExchange } from './social/app-redirect/exchange-code'

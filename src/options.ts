@@ -13,6 +13,7 @@ import type { Captcha, CaptchaWhen } from './http/captcha'
 import { refuseRequest } from './http/forgotten-call'
 import type { GuardRequest } from './http/guard-request'
 import { isJoiSchema, isStandardSchema, joiVersionOf, type SignupSchema } from './http/host-schema'
+import { checkLoginTasks, type LoginTask } from './login-tasks/login-task'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-types'
 import type { Provider } from './providers/passport-provider'
 import type { OAuthTokens } from './providers/provider-client'
@@ -85,6 +86,11 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
    * client posts. The function does not run for a link that ends with a ticket.
    */
   onProviderTokens?: ProviderTokensHook<Host>
+  /**
+   * What a login can owe before its session begins: `secondFactorTask({ when })`, `newPasswordTask()` and `task({ key, when, complete })`.
+   * Default: nothing.
+   */
+  loginTasks?: readonly LoginTask[]
   /** Your own fields and your own functions for a sign-up. */
   signup?: SignupOptions<Host>
   /**
@@ -137,7 +143,8 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
      */
     links?: SubjectBudgetsInput
     /**
-     * Mails to an address. Default: 5 links an hour, 20 links a day, 20 notices a day, and 1 mail a day that another person causes.
+     * Mails to an address. Default: 5 links an hour, 20 links a day, 20 notices a day, 1 mail a day that another person causes, and 5 codes
+     * for an unknown device an hour, 20 a day (`deviceCodes`).
      * If you pass one limit instead of an object, this limit replaces the two limits of the links.
      */
     mail?: MailBudgetsInput
@@ -222,6 +229,7 @@ const known = {
   refusesEmailLink: true,
   accessTokenClaims: true,
   signup: true,
+  loginTasks: true,
   onTakeOver: true,
   guardRequest: true,
   captcha: true,
@@ -254,6 +262,7 @@ export function checkOptions(options: AuthRouterOptions): void {
   checkThrottle(options.throttle)
   checkPasswordPolicy(options.passwordPolicy)
   checkSignup(options.signup)
+  checkLoginTasks(options.loginTasks)
   checkTemplates(options.templates)
 }
 

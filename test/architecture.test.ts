@@ -14,6 +14,7 @@ const bands: Readonly<Record<string, readonly string[]>> = {
     'sessions',
     'accounts',
     'second-factor',
+    'login-tasks',
     'passkeys',
     'captcha',
     'social',
@@ -42,7 +43,8 @@ const homes: Readonly<Record<string, RegExp>> = {
   react: /^client\/react\.ts$/,
   speakeasy: /^second-factor\/accept-code\.ts$/,
   // The base, the store and the clients of providers know no Express.
-  express: /^(http|rate-limits|sessions|accounts|second-factor|trusted-devices|passkeys|captcha|social|admin|guards|pages|router)\//,
+  express:
+    /^(http|rate-limits|sessions|accounts|second-factor|trusted-devices|passkeys|captcha|social|admin|login-tasks|guards|pages|router)\//,
 }
 
 /** What the build puts into the command's own file: hosts install none of it. */

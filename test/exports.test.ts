@@ -59,6 +59,7 @@ test('the package exports these names and no others', () => {
     'metrics',
     'migrationSource',
     'migrationSourceFor',
+    'newPasswordTask',
     'passportProvider',
     'pepperedReader',
     'prismaRunner',
@@ -70,8 +71,10 @@ test('the package exports these names and no others', () => {
     'rehashingHasher',
     'requireInternalToken',
     'sealer',
+    'secondFactorTask',
     'settingsFromEnv',
     'smtpMailer',
+    'task',
     'texts',
     'turnstile',
   ])

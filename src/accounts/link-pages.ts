@@ -10,6 +10,7 @@ import { passwordText, validate } from '../http/input'
 import { isReturnTo, locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
 import { sendSeeOther } from '../http/send'
+import { leadToTasks } from '../login-tasks/lead-to-tasks'
 import { passkeyLoginOptions } from '../passkeys/passkey-login'
 import type { PresentedPasskey } from '../passkeys/verify-passkey'
 import { passwordRefusal } from '../passwords/check-password'
@@ -134,6 +135,7 @@ function entering(ctx: AuthContext, req: Request, res: Response, result: AnyLogi
         keepChallenge(ctx, res, { mfaToken: result.mfaToken, returnTo })
         return sendSeeOther(res, reader.href('/mfa'))
       }
+      if (result.kind === 'tasks') return leadToTasks(ctx, req, res, result, { returnTo, redirect: sendSeeOther })
       setLoginCookies(ctx, res, result)
       sendSeeOther(res, returnTo === null ? reader.href('/account') : locationOf(returnTo))
     },

@@ -3,7 +3,7 @@ import type { AuthMethod } from '../core/amr'
 import { InvalidCredentialsError, InvalidTokenError, MfaRequiredError, PasswordAlreadySetError, UnauthorizedError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'
-import { hashPassword, hasPassword } from '../passwords/verify-password'
+import { hashPassword, hasPassword, newPasswordChanges } from '../passwords/verify-password'
 import { forgetWrongCodes } from '../second-factor/code-limits'
 import { endOtherSessions, type KeptSession } from '../sessions/log-out'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
@@ -96,7 +96,7 @@ async function replacePassword(
   // `requireFactor` saw no factor. If one was confirmed meanwhile, this request's login did not use it.
   if (seen.totpEnabledAt === null && user.totpEnabledAt !== null) throw new MfaRequiredError()
   await leaveUndoPoint(ctx, { user, isFinal })
-  const changes = { hashedPassword, passwordSetAt: now, updatedAt: now }
+  const changes = { ...newPasswordChanges(ctx, hashedPassword, now), updatedAt: now }
   await ctx.store.users.update(user.id, changes)
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'PASSWORD_RESET')
   await endOtherSessions(ctx, user.id, session ? { sessionId: session.id } : keep)
@@ -152,7 +152,7 @@ async function store(ctx: AuthContext, user: UserRecord, hashedPassword: string,
   if (hasPassword(user)) throw new PasswordAlreadySetError()
   const now = ctx.now()
   await leaveUndoPoint()
-  const changes = { hashedPassword, passwordSetAt: now, updatedAt: now }
+  const changes = { ...newPasswordChanges(ctx, hashedPassword, now), updatedAt: now }
   await ctx.store.users.update(user.id, changes)
   await ctx.store.userTokens.consumeAllForUser(user.id, now, ['PASSWORD_RESET', 'EMAIL_CHANGE'])
   await distrust(ctx, user.id, { reason: 'account_changed' })

@@ -18,9 +18,10 @@ import { readTypedAddress, typedAddress } from '../http/email-address'
 import { passwordText, text } from '../http/input'
 import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
+import { askTasks } from '../login-tasks/tasks-owed'
 import type { HashOptions } from '../passwords/password-types'
 import { hashPassword, verifyPassword } from '../passwords/verify-password'
-import { type PresentedDevice, presentedDevice, previousToken, tokenPresented } from '../sessions/devices/device-cookie'
+import { findKnownDevice, type PresentedDevice, presentedDevice, previousToken, tokenPresented } from '../sessions/devices/device-cookie'
 import { announceFailedLogin, countLogin, type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { type LoginOperation, loginRoute, sessionLoginRoute } from '../sessions/login-route'
@@ -130,7 +131,13 @@ export async function logIn(
   try {
     const { client } = input
     const turn = { isKnownDevice: attempts.isKnownDevice, network: queueNetwork(client) }
-    const result = await checkPasswordAndLogIn(ctx, { ...input, email }, { attempt, turn }, loginClient)
+    const isKnownDevice = presented && (async (ctx: AuthContext) => (await findKnownDevice(ctx, email, presented)) !== null)
+    const result = await checkPasswordAndLogIn(
+      ctx,
+      { ...input, email },
+      { attempt, turn, ...(isKnownDevice && { isKnownDevice }) },
+      loginClient,
+    )
     await attempts.succeed()
     return result
   } catch (error) {
@@ -144,7 +151,7 @@ export async function logIn(
 async function checkPasswordAndLogIn(
   ctx: AuthContext,
   { email, password, isPersistent = true }: LoginInput,
-  { attempt, turn }: { attempt: LoginAttempt; turn: HashOptions },
+  { attempt, turn, ...device }: { attempt: LoginAttempt; turn: HashOptions } & Pick<Login, 'isKnownDevice'>,
   client: LoginClient,
 ): Promise<AnyLoginResult> {
   for (let round = 1; round <= 2; round++) {
@@ -153,9 +160,10 @@ async function checkPasswordAndLogIn(
     const { matches, needsRehash } = await verifyPassword(ctx, user?.hashedPassword ?? null, password, turn)
     if (!user?.isActive || !matches) break
     const rehashed = needsRehash ? await rehash(ctx, password, turn) : null
-    const login: Login = { amr: ['pwd'], provider: null, isPersistent }
+    const login: Login = { amr: ['pwd'], provider: null, isPersistent, ...device }
+    const asked = await askTasks(ctx, user, login)
     const start = (changes: { hashedPassword?: string }) =>
-      transaction(ctx, async (ctx) => {
+      transaction(asked, async (ctx) => {
         const active = await ctx.store.users.recordLogin(user, ctx.now(), changes)
         return active && startLogin(ctx, client, active, login)
       })

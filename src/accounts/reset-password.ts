@@ -2,7 +2,7 @@ import { type AuthContext, transaction } from '../context'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../core/errors'
 import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'
-import { hashPassword } from '../passwords/verify-password'
+import { hashPassword, newPasswordChanges } from '../passwords/verify-password'
 import { forgetWrongCodes } from '../second-factor/code-limits'
 import { endOtherSessions } from '../sessions/log-out'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
@@ -114,7 +114,7 @@ function redeem<T>(
     if (!locked?.isActive) throw new InvalidTokenError()
     await consumeLink(ctx, link, 'PASSWORD_RESET')
     // Before the sessions are revoked, because one can be the evidence that the person created the account.
-    const { user, takenOver } = await verifyAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
+    const { user, takenOver } = await verifyAddress(ctx, locked, evidence, { changes: newPasswordChanges(ctx, hashedPassword, now) })
     // Links of every kind: otherwise an attacker's pending change of address would stay valid after the owner's reset.
     await endOneShots(ctx, locked)
     await (revokeSessions ? endOtherSessions(ctx, locked.id) : distrust(ctx, locked.id, { reason: 'account_changed' }))

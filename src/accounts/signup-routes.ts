@@ -21,7 +21,7 @@ import { passkeySignupOptions } from '../passkeys/sign-up'
 import type { PresentedPasskey } from '../passkeys/verify-passkey'
 import { countAttempt, limitsOfClient } from '../rate-limits/rate-limiter'
 import { type PasskeyFields, passkeyFields } from '../second-factor/irreversible-code'
-import { loginBody, loginClient, setLoginCookies } from '../sessions/delivery'
+import { loginBody, loginClient, setLoginCookies, taskFields, taskMembers, withTasks } from '../sessions/delivery'
 import type { AnyLoginResult } from '../sessions/login'
 import { publicOperation } from '../sessions/operation'
 import type { RouteSet } from '../sessions/routes-by-delivery'
@@ -73,21 +73,30 @@ function waysOf(ctx: AuthContext): SignupWay[] {
 }
 
 const waitingFields = { user_id: stringOrNull, activation_required: flag, activation_url: stringOrNull, signup_token: string }
-const signupSchema = (ctx: AuthContext) =>
-  shape('Signup', { ...waitingFields, access_token: stringOrNull, refresh_token: stringOrNull, ...tokenMember(ctx) })
-const sessionFields = { user_id: string, expires_at: instant, mfa_required: { const: false }, activation_required: { const: false } }
-const deliveredSignupSchema = (ctx: AuthContext): JsonSchema => ({
-  oneOf: [
-    shape('WaitingSignup', { ...waitingFields, ...tokenMember(ctx) }),
-    shape('SignupSession', { ...sessionFields, ...tokenMember(ctx) }),
-  ],
-})
+const signupSession = { user_id: string, mfa_required: { const: false }, activation_required: { const: false } }
+const owingSignup = shape('SignupOwesTasks', { ...signupSession, expires_at: { type: 'null' }, ...taskFields })
+
+function deliveredSignupSchema(ctx: AuthContext): JsonSchema {
+  const { loginTasks } = ctx
+  const waiting = withTasks(shape('WaitingSignup', { ...waitingFields, ...tokenMember(ctx) }), loginTasks)
+  const session = withTasks(shape('SignupSession', { ...signupSession, expires_at: instant, ...tokenMember(ctx) }), loginTasks)
+  return { oneOf: [waiting, session, ...(loginTasks === null ? [] : [owingSignup])] }
+}
+
+/** A sign-up that owes tasks has the members of a login too. */
+function bodySignupSchema(ctx: AuthContext): JsonSchema {
+  const { loginTasks } = ctx
+  const tokens = { access_token: stringOrNull, refresh_token: stringOrNull }
+  const schema = withTasks(shape('Signup', { ...waitingFields, ...tokens, ...tokenMember(ctx) }), loginTasks)
+  if (loginTasks === null) return schema
+  return { ...schema, properties: { ...(schema['properties'] as object), mfa_required: flag, mfa_token: stringOrNull } }
+}
 
 const answersOf = (ctx: AuthContext, delivery: RouteSet['delivery']): Description['answers'] => [
   {
     status: 201,
     description: 'The account was created. If the address has an account already, the response looks equal, and the owner gets a mail.',
-    schema: delivery === 'session' ? deliveredSignupSchema(ctx) : signupSchema(ctx),
+    schema: delivery === 'session' ? deliveredSignupSchema(ctx) : bodySignupSchema(ctx),
   },
 ]
 
@@ -223,20 +232,32 @@ function answerOf(
   { link, signupToken, member }: { link: string | null; signupToken: string; member: TokenMember },
   delivery: RouteSet['delivery'],
 ): () => void {
-  const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
-  const account = { user_id: shownId(ctx, signup), activation_required: session === null, activation_url: link }
+  // The account was just created, so its login needs no second-factor step.
+  const begun = signup.kind === 'made' && signup.session?.kind !== 'challenge' ? signup.session : null
+  const session = begun?.kind === 'session' ? begun : null
+  const account = { user_id: shownId(ctx, signup), activation_required: begun === null, activation_url: link }
   const tokens = delivery === 'session' ? {} : tokensOf(session, delivery)
+  const owes = taskMembers(ctx, begun)
   const body =
-    session && delivery === 'session'
-      ? { ...loginBody(session, delivery), activation_required: false, ...member }
-      : { ...account, ...tokens, signup_token: signupToken, ...member }
+    begun && delivery === 'session'
+      ? { ...loginBody(begun, delivery), activation_required: false, ...owes, ...member }
+      : {
+          ...account,
+          ...tokens,
+          ...(begun?.kind === 'tasks' && loginBody(begun, delivery)),
+          signup_token: signupToken,
+          ...owes,
+          ...member,
+        }
   return () => {
-    if (session && delivery !== 'bearer') setLoginCookies(ctx, res, session)
+    if (begun && delivery !== 'bearer') setLoginCookies(ctx, res, begun)
     // Only a pending account needs the cookie that binds the sign-up to this browser.
-    if (session === null) setSignupBinding(ctx, res, signupToken)
+    if (begun === null) setSignupBinding(ctx, res, signupToken)
     const tokens = session && 'accessToken' in session ? { accessToken: session.accessToken, refreshToken: session.refreshToken } : {}
     const ofCode = member.request_token === undefined ? {} : { requestToken: member.request_token }
-    setResult(res, { userId: account.user_id, activationRequired: session === null, activationUrl: link, ...tokens, ...ofCode })
+    const owed = begun?.kind === 'tasks' ? { tasks: begun.tasks, taskToken: begun.taskToken } : {}
+    const told = { userId: account.user_id, activationRequired: begun === null, activationUrl: link }
+    setResult(res, { ...told, ...tokens, ...owed, ...ofCode })
     sendJson(res, 201, body)
   }
 }

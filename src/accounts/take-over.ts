@@ -3,7 +3,7 @@ import { hasPasswords } from '../core/config/every-setting'
 import type { PhraseBook } from '../core/texts/phrase-book'
 import type { Locale } from '../http/locale'
 import { writeMail } from '../mail/mail-queue'
-import { hasPassword, unusablePassword } from '../passwords/verify-password'
+import { hasPassword, newPasswordChanges, unusablePassword } from '../passwords/verify-password'
 import { endOtherSessions } from '../sessions/log-out'
 import { isCreatedWith } from '../sessions/reauthentication/methods'
 import type { IdentityRecord, UserChanges, UserRecord } from '../store/auth-store'
@@ -55,8 +55,7 @@ export async function takeOver(
     ],
     kept,
     changes: {
-      hashedPassword: unusablePassword(),
-      passwordSetAt: null,
+      ...newPasswordChanges(ctx, unusablePassword(), null),
       totpSecret: null,
       totpEnabledAt: null,
       totpLastStep: null,

@@ -160,7 +160,7 @@ export function requireNamed(acting: ActingAdmin | undefined): ActingAdmin | und
  * @throws ConflictError with `takesPower`, if the account is the acting administrator or the last active one; ForbiddenError if `by` is not
  * an active administrator; NotFoundError
  */
-async function lockTarget(
+export async function lockTarget(
   ctx: AuthContext,
   userId: string,
   acting: ActingAdmin | undefined,

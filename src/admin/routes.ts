@@ -6,6 +6,7 @@ import { type Answer, type Description, done, shape, string, stringOrNull } from
 import { text } from '../http/input'
 import type { Route } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
+import { expirePassword } from '../login-tasks/expire-password'
 import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { operation } from '../sessions/operation'
 import { sessionOf } from '../sessions/reauthentication/fresh-session'
@@ -76,7 +77,7 @@ export function adminRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
         refuses: [NotFoundError, ConflictError],
         access: 'acting administrator',
         limit: 'admin_write',
-        body: Joi.object<MfaReset & { refresh_token?: string }>({ ...fields, refresh_token: text(4096).optional() }),
+        body: Joi.object<ActionOptions & { refresh_token?: string }>({ ...fields, refresh_token: text(4096).optional() }),
         handle: async (req, res, { refresh_token: _, ...options }) => {
           await act(ctx, idOf(req), actingAdmin(req), options)
           await clearEndedCookies(ctx, req, res)
@@ -89,18 +90,29 @@ export function adminRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
 
 interface Action {
   readonly summary: string
-  act(ctx: AuthContext, userId: string, acting: ActingAdmin, options: MfaReset): Promise<unknown>
-  readonly fields?: Joi.PartialSchemaMap<MfaReset>
+  act(ctx: AuthContext, userId: string, acting: ActingAdmin, options: ActionOptions): Promise<unknown>
+  readonly fields?: Joi.PartialSchemaMap<ActionOptions>
 }
 
-function actionsOf({ store }: AuthContext): Readonly<Record<string, Action>> {
+interface ActionOptions extends MfaReset {
+  keep_sessions?: boolean
+}
+
+function actionsOf({ store, loginTasks }: AuthContext): Readonly<Record<string, Action>> {
   const passkeys = store.passkeys ? { fields: { passkeys: Joi.boolean().optional() } } : {}
   return {
     deactivate: { summary: 'Deactivate an account, and revoke its sessions and mailed links, except undo links', act: deactivate },
     activate: { summary: 'Activate an account', act: activateUser },
     'revoke-sessions': { summary: 'Revoke all sessions of an account', act: revokeSessions },
     'reset-mfa': { summary: 'Remove the second factor of an account', act: resetMfa, ...passkeys },
+    ...(loginTasks?.newPassword && { 'expire-password': passwordExpiry }),
   }
+}
+
+const passwordExpiry: Action = {
+  summary: 'Expire the password of an account: the next login must set a new one. Revokes its sessions, unless `keep_sessions`',
+  act: (ctx, userId, acting, { keep_sessions: keepSessions }) => expirePassword(ctx, userId, acting, { keepSessions }),
+  fields: { keep_sessions: Joi.boolean().optional() },
 }
 
 function oneUser(users: UserStore): Answer {

@@ -42,6 +42,7 @@ const options = {
   strict: flag,
   verbose: flag,
   passkeys: flag,
+  'keep-sessions': flag,
   yes: flag,
   json: flag,
   help: flag,
@@ -68,6 +69,7 @@ const known: Readonly<Record<string, readonly Flag[]>> = {
   'users export': [...ofModule, 'format', 'filter', 'raw', 'with-hashes'],
   'users admin': [...ofModule, 'revoke', 'yes'],
   'users reset-mfa': [...ofModule, 'passkeys', 'yes'],
+  'users expire-password': [...ofModule, 'keep-sessions', 'yes'],
 }
 
 /** @returns the exit code: 0 success, 1 failure, 2 wrong usage */
@@ -157,6 +159,7 @@ export const help = `Usage: doorward <command>
   users deactivate  deactivates an account and revokes its sessions
   users activate    activates an account
   users reset-mfa   removes the second factor (--passkeys: also every passkey)
+  users expire-password  makes the next login set a new password, and revokes all sessions (--keep-sessions: they stay)
   users revoke-sessions  revokes all sessions of an account
   users import      creates accounts from a file (<file> or -, --format --map --dry-run --ignore-unknown --keep-ids --allow-admins --raw)
   users export      prints accounts (--format csv or jsonl, --filter --with-hashes --raw)

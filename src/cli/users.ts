@@ -14,6 +14,7 @@ export interface UserFlags extends ImportFlags {
   readonly cursor?: string | undefined
   readonly revoke?: boolean | undefined
   readonly passkeys?: boolean | undefined
+  readonly 'keep-sessions'?: boolean | undefined
   readonly yes?: boolean | undefined
   readonly json?: boolean | undefined
   readonly 'with-hashes'?: boolean | undefined
@@ -128,14 +129,26 @@ const changes: Readonly<Record<string, Change>> = {
     asks: 'Remove the second factor and every passkey of',
     apply: (auth, id) => auth.service.resetMfa(id, undefined, { passkeys: true }),
   },
+  'expire-password': { asks: 'Expire the password and revoke all sessions of', apply: (auth, id) => auth.service.expirePassword(id) },
+  'expire-password --keep-sessions': {
+    asks: 'Expire the password of',
+    apply: (auth, id) => auth.service.expirePassword(id, { keepSessions: true }),
+  },
   'revoke-sessions': { asks: 'Revoke all sessions of', apply: (auth, id) => auth.service.revokeSessions(id) },
 }
 
 async function change(verb: string, words: readonly string[], flags: UserFlags, surroundings: Surroundings): Promise<CommandAnswer> {
-  const name = [verb, ...(flags.revoke ? ['--revoke'] : []), ...(flags.passkeys ? ['--passkeys'] : [])].join(' ')
+  const name = [
+    verb,
+    ...(flags.revoke ? ['--revoke'] : []),
+    ...(flags.passkeys ? ['--passkeys'] : []),
+    ...(flags['keep-sessions'] ? ['--keep-sessions'] : []),
+  ].join(' ')
   const wanted = Object.hasOwn(changes, name) ? changes[name] : undefined
   if (!wanted)
-    throw new UsageError('Write `doorward users create|list|show|admin|deactivate|activate|reset-mfa|revoke-sessions|import|export`.')
+    throw new UsageError(
+      'Write `doorward users create|list|show|admin|deactivate|activate|reset-mfa|expire-password|revoke-sessions|import|export`.',
+    )
   const who = one(words, `users ${name} <id or email>`)
   const isAsked = wanted.asks !== null && !flags.yes
   if (isAsked && !surroundings.terminal) throw new UsageError(`doorward users ${name} asks first; without a terminal add --yes.`)

@@ -99,6 +99,11 @@ export class MfaTokenInvalidError extends UnauthorizedError {
   static override readonly detail = localized('error.mfa_token_invalid')
 }
 
+export class TaskTokenInvalidError extends UnauthorizedError {
+  static override readonly code = 'TASK_TOKEN_INVALID'
+  static override readonly detail = localized('error.task_token_invalid')
+}
+
 /** The error for an unknown passkey, an inactive account and a wrong signature. Clients cannot tell these cases apart. */
 export class PasskeyRejectedError extends UnauthorizedError {
   static override readonly code = 'PASSKEY_REJECTED'

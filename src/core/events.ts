@@ -9,8 +9,11 @@ export interface AuthEventPayloads {
   signup: { userId: string; by: 'pwd' | 'passkey' | 'ext' | 'email' | 'command'; provider?: string }
   activation: { userId: string }
   login: { userId: string; amr: readonly AuthMethod[]; provider?: string }
-  /** Emitted right after `login`, if `newDeviceNotice` is on. */
+  /** Emitted right after `login`, if `unknownDevice` is not `off`, or if a mailed code made the device known. */
   'login.new_device': { userId: string }
+  /** Once a login: it proved its person, and owes these tasks before its session begins. */
+  'task.required': { userId: string; tasks: readonly string[] }
+  'task.done': { userId: string; task: string }
   'login.failed': {
     reason: string
     provider?: string
@@ -29,6 +32,8 @@ export interface AuthEventPayloads {
   /** `limit`: a login revoked the longest unused sessions (`maxSessionsPerUser`). `code_reused`: an app's login code was used again. */
   'session.revoked': { userId: string; count: number; reason?: 'limit' | 'code_reused' }
   'password.changed': { userId: string; by: 'reset' | 'change' }
+  /** `actorId` is null if no administrator asked for it. */
+  'password.expired': { userId: string; actorId: string | null }
   'email.verified': { userId: string }
   'email.changed': { userId: string }
   'identity.linked': { userId: string; provider: string }
@@ -83,6 +88,8 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   activation: ['userId'],
   login: ['userId', 'amr', 'provider'],
   'login.new_device': ['userId'],
+  'task.required': ['userId', 'tasks'],
+  'task.done': ['userId', 'task'],
   'login.failed': ['reason', 'provider', 'userId', 'addressDigest', 'clientKey'],
   'email_login.requested': ['userId'],
   challenge: ['userId', 'amr'],
@@ -90,6 +97,7 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'refresh.reused': ['userId', 'familyId'],
   'session.revoked': ['userId', 'count', 'reason'],
   'password.changed': ['userId', 'by'],
+  'password.expired': ['userId', 'actorId'],
   'email.verified': ['userId'],
   'email.changed': ['userId'],
   'identity.linked': ['userId', 'provider'],

@@ -27,6 +27,7 @@ const purposes = [
   'csrf',
   'csrf-binding',
   'captcha',
+  'tasks',
 ] as const
 
 /** In the order of the secrets in `jwtSecret`. The first key signs, and all keys verify. */

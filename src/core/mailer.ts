@@ -1,12 +1,12 @@
 /** A mail that is ready to send. The host decides how to send the mail. */
 export interface AuthMail {
-  kind: 'activation' | 'password_reset' | 'email_verification' | 'email_change' | 'email_login' | 'notice'
+  kind: 'activation' | 'password_reset' | 'email_verification' | 'email_change' | 'email_login' | 'device_code' | 'notice'
   /** A single address. */
   to: string
   /** One line. Until the address is verified, an attacker may have chosen it: keep it out of headers and unrequested mails. */
   name: string | null
   url: string | null
-  /** Eight digits, if the mail has a code: in kind `email_login`, and beside a link with `mailedCodes`. Keep the digits out of logs. */
+  /** Eight digits, if the mail has a code: in the kinds `email_login` and `device_code`, and beside a link with `mailedCodes`. Keep the digits out of logs. */
   code?: string
   expiresAt: Date | null
   locale: string
@@ -38,7 +38,7 @@ export interface MailRefusal {
   outcome?: 'unknown'
 }
 
-/** The first five and `account_restored` can have a link, the first five and `confirmation_code` a code. The rest: notices. */
+/** The first five and `account_restored` can have a link, the first five, `confirmation_code` and `device_code` a code. The rest: notices. */
 export const mailTopics = [
   'activation',
   'password_reset',
@@ -46,6 +46,7 @@ export const mailTopics = [
   'email_change',
   'email_login',
   'confirmation_code',
+  'device_code',
   'no_account',
   'address_taken',
   'password_changed',
@@ -65,6 +66,7 @@ export const mailTopics = [
   'wrong_codes',
   'new_device',
   'device_trusted',
+  'password_expired',
   'account_restored',
   'address_taken_back',
   'admin_granted',
@@ -94,7 +96,7 @@ export interface TemplateMail {
   usedRecoveryCode?: boolean
   /** In `mfa_disabled`: true if an administrator also removed the passkeys. No other mail reports their removal. */
   removedPasskeys?: boolean
-  /** In `email_login`, `confirmation_code` and, with `mailedCodes`, beside other links: eight digits, shown in two groups of four. */
+  /** In `email_login`, `confirmation_code`, `device_code` and, with `mailedCodes`, beside other links: eight digits, shown in two groups of four. */
   code?: string
   /** Of a code beside a link, which ends before the link. */
   codeExpiresAt?: Date
@@ -106,7 +108,7 @@ export interface TemplateMail {
   canSignUp?: boolean
   /** In `activation`: the sign-up that caused the mail. */
   signup?: { readonly at: Date; readonly browser: string | null }
-  /** In `new_device` and `device_trusted`: the time, browser and IP address of the login. Null: the value is unknown. */
+  /** In `new_device`, `device_trusted` and `device_code`: the time, browser and IP address of the login. Null: the value is unknown. */
   login?: { readonly at: Date; readonly browser: string | null; readonly ip: string | null }
 }
 

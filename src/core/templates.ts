@@ -29,6 +29,7 @@ export const areaPageNames = [
   'checkMail',
   'forgotPassword',
   'mfa',
+  'tasks',
   'reauthenticate',
   'signOut',
   'signedOut',

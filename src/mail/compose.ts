@@ -95,9 +95,9 @@ function inGroups(code: string): string {
   return `${code.slice(0, 4)} ${code.slice(4)}`
 }
 
-function thingOf({ url, code }: MailParts): ValidThing {
+function thingOf({ topic, url, code }: MailParts): ValidThing {
   if (code === undefined) return 'link'
-  return url === null ? 'code' : 'both'
+  return url === null || topic === 'device_code' ? 'code' : 'both'
 }
 
 /** A person gets only one mail per request, so it also tells a second effect. */
@@ -113,10 +113,10 @@ function plain(paragraphs: readonly string[]): string {
 }
 
 /** Each topic except `account_restored` is also a value of `kind`. */
-export type LinkTopic = Exclude<AuthMail['kind'], 'notice'> | 'account_restored'
+export type LinkTopic = Exclude<AuthMail['kind'], 'notice' | 'device_code'> | 'account_restored'
 
-/** Without a link in the mail. */
-export type CodeTopic = 'confirmation_code'
+/** The code is all that counts. A mail with `device_code` can also lead to a page. */
+export type CodeTopic = 'confirmation_code' | 'device_code'
 
 /** They ask for no action. */
 export type NoticeTopic = Exclude<MailTopic, LinkTopic | CodeTopic>

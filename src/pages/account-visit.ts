@@ -23,7 +23,7 @@ export async function enterAs(visit: Visit, back: string): Promise<AccountVisit>
   const session = await findSignedIn(visit.site, visit.req, visit.res)
   if (session === null) throw toSignIn(visit, back)
   const person = toPublicUser(session.user)
-  return { ...visit, session, person, formOf: hidden('form_of', digestOf(person)) }
+  return { ...visit, session, person, formOf: hidden('form_of', formOf(person)) }
 }
 
 /** The values of a sent form are lost, and a notice on our login page says so. */
@@ -34,11 +34,12 @@ export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewh
 }
 
 /** In a shared browser, a form of another person could run in the current person's session. @throws FormFault */
-export function requireOwnForm({ person }: AccountVisit, { form_of: given = '' }: Fields): void {
-  if (given !== digestOf(person)) throw new FormFault({ form: 'problem.other_person' }, { keepsValues: false })
+export function requireOwnForm({ person }: { readonly person: Pick<PublicUser, 'id'> }, { form_of: given = '' }: Fields): void {
+  if (given !== formOf(person)) throw new FormFault({ form: 'problem.other_person' }, { keepsValues: false })
 }
 
-function digestOf({ id }: PublicUser): string {
+/** A digest of the person, for a hidden field. */
+export function formOf({ id }: Pick<PublicUser, 'id'>): string {
   return createHash('sha256').update(`doorward form of ${id}`).digest('base64url')
 }
 

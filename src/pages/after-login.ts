@@ -1,6 +1,6 @@
 import { locationOf } from '../http/return-to'
 import type { BoundLogin } from '../router/request-service/request-service'
-import { keepChallenge, readRefreshCookie } from '../sessions/cookies'
+import { keepChallenge, keepTasks, readRefreshCookie } from '../sessions/cookies'
 import { setsTokenCookies } from '../sessions/delivery'
 import { findByRefreshToken } from '../sessions/find-session'
 import type { GoOn } from './page-lines'
@@ -12,6 +12,10 @@ export async function afterLogin(visit: Visit, login: BoundLogin, landing = visi
   if (login.kind === 'challenge') {
     keepChallenge(ctx, res, { mfaToken: login.mfaToken, returnTo })
     return { to: reader.href('/mfa') }
+  }
+  if (login.kind === 'tasks') {
+    keepTasks(ctx, res, { taskToken: login.taskToken, returnTo })
+    return { to: reader.href('/tasks') }
   }
   await endReplaced(visit)
   return { to: returnTo === null ? landing : locationOf(returnTo) }

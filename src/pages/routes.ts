@@ -14,6 +14,7 @@ import { confirmationRoutes } from './confirmation'
 import { emailLoginPageRoutes } from './email-login'
 import { forgotPasswordRoutes } from './forgot-password'
 import { loginPageRoutes } from './login'
+import { loginTaskRoutes } from './login-tasks'
 import { mailedCodeForms } from './mailed-code'
 import { assetRoutes, type PageSite } from './page-site'
 import { passkeyLoginPageRoutes } from './passkey-login'
@@ -22,8 +23,9 @@ import { signupPageRoutes } from './signup'
 
 /** Before the API routes on the same paths: pages handle forms, and pass all other requests on. */
 export function pageRoutes(site: PageSite): Route[] {
-  if (!site.ctx.settings.pagesEnabled) return []
+  if (!site.ctx.settings.pagesEnabled) return loginTaskRoutes(site)
   return [
+    ...loginTaskRoutes(site),
     ...assetRoutes(site),
     ...loginPageRoutes(site),
     ...emailLoginPageRoutes(site),

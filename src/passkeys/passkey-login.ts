@@ -6,6 +6,7 @@ import { clientOf } from '../core/client-key'
 import { AppError, LoginThrottledError, PasskeyRejectedError, TooManyRequestsError } from '../core/errors'
 import type { Route } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
+import { askTasks } from '../login-tasks/tasks-owed'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { passkeyFields } from '../second-factor/irreversible-code'
 import { announceFailedLogin, countLoginOfClient, newLoginAttempt } from '../sessions/devices/login-limits'
@@ -125,8 +126,9 @@ async function finish(
 ): Promise<AnyLoginResult> {
   const isYoung = passkeyUsableAt(ctx, proven) !== null // a new passkey can log in, but the session is not fresh
   const login: Login = { amr: ['passkey'], provider: null, isYoung, isPersistent }
+  const asked = await askTasks(ctx, proven.user, login)
   const begun = await refusingReplay(() =>
-    transaction(ctx, async (ctx) => {
+    transaction(asked, async (ctx) => {
       const user = await passkeyToolsOf(ctx).passkeys.recordLogin(use, used)
       if (!user) throw new PasskeyRejectedError()
       return startLogin(ctx, client, user, login)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { ServiceUnavailableError } from '../core/errors'
 import { describeError, type Logger } from '../core/logger'
-import type { UserRecord } from '../store/auth-store'
+import type { UserRecord, UserStore } from '../store/auth-store'
 import type { HashOptions, PasswordHasher } from './password-types'
 
 interface Verification {
@@ -96,6 +96,15 @@ const longestNormalized = 4_096
 
 export function normalPassword(password: string): string {
   return password.length > longestNormalized ? password : password.normalize('NFC')
+}
+
+/** What every new password writes, also an unusable one. A column for the expiry, if there is one, becomes empty. */
+export function newPasswordChanges(
+  { store }: { readonly store: { readonly users: Pick<UserStore, 'fields'> } },
+  hashedPassword: string,
+  passwordSetAt: Date | null,
+): Pick<UserRecord, 'hashedPassword' | 'passwordSetAt' | 'passwordExpiredAt'> {
+  return { hashedPassword, passwordSetAt, ...(store.users.fields.has('passwordExpiredAt') && { passwordExpiredAt: null }) }
 }
 
 /** `!` and 43 base64url characters: no password matches. A new value invalidates what began under the earlier password. */

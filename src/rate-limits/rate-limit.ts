@@ -31,13 +31,20 @@ interface MailRateLimits {
   readonly notices: RateLimit | false
   /** Mails that another person causes, for example by a sign-up with a taken address. */
   readonly strangers: RateLimit | false
+  /** Mails with the code of a login from an unknown device. All of these limits apply. Empty: no limit. */
+  readonly deviceCodes: readonly RateLimit[]
 }
 
 /** The limits of mails that a host passes. A single limit applies to the mails with links. */
 export type MailBudgetsInput =
   | false
   | RateLimit
-  | { links?: readonly RateLimit[] | false; notices?: RateLimit | false; strangers?: RateLimit | false }
+  | {
+      links?: readonly RateLimit[] | false
+      notices?: RateLimit | false
+      strangers?: RateLimit | false
+      deviceCodes?: readonly RateLimit[] | false
+    }
 
 /**
  * Returns the host's limit, checked and frozen. If the host set no limit, returns the default. `false` turns the limit off.
@@ -73,16 +80,20 @@ export function resolveRateLimits(
  * @throws ConfigurationError with the option's name
  */
 export function resolveMailRateLimits(option: string, given: MailBudgetsInput | undefined): MailRateLimits {
-  const { links = mailDefaults.links, notices, strangers } = perMail(option, given)
-  if (links !== false && !Array.isArray(links))
-    throw new ConfigurationError(`Option ${option}.links must be false or a list of { attempts, windowSeconds }.`)
+  const { links = mailDefaults.links, notices, strangers, deviceCodes = mailDefaults.deviceCodes } = perMail(option, given)
   return Object.freeze({
-    links: Object.freeze(
-      (links || []).flatMap((rateLimit, index) => resolveRateLimit(`${option}.links[${index}]`, rateLimit, rateLimit) || []),
-    ),
+    links: resolveAll(`${option}.links`, links),
     notices: resolveRateLimit(`${option}.notices`, notices, mailDefaults.notices),
     strangers: resolveRateLimit(`${option}.strangers`, strangers, mailDefaults.strangers),
+    deviceCodes: resolveAll(`${option}.deviceCodes`, deviceCodes),
   })
+}
+
+/** @throws ConfigurationError with the option's name */
+function resolveAll(option: string, given: readonly RateLimit[] | false): readonly RateLimit[] {
+  if (given !== false && !Array.isArray(given))
+    throw new ConfigurationError(`Option ${option} must be false or a list of { attempts, windowSeconds }.`)
+  return Object.freeze((given || []).flatMap((rateLimit, index) => resolveRateLimit(`${option}[${index}]`, rateLimit, rateLimit) || []))
 }
 
 const day = 86_400
@@ -93,14 +104,18 @@ const mailDefaults = {
   ],
   notices: { attempts: 20, windowSeconds: day },
   strangers: { attempts: 1, windowSeconds: day },
+  deviceCodes: [
+    { attempts: 5, windowSeconds: 3_600 },
+    { attempts: 20, windowSeconds: day },
+  ],
 } satisfies MailBudgetsInput
 
 function perMail(option: string, given: MailBudgetsInput = {}): Exclude<MailBudgetsInput, false | RateLimit> {
-  if (given === false) return { links: false, notices: false, strangers: false }
-  if (hasOnly<Exclude<MailBudgetsInput, false | RateLimit>>(given, ['links', 'notices', 'strangers'])) return given
+  if (given === false) return { links: false, notices: false, strangers: false, deviceCodes: false }
+  if (hasOnly<Exclude<MailBudgetsInput, false | RateLimit>>(given, ['links', 'notices', 'strangers', 'deviceCodes'])) return given
   if (hasOnly<RateLimit>(given, ['attempts', 'windowSeconds'])) return { links: [given] }
   throw new ConfigurationError(
-    `Option ${option} must be false, { attempts, windowSeconds } for the links, or { links: [...], notices, strangers }.`,
+    `Option ${option} must be false, { attempts, windowSeconds } for the links, or { links: [...], notices, strangers, deviceCodes: [...] }.`,
   )
 }
 

@@ -22,6 +22,7 @@ import { whoamiRoutes } from '../guards/whoami'
 import { answerErrors } from '../http/error-envelope'
 import { refuseRequest } from '../http/forgotten-call'
 import { mountRoutes, watchSetup } from '../http/routes'
+import { taskRoutes } from '../login-tasks/routes'
 import type { MailQueue } from '../mail/mail-queue'
 import type { AuthRouterOptions } from '../options'
 import { pageRoutes } from '../pages/routes'
@@ -179,6 +180,7 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
       about: takesPasswords ? 'Sign-up, activation, login and password reset, by email and password.' : 'Sign-up and activation, by email.',
       routes: localRoutes(ctx),
     },
+    { name: 'Login tasks', about: 'What a login owes after it proved its person, before its session begins.', routes: taskRoutes(ctx) },
     { name: 'Login by email', about: 'Log in with a mailed link or code.', routes: emailLoginRoutes(ctx) },
     {
       name: 'The signed-in person',

@@ -12,6 +12,7 @@ import { createSetupWarnings, discoveryNotices } from '../core/setup-warnings'
 import type { Templates } from '../core/templates'
 import { createPhraseBook } from '../core/texts/phrase-book'
 import { createTheme } from '../core/theme/theme'
+import { loginTasksOf } from '../login-tasks/login-task'
 import { createMailQueue } from '../mail/mail-queue'
 import { type AuthRouterOptions, checkOptions } from '../options'
 import { createWebAuthn } from '../passkeys/webauthn/ceremonies'
@@ -88,6 +89,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     showsLinks: options.mailer === undefined || settings.returnTokenInResponse,
     refusesEmailLink: options.refusesEmailLink ?? null,
     accessTokenClaims: options.accessTokenClaims ?? null,
+    loginTasks: loginTasksOf(options.loginTasks, settings.unknownDevice === 'code'),
     signup: options.signup ?? {},
     guardRequest: options.guardRequest ?? null,
     onTakeOver: options.onTakeOver ?? null,

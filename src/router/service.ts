@@ -39,6 +39,16 @@ import type { AuthEventName } from '../core/events'
 import { readTypedAddress } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { readReturnTo } from '../http/return-to'
+import { expirePassword, type PasswordExpiry } from '../login-tasks/expire-password'
+import {
+  beginSecondFactor,
+  completeTask,
+  confirmDevice,
+  finishSecondFactor,
+  resendDeviceCode,
+  setNewPassword,
+  type TaskStep,
+} from '../login-tasks/steps'
 import type { MailQueue } from '../mail/mail-queue'
 import { listPasskeys, removePasskey, renamePasskey } from '../passkeys/manage'
 import type { PasskeyOptions } from '../passkeys/passkey-challenge'
@@ -249,6 +259,17 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   requestConfirmationCode(userId: string, sessionId: string, options?: { locale?: Locale }): Promise<ConfirmationCode | null>
   confirmTotp(input: Confirmation & SessionOrigin): Promise<LoginResultOf<Host>>
   verifyMfa(input: ChallengeVerification & SessionOrigin): Promise<LoginResultOf<Host>>
+  /** The mailed code of the task `device`, for a login that owes it. Each of these six methods does one task of a login. */
+  confirmDevice(input: TaskStep & { code: string } & SessionOrigin): Promise<LoginResultOf<Host>>
+  /** Mails another code. The old token and the old code end. */
+  resendDeviceCode(input: TaskStep & SessionOrigin): Promise<{ taskToken: string }>
+  /** The task `new_password`. */
+  setNewPassword(input: TaskStep & { newPassword: string } & SessionOrigin): Promise<LoginResultOf<Host>>
+  /** Begins the task `second_factor`. The token stays valid, and only this login can confirm the factor. */
+  beginSecondFactor(input: TaskStep): Promise<Enrolment>
+  finishSecondFactor(input: TaskStep & { code: string } & SessionOrigin): Promise<LoginResultOf<Host>>
+  /** A task of your own. `complete` gets `body`. */
+  completeTask(key: string, input: TaskStep & { body?: object | undefined } & SessionOrigin): Promise<LoginResultOf<Host>>
   disableTotp(input: Disabling): Promise<void>
   regenerateRecoveryCodes(input: Regeneration): Promise<string[]>
   /** Mails a verification link to the account's own address and returns the link. Returns null if no mail was sent. */
@@ -288,6 +309,11 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * `options.passkeys` also removes passkeys. Leave `acting` out if no administrator acts.
    */
   resetMfa(userId: string, acting?: ActingAdmin, options?: MfaReset): Promise<void>
+  /**
+   * Makes the password good only for a login that then sets a new one (the task `new_password`). Revokes the account's sessions, unless
+   * `keepSessions`. Needs `newPasswordTask()` in the option `loginTasks`.
+   */
+  expirePassword(userId: string, options?: PasswordExpiry): Promise<void>
   /** Returns accounts by page, oldest first, with the filters of `GET /admin/users`. */
   listUsers(query?: UserListQuery): Promise<UserList<Host>>
   /** Returns an account as administrators see it. Returns null if no such account exists. */
@@ -373,6 +399,7 @@ function delivered<Result extends AnyLoginResult>(login: Promise<AnyLoginResult>
 export function createService(ctx: AuthContext): AuthService {
   const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
   const client = (origin: SessionOrigin): LoginClient => ({ gets: ctx.settings.tokenDelivery === 'session' ? 'session' : 'tokens', origin })
+  const step = (input: TaskStep & SessionOrigin) => ({ client: { ...client(input), locale: localeOf(input) } })
   /**
    * Returns the context for methods that need a password. If `passwordLogin` is off, throws, because the routes of these methods do not
    * exist then.
@@ -436,6 +463,12 @@ export function createService(ctx: AuthContext): AuthService {
     requestConfirmationCode: (userId, sessionId, options) => requestCodeById(ctx, { userId, sessionId, locale: localeOf(options) }),
     confirmTotp: (input) => delivered(confirmTotp(ctx, input, client(input))),
     verifyMfa: (input) => delivered(verifyMfa(ctx, input, client(input))),
+    confirmDevice: (input) => delivered(confirmDevice(ctx, input, step(input))),
+    resendDeviceCode: (input) => resendDeviceCode(ctx, input, step(input)),
+    setNewPassword: async (input) => delivered(setNewPassword(takingPasswords(), input, step(input))),
+    beginSecondFactor: (input) => beginSecondFactor(ctx, input),
+    finishSecondFactor: (input) => delivered(finishSecondFactor(ctx, input, step(input))),
+    completeTask: (key, { body = {}, ...input }) => delivered(completeTask(ctx, key, { ...input, body: { ...body } }, step(input))),
     disableTotp: (input) => disableTotp(ctx, input),
     regenerateRecoveryCodes: (input) => regenerateRecoveryCodes(ctx, input),
     requestEmailVerification: async (userId, options) => {
@@ -462,6 +495,7 @@ export function createService(ctx: AuthContext): AuthService {
     deactivate: async (userId, acting) => deactivate(ctx, userId, requireNamed(acting)),
     activateUser: async (userId, acting) => activateUser(ctx, userId, requireNamed(acting)),
     resetMfa: async (userId, acting, options) => resetMfa(ctx, userId, requireNamed(acting), options),
+    expirePassword: (userId, options) => expirePassword(ctx, userId, undefined, options),
     listUsers: (query) => listUsers(ctx, query),
     findUser: (userId) => findUser(ctx, userId),
     updateUser: async (userId, changes, acting) => updateUser(ctx, userId, changes, requireNamed(acting)),

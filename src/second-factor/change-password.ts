@@ -8,7 +8,7 @@ import { type Locale, localeOf } from '../http/locale'
 import { type Route, step } from '../http/routes'
 import { sendEmpty } from '../http/send'
 import { checkPassword } from '../passwords/check-password'
-import { hashPassword } from '../passwords/verify-password'
+import { hashPassword, newPasswordChanges } from '../passwords/verify-password'
 import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { endOtherSessions, type KeptSession } from '../sessions/log-out'
 import { operation } from '../sessions/operation'
@@ -116,7 +116,7 @@ export async function changePasswordWithMfa(
         if (session !== undefined && isByCode) refuseYoungFactor(ctx, user)
         const { factor, ...confirmed } = await accept(ctx, user)
         await leaveUndoPoint(ctx, { user, ...confirmed })
-        const changes = { hashedPassword, passwordSetAt: now, updatedAt: now }
+        const changes = { ...newPasswordChanges(ctx, hashedPassword, now), updatedAt: now }
         await ctx.store.users.update(userId, changes)
         await ctx.store.userTokens.consumeAllForUser(userId, now, 'PASSWORD_RESET')
         await endOtherSessions(ctx, userId, session ? { sessionId: session.id } : keep)

@@ -48,7 +48,8 @@ export async function confirmTotp(
     const user = await activate()
     await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), 'MFA_ENROLMENT')
     await (revokeSessions ? endOtherSessions(ctx, userId) : distrust(ctx, userId, { reason: 'account_changed' }))
-    return startLogin(ctx, client, user, { amr: methods, provider: null, isYoung: usableAt(ctx, ctx.now()) !== null })
+    const isYoung = usableAt(ctx, ctx.now()) !== null
+    return startLogin(ctx, client, user, { amr: methods, provider: null, isYoung, goesOn: true })
   })
   const result = await finishLogin(ctx, begun)
   return result
@@ -90,6 +91,25 @@ export async function confirmInSession(
   return confirming.catch((error) => askToBeginAgain(ctx, error))
 }
 
+/**
+ * For a login that owes the factor and began the enrolment itself. Revokes every session.
+ * @param options.check runs on the locked row, before anything else
+ * @throws MfaNotEnrolledError (this login began no enrolment, or a later one replaced it), MfaCodeInvalidError, MfaThrottledError
+ */
+export function confirmInLogin<T>(
+  ctx: AuthContext,
+  { userId, owner, ...given }: Pick<Confirmation, 'userId' | 'code' | 'locale'> & { owner: string },
+  { check }: { check: RowCheck },
+  end: (ctx: AuthContext, user: UserRecord) => Promise<T>,
+): Promise<T> {
+  return confirm(ctx, { userId, check, ...given }, async (ctx, { pending, activate }) => {
+    if (!(await finishEnrolment(ctx, userId, pending.secret, { id: owner }, { mustOwn: true }))) throw new MfaNotEnrolledError()
+    const user = await activate()
+    await endOtherSessions(ctx, userId)
+    return end(ctx, user)
+  })
+}
+
 /** `askToBeginAgain` adds the methods after the transaction, because `methodsOf` can call a hook of the host. */
 class BegunElsewhere extends Error {
   readonly user: UserRecord
@@ -104,6 +124,9 @@ async function askToBeginAgain(ctx: AuthContext, error: unknown): Promise<never>
   if (!(error instanceof BegunElsewhere)) throw error
   throw await reauthenticationRequired(ctx, error.user)
 }
+
+/** @param user the locked row; null: the account is gone */
+type RowCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<unknown>
 
 /** Inside the transaction, on the locked row. It calls `activate` to accept the code. */
 type Ending<T> = (ctx: AuthContext, confirming: Confirming) => Promise<T>
@@ -122,13 +145,14 @@ async function confirm<T>(
     code,
     locale,
     claimsOf = async () => noClaims,
-  }: Pick<Confirmation, 'userId' | 'code' | 'locale'> & { claimsOf?: () => Promise<HostClaims> },
+    check = async () => undefined,
+  }: Pick<Confirmation, 'userId' | 'code' | 'locale'> & { claimsOf?: () => Promise<HostClaims>; check?: RowCheck },
   end: Ending<T>,
 ): Promise<T> {
   const inUnit = async (leaveUndoPoint: LeaveUndoPoint) => {
     const claims = await claimsOf()
     return transaction(ctx, async (ctx) => {
-      const pending = await lockPendingFactor(ctx, userId)
+      const pending = await lockPendingFactor(ctx, userId, check)
       const activate = async () => {
         const after = await activateFactor(ctx, pending, code)
         const { user, replacement, isFinal } = pending
@@ -158,8 +182,9 @@ interface PendingFactor {
 }
 
 /** @throws UnauthorizedError, MfaNotEnrolledError (nothing is pending) */
-async function lockPendingFactor(ctx: AuthContext, userId: string): Promise<PendingFactor> {
+async function lockPendingFactor(ctx: AuthContext, userId: string, check: RowCheck): Promise<PendingFactor> {
   const user = await ctx.store.users.lock(userId)
+  await check(ctx, user)
   if (!user?.isActive) throw new UnauthorizedError()
   const replacement = user.totpEnabledAt ? await findReplacement(ctx, userId) : null
   const secret = user.totpEnabledAt ? replacement?.secret : user.totpSecret

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { encode } from 'uqr'
 import { type AuthContext, transaction } from '../context'
 import { MfaAlreadyEnrolledError, UnauthorizedError } from '../core/errors'
+import { shape, string } from '../http/description'
 import type { Locale } from '../http/locale'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
 import type { Irreversibility } from '../sessions/reauthentication/irreversible-change'
@@ -20,6 +21,22 @@ export interface Enrolment {
   recoveryCodes: string[]
 }
 
+export const enrolmentSchema = shape('Enrolment', {
+  secret: string,
+  provisioning_uri: string,
+  qr_svg: string,
+  recovery_codes: { type: 'array', items: string },
+})
+
+export function enrolmentBody({
+  secret,
+  provisioningUri: provisioning_uri,
+  qrSvg: qr_svg,
+  recoveryCodes: recovery_codes,
+}: Enrolment): object {
+  return { secret, provisioning_uri, qr_svg, recovery_codes }
+}
+
 /** Throws if the locked user row does not allow the enrolment. `ctx` is the context of the transaction. */
 type UserCheck = (ctx: AuthContext, user: UserRecord) => Promise<void> | void
 
@@ -29,6 +46,8 @@ type UserCheck = (ctx: AuthContext, user: UserRecord) => Promise<void> | void
 export interface EnrolmentOptions extends PresentedFactor {
   /** The only session that may confirm the factor. Null: any session of the account. */
   session?: SessionRecord | null
+  /** The login that may confirm the factor, in place of a session (`login-tasks/`). */
+  owner?: string
   check?: UserCheck
   /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
@@ -43,12 +62,12 @@ export interface EnrolmentOptions extends PresentedFactor {
 export async function enrollTotp(
   ctx: AuthContext,
   userId: string,
-  { session = null, check = () => undefined, locale, ...presented }: EnrolmentOptions = {},
+  { session = null, owner, check = () => undefined, locale, ...presented }: EnrolmentOptions = {},
 ): Promise<Enrolment> {
   const secret = newTotpSecret()
   const recoveryCodes = newRecoveryCodes(ctx.settings.mfaRecoveryCodesCount)
   const hashes = recoveryCodes.map((code) => hashRecoveryCode(userId, code))
-  const begun = { session, check, sealed: sealSecret(ctx.mfaSecretKeys, userId, secret), hashes }
+  const begun = { session, owner: owner ?? session?.id ?? null, check, sealed: sealSecret(ctx.mfaSecretKeys, userId, secret), hashes }
   const isShown = presented.code !== undefined || presented.credential !== undefined
   const user = isShown ? await beginConfirmed(ctx, userId, begun, { ...presented, locale }) : await beginFirst(ctx, userId, begun)
   return { secret, ...forAuthenticatorApp(ctx, user.email, secret), recoveryCodes }
@@ -65,6 +84,8 @@ export function forAuthenticatorApp(
 
 interface Begun {
   readonly session: SessionRecord | null
+  /** The id of the session or of the login that may confirm the factor. Null: any session of the account. */
+  readonly owner: string | null
   readonly check: UserCheck
   readonly sealed: string
   readonly hashes: readonly string[]
@@ -91,8 +112,7 @@ async function beginConfirmed(
       const user = await lockAsking(ctx, userId, begun)
       if (presented.credential === undefined) refuseYoungFactor(ctx, user)
       const { factor, isFinal } = await accept(ctx, user)
-      if (user.totpEnabledAt)
-        await beginEnrolment(ctx, userId, { secret: begun.sealed, recoveryCodes: begun.hashes, isFinal }, begun.session)
+      if (user.totpEnabledAt) await beginEnrolment(ctx, userId, { secret: begun.sealed, recoveryCodes: begun.hashes, isFinal }, begun.owner)
       else await storePending(ctx, userId, begun, isFinal)
       return { user, factor }
     }),
@@ -109,9 +129,9 @@ async function lockAsking(ctx: AuthContext, userId: string, { session, check }: 
   return user
 }
 
-async function storePending(ctx: AuthContext, userId: string, { sealed, hashes, session }: Begun, isFinal: Irreversibility): Promise<void> {
+async function storePending(ctx: AuthContext, userId: string, { sealed, hashes, owner }: Begun, isFinal: Irreversibility): Promise<void> {
   await ctx.store.users.update(userId, { totpSecret: sealed, totpLastStep: null })
-  await beginEnrolment(ctx, userId, { secret: sealed, recoveryCodes: null, isFinal }, session)
+  await beginEnrolment(ctx, userId, { secret: sealed, recoveryCodes: null, isFinal }, owner)
   await recoveryCodesOf(ctx).replaceForUser(userId, hashes)
 }
 
@@ -135,16 +155,16 @@ export interface Replacement extends BegunFactor {
  * For 15 minutes. The session may finish the enrolment even when it is no longer fresh. Call it inside the transaction that stores the
  * pending secret.
  * @param begun each enrolment has a different secret
- * @param session null: any session of the account may finish it, as for the host, or if the store keeps no sessions
+ * @param owner null: any session of the account may finish it, as for the host, or if the store keeps no sessions
  */
-async function beginEnrolment(ctx: AuthContext, userId: string, begun: BegunFactor, session: SessionRecord | null): Promise<void> {
+async function beginEnrolment(ctx: AuthContext, userId: string, begun: BegunFactor, owner: string | null): Promise<void> {
   const now = ctx.now()
   await ctx.store.userTokens.consumeAllForUser(userId, now, 'MFA_ENROLMENT')
   await ctx.store.userTokens.insert({
     userId,
     tokenHash: enrolmentHash(userId, begun.secret),
     purpose: 'MFA_ENROLMENT',
-    payload: writePayload(session?.id ?? null, begun),
+    payload: writePayload(owner, begun),
     expiresAt: new Date(now.getTime() + lifeSeconds * 1000),
     usedAt: null,
     createdAt: now,
@@ -170,11 +190,17 @@ async function findBegun(ctx: AuthContext, userId: string): Promise<BegunFactor 
 }
 
 /** True once, for the session that began this secret's enrolment within 15 minutes. Call it in the activating transaction. */
-export async function finishEnrolment(ctx: AuthContext, userId: string, secret: string, session: SessionRecord | null): Promise<boolean> {
+export async function finishEnrolment(
+  ctx: AuthContext,
+  userId: string,
+  secret: string,
+  session: Pick<SessionRecord, 'id'> | null,
+  { mustOwn = false }: { mustOwn?: boolean } = {},
+): Promise<boolean> {
   const begun = await ctx.store.userTokens.find(enrolmentHash(userId, secret))
   if (begun?.userId !== userId) return false
   const { sessionId } = readPayload(begun.payload)
-  if (sessionId !== null && sessionId !== session?.id) return false
+  if ((sessionId !== null || mustOwn) && sessionId !== session?.id) return false
   return (await ctx.store.userTokens.consume(begun.tokenHash, 'MFA_ENROLMENT', ctx.now())) !== null
 }
 

@@ -22,7 +22,7 @@ import { codeRefusals, factorCode, keptRefreshToken, unauthorized } from './acce
 import { passwordChangeRoute } from './change-password'
 import { confirmInSession } from './confirm'
 import { disableTotp, regenerateRecoveryCodes } from './disable'
-import { enrollTotp } from './enroll'
+import { enrollTotp, enrolmentBody, enrolmentSchema } from './enroll'
 import {
   codeOrPasskey,
   factorRefusals,
@@ -35,7 +35,6 @@ import { sessionVerifyRoutes, verifyRoutes } from './verify-routes'
 
 const recoveryCodes = { type: 'array', items: string }
 const recoveryCodesSchema = shape('RecoveryCodes', { recovery_codes: recoveryCodes })
-const enrolmentSchema = shape('Enrolment', { secret: string, provisioning_uri: string, qr_svg: string, recovery_codes: recoveryCodes })
 
 interface ConfirmedBody extends IrreversibleFields {
   /** Identifies the session, if the access token does not. */
@@ -63,15 +62,15 @@ function enrolmentRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       body: irreversibleBody<ConfirmedBody>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [claims, session] = [getAuth(req), sessionOf(req)]
-        const { secret, provisioningUri, qrSvg, recoveryCodes } = await enrollTotp(ctx, claims.sub, {
+        const enrolment = await enrollTotp(ctx, claims.sub, {
           session,
           check: (ctx, user) => refuseSupersededToken(ctx, { claims, session }, user),
           ...presentedFactor(body),
           device: await codeDevice(ctx, req, body),
           locale: localeOf(ctx, req),
         })
-        setResult(res, { secret, provisioningUri, qrSvg, recoveryCodes })
-        sendJson(res, 200, { secret, provisioning_uri: provisioningUri, qr_svg: qrSvg, recovery_codes: recoveryCodes })
+        setResult(res, enrolment)
+        sendJson(res, 200, enrolmentBody(enrolment))
       },
     }),
     ...operation(ctx, guards, {
@@ -133,7 +132,7 @@ function confirmRoute(ctx: AuthContext, guards: RouteGuards): Route[] {
     path: '/mfa/confirm',
     inEachDelivery: true,
     summary: 'Activate the second factor with its first code, and revoke all other sessions',
-    answers: (delivery) => [loginAnswer(ctx, delivery)],
+    answers: (delivery) => [loginAnswer({ ...ctx, loginTasks: null }, delivery)],
     refuses: [...unauthorized, ...codeRefusals, MfaAlreadyEnrolledError, ReauthenticationRequiredError],
     delivers: 'login',
     access: 'live session',

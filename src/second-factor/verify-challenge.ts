@@ -2,6 +2,7 @@ import { type AuthContext, transaction } from '../context'
 import type { AuthMethod } from '../core/amr'
 import { MfaThrottledError, MfaTokenInvalidError, PasskeyRejectedError } from '../core/errors'
 import type { Locale } from '../http/locale'
+import { askTasks } from '../login-tasks/tasks-owed'
 import { acceptPasskey, type VerifiedPasskey, verifyPasskey } from '../passkeys/verify-passkey'
 import { countAttempt } from '../rate-limits/rate-limiter'
 import { type Challenge, consumeChallenge, isStillMeant, readChallenge } from '../sessions/challenge'
@@ -54,13 +55,13 @@ export async function verifyMfa(
         await acceptPasskey(ctx, user, proven)
         return 'passkey' as const
       }
-      return (await redeem(ctx, { challenge, login }, client, accept)).begun
+      return (await redeem(ctx, { challenge, seen, login }, client, accept)).begun
     })
     return finish(ctx, challenge, begun)
   }
   const device = await findKnownDevice(ctx, seen.email, presented ?? tokenPresented({ previousToken }))
   const { factor, begun } = await guardedAttempt(ctx, { userId, code, device, locale }, () =>
-    redeem(ctx, { challenge, login: withCode(ctx, { ...challenge, trustsDevice: trustDevice }, seen) }, client, (ctx, user) =>
+    redeem(ctx, { challenge, seen, login: withCode(ctx, { ...challenge, trustsDevice: trustDevice }, seen) }, client, (ctx, user) =>
       acceptSecondFactor(ctx, user, code),
     ),
   )
@@ -94,12 +95,12 @@ async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () =
 /** @param accept throws if the factor is wrong */
 async function redeem<Accepted extends Factor>(
   ctx: AuthContext,
-  { challenge, login }: { challenge: Challenge; login: Login },
+  { challenge, seen, login }: { challenge: Challenge; seen: UserRecord; login: Login },
   client: LoginClient,
   accept: (ctx: AuthContext, user: UserRecord) => Promise<Accepted>,
 ): Promise<{ factor: Accepted; begun: BegunLogin }> {
   try {
-    return await transaction(ctx, async (ctx) => {
+    return await transaction(await askTasks(ctx, seen, login), async (ctx) => {
       const user = await ctx.store.users.lock(challenge.userId)
       if (!isStillMeant(ctx, challenge, user) || !(await isStillLinked(ctx, challenge))) throw new MfaTokenInvalidError()
       // Before the code is accepted: a used challenge uses up no code, even if the host's transaction commits despite the error.
@@ -130,8 +131,9 @@ function withPasskey(ctx: AuthContext, first: Login, proven: VerifiedPasskey): L
 
 /** One credential that is not young makes the session fresh, in either step. Only the second step can trust the browser. */
 function afterStep(first: Login, method: AuthMethod, isYoungStep: boolean): Login {
-  const { amr, provider, providerSid, isYoung = false, isPersistent = true, trustsDevice } = first
-  const login = { amr: [...new Set<AuthMethod>([...amr, method])], provider, providerSid, isYoung: isYoung && isYoungStep, isPersistent }
+  const { amr, provider, providerSid, isYoung = false, destination = null, isPersistent = true, trustsDevice } = first
+  const young = isYoung && isYoungStep
+  const login = { amr: [...new Set<AuthMethod>([...amr, method])], provider, providerSid, isYoung: young, destination, isPersistent }
   return isYoungStep ? trustingNothing({ ...login, trustsDevice }) : { ...login, trustsDevice }
 }
 

@@ -18,6 +18,7 @@ import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import { refuseCrossSite, refusingCrossSite } from '../http/same-site'
 import { sendRedirect, withParameter } from '../http/send'
+import { leadToTasks } from '../login-tasks/lead-to-tasks'
 import { destinationOfChallenge } from '../sessions/challenge'
 import { loginClient, setLoginCookies } from '../sessions/delivery'
 import { type AppDestination, isApp, successTarget } from '../sessions/destination'
@@ -111,8 +112,12 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
     if (app) sendRedirect(res, withParameter(target, 'code', await codeAfter(ctx, req, { mfaToken, code }, app)))
     else {
       const trustDevice = isTrustChecked(checked)
-      setLoginCookies(ctx, res, await verify(ctx, req, { mfaToken, code, trustDevice }, loginClient(ctx, req)))
-      sendRedirect(res, target)
+      const result = await verify(ctx, req, { mfaToken, code, trustDevice }, loginClient(ctx, req))
+      if (result.kind === 'tasks') leadToTasks(ctx, req, res, result)
+      else {
+        setLoginCookies(ctx, res, result)
+        sendRedirect(res, target)
+      }
     }
     return undefined
   } catch (error) {

@@ -8,6 +8,7 @@ import { type AccessKey, findKey, type KeyList, type Keys } from '../core/keys'
 import { constantTimeEqual } from '../core/opaque-token'
 import type { TextKey } from '../core/texts/phrase-book'
 import { type CookieScope, type CookieSite, clearCookie, cookieNames, readCookie, setCookie } from '../http/cookies'
+import { readTaskToken } from '../login-tasks/task-token'
 import { verifyAccessToken } from './access-token'
 import { readSessionToken } from './find-session'
 import type { SessionOrigin, TokenPair } from './login'
@@ -191,6 +192,28 @@ export function clearChallenge(ctx: AuthContext, res: Response): void {
 
 /** The end of a text key, such as `not_saved` of `notice.not_saved`. */
 export type NoticeWord = TextKey extends infer Key ? (Key extends `notice.${infer Word}` ? Word : never) : never
+
+export interface KeptTasks {
+  readonly taskToken: string
+  /** Validated. Null: the token names the page, or the person goes to the account page. */
+  readonly returnTo: string | null
+}
+
+const tasksCookieName = 'login_tasks'
+
+/** Only our pages read it. Not in a URL, because logs and the browser history keep URLs. */
+export function keepTasks(ctx: AuthContext, res: Response, kept: KeptTasks): void {
+  const { endsAt } = readTaskToken(ctx, kept.taskToken).tasks
+  setProofCookie(ctx, res, tasksCookieName, JSON.stringify(kept), Math.floor((endsAt.getTime() - ctx.now().getTime()) / 1000))
+}
+
+export function readTasksCookie(ctx: AuthContext, req: Request): KeptTasks | null {
+  return JSON.parse(readProofCookie(ctx, req, tasksCookieName) ?? 'null') as KeptTasks | null // our MAC is valid, so `keepTasks` wrote it
+}
+
+export function clearTasks(ctx: AuthContext, res: Response): void {
+  clearProofCookie(ctx, res, tasksCookieName)
+}
 
 const noticeCookieName = 'auth_notice'
 const seconds = 60

@@ -2,26 +2,35 @@ import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { hasPasswords, type Settings } from '../core/config/every-setting'
 import { type Answer, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
+import { localeOf } from '../http/locale'
 import { locationOf } from '../http/return-to'
 import { sendJson, setResult } from '../http/send'
 import { tellTrusted } from '../trusted-devices/trust'
 import { writeTrusts } from '../trusted-devices/trust-cookie'
-import { sessionOriginOf, setSessionCookie, setTokenCookies } from './cookies'
+import { keepTasks, sessionOriginOf, setSessionCookie, setTokenCookies } from './cookies'
 import { forgetCsrfBinding } from './csrf-binding'
 import { readDevices, writeDevices } from './devices/device-cookie'
 import { tellNewDevice, withoutSession } from './devices/device-of-login'
-import type { AnyLoginResult, Device, LoginClient, TokenPair } from './login'
+import type { AnyLoginResult, Device, LoginClient, LoginOwesTasks, TokenPair } from './login'
 import type { ReissuedTokens } from './reissue-tokens'
 
-/** `newDeviceNotice` records `bearer` logins too, without a cookie. @param rules.namesSession false: maybe another site's login */
+/** @param rules.namesSession false: maybe another site's login */
 export function loginClient(ctx: AuthContext, req: Request, { namesSession = true }: { namesSession?: boolean } = {}): LoginClient {
-  const { tokenDelivery, newDeviceNotice } = ctx.settings
-  const client: LoginClient = { gets: tokenDelivery === 'session' ? 'session' : 'tokens', origin: sessionOriginOf(ctx, req) }
-  return tokenDelivery === 'bearer' && !newDeviceNotice ? client : { ...client, browser: { req, namesSession } }
+  const { tokenDelivery } = ctx.settings
+  const client = {
+    gets: tokenDelivery === 'session' ? 'session' : 'tokens',
+    origin: sessionOriginOf(ctx, req),
+    ...localeOfClient(ctx, req),
+  } as const
+  return tokenDelivery === 'bearer' ? client : { ...client, browser: { req, namesSession } }
 }
 
 export function loginClientWith(ctx: AuthContext, req: Request, gets: 'tokens' | 'session'): LoginClient {
-  return { gets, origin: sessionOriginOf(ctx, req), browser: { req, namesSession: true } }
+  return { gets, origin: sessionOriginOf(ctx, req), browser: { req, namesSession: true }, ...localeOfClient(ctx, req) }
+}
+
+function localeOfClient(ctx: AuthContext, req: Request): Pick<LoginClient, 'locale'> {
+  return ctx.loginTasks === null ? {} : { locale: localeOf(ctx, req) }
 }
 
 export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
@@ -82,15 +91,31 @@ const deliveredChallenge = withFields(
   shape('DeliveredChallenge', { user_id: string, mfa_required: { const: true }, mfa_token: string }),
   stepMethods,
 )
-export function loginSchema(settings: Settings): JsonSchema {
-  return withFields(loginFields, { ...stepMethods, ...optionalFields(settings) })
+export function loginSchema({ settings, loginTasks }: LoginDescription): JsonSchema {
+  return withFields(withTasks(loginFields, loginTasks), { ...stepMethods, ...optionalFields(settings) })
 }
+
+type LoginDescription = Pick<AuthContext, 'settings' | 'loginTasks'>
+
+export const taskFields = { tasks_required: { type: 'array', items: string }, task_token: stringOrNull }
+
+/** Both members are in every response if a login can owe tasks, and else in none. */
+export function withTasks(schema: JsonSchema, tasks: AuthContext['loginTasks']): JsonSchema {
+  if (tasks === null) return schema
+  const required = [...(schema['required'] as string[]), ...Object.keys(taskFields)]
+  return { ...withFields(schema, taskFields), title: `${schema['title']}OrTasks`, required }
+}
+
+/** A login that owes tasks, where a session has an end. */
+const owingLogin = shape('LoginOwesTasks', { user_id: string, expires_at: { type: 'null' }, mfa_required: { const: false }, ...taskFields })
+const owing = ({ loginTasks }: LoginDescription): JsonSchema[] => (loginTasks === null ? [] : [owingLogin])
 
 function withFields(schema: JsonSchema, fields: object): JsonSchema {
   return { ...schema, properties: { ...(schema['properties'] as object), ...fields } }
 }
 
-export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, delivery: Delivery): Answer {
+export function loginAnswer(ctx: LoginDescription, delivery: Delivery): Answer {
+  const { settings, loginTasks } = ctx
   const session = {
     bearer: 'The session’s two tokens',
     cookie: 'The session, in two cookies. The tokens in the body are null',
@@ -102,8 +127,14 @@ export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, deliver
     description: `${session}. If a second factor is active: the data of the second-factor step, and no session yet.`,
     schema:
       delivery === 'session'
-        ? { oneOf: [withFields(deliveredSession, optionalFields(settings)), deliveredChallenge] }
-        : loginSchema(settings),
+        ? {
+            oneOf: [
+              withFields(withTasks(deliveredSession, loginTasks), optionalFields(settings)),
+              withTasks(deliveredChallenge, loginTasks),
+              ...owing(ctx),
+            ],
+          }
+        : loginSchema(ctx),
   }
 }
 
@@ -121,14 +152,20 @@ export function setsTokenCookies(delivery: Delivery): boolean {
 function sendLoginTokens(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
   if (delivery !== 'bearer') setCookiesOfLogin(ctx, res, result)
   setResult(res, result)
-  sendJson(res, 200, loginBody(result, delivery))
+  sendJson(res, 200, { ...loginBody(result, delivery), ...taskMembers(ctx, result) })
 }
 
-export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>): Answer {
+export function sessionLoginAnswer(ctx: LoginDescription): Answer {
   return {
     status: 200,
     description: 'The session, in its cookie. If a second factor is active: the data of the second-factor step, and no cookie yet.',
-    schema: { oneOf: [withFields(sessionFields, { ...trustedField(settings), return_to: string }), loginSchema(settings)] },
+    schema: {
+      oneOf: [
+        withFields(withTasks(sessionFields, ctx.loginTasks), { ...trustedField(ctx.settings), return_to: string }),
+        loginSchema(ctx),
+        ...owing(ctx),
+      ],
+    },
   }
 }
 
@@ -138,8 +175,9 @@ function sendServerSession(ctx: AuthContext, res: Response, result: AnyLoginResu
   const body =
     'sessionToken' in result
       ? { user_id, expires_at: result.expiresAt.toISOString(), ...returnToOf(result), ...trustedOf(result) }
-      : loginBody(result, 'bearer')
-  sendJson(res, 200, body)
+      : loginBody(result, result.kind === 'tasks' ? 'session' : 'bearer')
+  setResult(res, result)
+  sendJson(res, 200, { ...body, ...taskMembers(ctx, result) })
 }
 
 /** If the refresh token did not change, `refresh_token` is null and its cookie stays. */
@@ -148,7 +186,16 @@ export function sendRefreshed(ctx: AuthContext, res: Response, pair: TokenPair |
   sendJson(res, 200, loginBody(pair, delivery))
 }
 
+/** Present in every response of a login if a login can owe tasks, so that a client need not ask whether they are there. */
+export function taskMembers({ loginTasks }: Pick<AuthContext, 'loginTasks'>, result: AnyLoginResult | null): object {
+  if (loginTasks === null) return {}
+  return result?.kind === 'tasks'
+    ? { tasks_required: result.tasks, task_token: result.taskToken }
+    : { tasks_required: [], task_token: null }
+}
+
 function setCookiesOfLogin(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
+  if (result.kind === 'tasks') keepTasks(ctx, res, { taskToken: result.taskToken, returnTo: null })
   if (result.kind !== 'session') return
   forgetCsrfBinding(res, ctx.settings.cookieSamesite)
   if ('sessionToken' in result) setSessionCookie(ctx, res, result)
@@ -163,6 +210,7 @@ export function loginBody(result: AnyLoginResult | ReissuedTokens, delivery: Del
     const noTokens = delivery === 'session' ? {} : { access_token: null, refresh_token: null }
     return { user_id, ...noTokens, mfa_required: true, mfa_token: result.mfaToken, ...(mfa_methods && { mfa_methods }) }
   }
+  if (result.kind === 'tasks') return bodyOfTasks(result, delivery)
   const { passwordRequired } = result
   const told = { ...(passwordRequired && { password_required: true }), ...returnToOf(result), ...trustedOf(result) }
   if ('sessionToken' in result) return { user_id, expires_at: result.expiresAt.toISOString(), mfa_required: false, ...told }
@@ -174,6 +222,11 @@ export function loginBody(result: AnyLoginResult | ReissuedTokens, delivery: Del
 /** Only after a second-factor step that can trust the browser. */
 function trustedOf({ deviceTrusted }: { deviceTrusted?: boolean }): { device_trusted?: boolean } {
   return deviceTrusted === undefined ? {} : { device_trusted: deviceTrusted }
+}
+
+function bodyOfTasks({ userId: user_id }: LoginOwesTasks, delivery: Delivery): object {
+  if (delivery === 'session') return { user_id, expires_at: null, mfa_required: false }
+  return { user_id, access_token: null, refresh_token: null, mfa_required: false, mfa_token: null }
 }
 
 /** For a script that finishes the login and then redirects the browser. The value never contains a secret. */

@@ -2,6 +2,7 @@ import { type AuthContext, transaction } from '../context'
 import { type AuthMethod, amrFromText, amrToText, noMethods } from '../core/amr'
 import { InvalidTokenError } from '../core/errors'
 import { hashOpaqueToken } from '../core/opaque-token'
+import { endLoginTasks } from '../login-tasks/task-token'
 import type { SessionChoice, SessionKind, SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
 import { type Distrust, distrust } from '../trusted-devices/distrust'
 import { type AccessTokenClaims, verifyAccessToken } from './access-token'
@@ -181,6 +182,7 @@ export async function endOtherSessions(
 ): Promise<string | null> {
   await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), openRequests)
   await distrust(ctx, userId, untrusted)
+  await endLoginTasks(ctx, userId)
   const { sessions } = ctx.store
   if (!sessions) return null
   const exceptId = await keptSessionId(ctx, sessions, userId, keep)

@@ -18,6 +18,8 @@ export interface LoginOperation<Body> {
   readonly describes: Omit<Description, 'answers'>
   /** The requests of one client are counted under this name. */
   readonly limit?: string
+  /** Run before the cross-site check. */
+  readonly first?: readonly RequestHandler[]
   /** Run after the cross-site check and the limit. */
   readonly before?: readonly RequestHandler[]
   readonly body: Joi.ObjectSchema<Body>
@@ -33,7 +35,7 @@ export function loginRoute<Body>(ctx: AuthContext, { base, delivery, before }: R
   return routeOf(ctx, operation, {
     path: `${base}${path}`,
     describes: { ...describes, answers: [loginAnswer(ctx, delivery)] },
-    before: [...before, ...stepsOf(ctx, operation)],
+    before: [...(operation.first ?? []), ...before, ...stepsOf(ctx, operation)],
     handle: async (ctx, req, res, body) => {
       const result = await run(ctx, req, body, loginClient(ctx, req))
       if (operation.endsSessions) await clearEndedCookies(ctx, req, res)
@@ -50,7 +52,7 @@ export function sessionLoginRoute<Body>(ctx: AuthContext, operation: LoginOperat
     routeOf(ctx, operation, {
       path: `/session${path}`,
       describes: { ...describes, ...(summary !== undefined && { summary }), answers: [sessionLoginAnswer(ctx)] },
-      before: [sameSite(ctx), ...stepsOf(ctx, operation)],
+      before: [...(operation.first ?? []), sameSite(ctx), ...stepsOf(ctx, operation)],
       handle: async (ctx, req, res, body) => {
         const result = await run(ctx, req, body, loginClientWith(ctx, req, 'session'))
         if (operation.endsSessions) await clearEndedCookies(ctx, req, res)

@@ -24,6 +24,26 @@ export interface Login {
   readonly trust?: TrustedDeviceRecord
   /** True: the person asked to trust this browser, and the second factor suffices for it. Absent: the route trusts no browser. */
   readonly trustsDevice?: boolean | undefined
+  /** True if the browser is known to the account. Absent: a call without a request, which never owes a code for the device. */
+  readonly isKnownDevice?: (ctx: AuthContext) => Promise<boolean>
+  /** True if the person is signed in already: tasks wait for the next login. */
+  readonly goesOn?: true
+  /** Of a login that goes on after a task (`login-tasks/`). */
+  readonly tasks?: LoginProgress
+}
+
+/** What a login did after it had proved its person. */
+export interface LoginProgress {
+  /** Random. It names the login in what its steps begin. */
+  readonly id: string
+  /** The keys of the tasks that were done. */
+  readonly done: readonly string[]
+  /** No step moves it. */
+  readonly endsAt: Date
+  /** True: the first answer found a known device, or the login had no request. */
+  readonly isDeviceSettled: boolean
+  /** The row of the mailed code. Null: none. */
+  readonly codeId: string | null
 }
 
 export interface LoginClient {
@@ -32,6 +52,8 @@ export interface LoginClient {
   readonly origin: SessionOrigin
   /** Gets the device cookie. Absent: the response sets no device cookie, and no notice names the browser. */
   readonly browser?: LoginBrowser
+  /** The language of a mail that the login causes. Absent: `defaultLocale`. */
+  readonly locale?: Locale
 }
 
 export interface LoginBrowser {
@@ -148,12 +170,20 @@ export interface LoginChallenge {
 /** `otp`: a code of the authenticator app, or a recovery code. */
 export type StepMethod = 'otp' | 'passkey'
 
-export type AnyLoginResult = TokenPair | OpenedServerSession | AppCode | LoginChallenge
+/** The login proved its person, and owes these tasks before its session begins. `taskToken` is good for one step of the first task. */
+export interface LoginOwesTasks {
+  kind: 'tasks'
+  userId: string
+  tasks: readonly string[]
+  taskToken: string
+}
 
-/** The result of a login: a token pair, or a second-factor challenge. */
-export type LoginResult = TokenPair | LoginChallenge
+export type AnyLoginResult = TokenPair | OpenedServerSession | AppCode | LoginChallenge | LoginOwesTasks
 
-export type SessionLoginResult = OpenedServerSession | LoginChallenge
+/** The result of a login: a token pair, a second-factor challenge, or the tasks that it owes. */
+export type LoginResult = TokenPair | LoginChallenge | LoginOwesTasks
+
+export type SessionLoginResult = OpenedServerSession | LoginChallenge | LoginOwesTasks
 
 /** The result of a login method of the service. */
 export type LoginResultOf<Host extends HostTypes> = Host extends { delivery: 'session' } ? SessionLoginResult : LoginResult

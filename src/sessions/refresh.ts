@@ -24,7 +24,7 @@ import { isStillTrusted, readStatelessToken, signStatelessToken } from './statel
 function describesRefresh(ctx: AuthContext, delivery: 'bearer' | 'cookie'): Description {
   return {
     summary: 'Get a new access token and a new refresh token',
-    answers: [loginAnswer(ctx, delivery)],
+    answers: [loginAnswer({ ...ctx, loginTasks: null }, delivery)],
     refuses: [UnauthorizedError, InvalidTokenError, AccountInactiveError],
   }
 }

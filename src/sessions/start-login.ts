@@ -1,8 +1,19 @@
 import { forgetMailedCodes } from '../accounts/mailed-codes/code-limit'
-import { type AuthContext, passkeysOf } from '../context'
+import { type AuthContext, passkeysOf, transaction } from '../context'
 import { type AuthMethod, isSecondFactor } from '../core/amr'
-import { UnauthorizedError } from '../core/errors'
+import { TaskTokenInvalidError, UnauthorizedError } from '../core/errors'
 import { describeError } from '../core/logger'
+import { type DeviceCode, issueDeviceCode, mailDeviceCode } from '../login-tasks/device-code'
+import {
+  issuingTime,
+  newProgress,
+  readTaskToken,
+  requireTaskLogin,
+  signTaskToken,
+  type TaskLogin,
+  type TaskLoginToSign,
+} from '../login-tasks/task-token'
+import { askTasks, type Owed, tasksOwed } from '../login-tasks/tasks-owed'
 import { issueAppCode } from '../social/app-redirect/issue-code'
 import type { SessionStore, UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/user-records'
@@ -19,6 +30,7 @@ import type {
   Login,
   LoginChallenge,
   LoginClient,
+  LoginOwesTasks,
   NewTrust,
   OpenedServerSession,
   OpenedSession,
@@ -27,9 +39,28 @@ import type {
 import { issueStatelessToken } from './stateless-refresh-token'
 
 /** The transaction has written everything. The host's claims, and so the access token, come after the commit. */
-export type BegunLogin =
-  | BegunTokens
-  | { readonly result: OpenedServerSession | AppCode | LoginChallenge; readonly access: null; readonly email: string }
+export type BegunLogin = DecidedLogin | UndecidedLogin
+
+export type DecidedLogin = BegunTokens | BegunOther
+
+interface BegunOther {
+  readonly result: OpenedServerSession | AppCode | LoginChallenge | LoginOwesTasks
+  readonly access: null
+  /** Of the account. */
+  readonly email: string
+  /** The first answer with tasks. */
+  readonly isFirst?: boolean
+  /** To mail after the commit. */
+  readonly deviceCode?: DeviceCode | null
+}
+
+/** The host must be asked what the login owes, which `finishLogin` does after the commit. */
+interface UndecidedLogin {
+  readonly result: { readonly kind: 'undecided'; readonly userId: string }
+  readonly access: null
+  readonly client: LoginClient
+  readonly login: TaskLogin
+}
 
 interface BegunTokens {
   /** Of the account. */
@@ -49,14 +80,59 @@ interface AccessOfLogin {
 
 /** Call it in the transaction that locked or inserted the active user: a parallel deactivation then waits, and ends the session. */
 export async function startLogin(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
-  if (!needsSecondFactor(ctx, user, login)) return beginSession(ctx, client, user, login)
+  if (!needsSecondFactor(ctx, user, login)) return afterFactors(ctx, client, user, login)
   const trust = await findTrust(ctx, client.browser, user, login)
   // Young, so that the session is not fresh: nobody showed the second factor now.
-  if (trust) return beginSession(ctx, client, user, { ...login, trust, isYoung: true })
+  if (trust) return afterFactors(ctx, client, user, { ...login, trust, isYoung: true })
   return { result: await challenge(ctx, user, login), access: null, email: user.email }
 }
 
-export async function beginSession(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
+async function afterFactors(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
+  // An app owes its tasks at the exchange.
+  if (ctx.loginTasks === null || login.goesOn || typeof client.gets === 'object') return beginSession(ctx, client, user, login)
+  const owed = await tasksOwed(ctx, ctx.loginTasks, user, login)
+  if (owed?.tasks.length === 0) return beginSession(ctx, client, user, login)
+  return owed === null ? undecided(ctx, client, user, login) : owing(ctx, client, user, login, owed)
+}
+
+export function isUndecided(begun: BegunLogin): begun is UndecidedLogin {
+  return begun.result.kind === 'undecided'
+}
+
+/** Signs what is owed, and makes the code for the mailbox. */
+async function owing(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login, owed: Owed): Promise<BegunOther> {
+  const { tasks = newProgress(ctx) } = login
+  const deviceCode = owed.tasks[0] === 'device' ? await issueDeviceCode(ctx, user, client) : null
+  const progress = { ...tasks, isDeviceSettled: owed.isDeviceSettled, codeId: deviceCode?.id ?? null }
+  const taskToken = await signedTasks(ctx, user, { ...login, tasks: progress, owed: owed.tasks })
+  const result = { kind: 'tasks', userId: user.id, tasks: owed.tasks, taskToken } as const
+  return { result, access: null, email: user.email, isFirst: tasks.done.length === 0, deviceCode }
+}
+
+async function undecided(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<UndecidedLogin> {
+  const token = await signedTasks(ctx, user, { ...login, tasks: login.tasks ?? newProgress(ctx), owed: [] })
+  const { isKnownDevice, isReset } = login
+  // What a token does not carry.
+  const held = { ...readTaskToken(ctx, token), ...(isKnownDevice && { isKnownDevice }), ...(isReset && { isReset }) }
+  return { result: { kind: 'undecided', userId: user.id }, access: null, client, login: held }
+}
+
+async function signedTasks(ctx: AuthContext, user: UserRecord, login: Omit<TaskLoginToSign, 'issuedAt'>): Promise<string> {
+  return signTaskToken(ctx, await asStored(ctx, user), { ...login, issuedAt: await issuingTime(ctx, user.id) })
+}
+
+/** @throws TaskTokenInvalidError if the account changed while the host was asked; ServiceUnavailableError if the host fails */
+async function decide(ctx: AuthContext, { client, login }: UndecidedLogin): Promise<DecidedLogin> {
+  const user = await requireTaskLogin(ctx, login, await ctx.store.users.find(login.userId))
+  const asked = await askTasks(ctx, user, login)
+  const begun = await transaction(asked, async (ctx) =>
+    startLogin(ctx, client, await requireTaskLogin(ctx, login, await ctx.store.users.lock(login.userId)), login),
+  )
+  if (isUndecided(begun)) throw new TaskTokenInvalidError() // changed again
+  return begun
+}
+
+export async function beginSession(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<DecidedLogin> {
   const { gets, origin, browser } = client
   const { email } = user
   const session: OpenedSession = { kind: 'session', userId: user.id, amr: login.amr }
@@ -88,19 +164,24 @@ export async function beginSession(ctx: AuthContext, client: LoginClient, user: 
  * @throws ServiceUnavailableError if the host's claims are not available; UnauthorizedError if the account changed while the host was asked
  */
 export async function finishLogin(ctx: AuthContext, begun: BegunLogin, about: { provider?: string } = {}): Promise<AnyLoginResult> {
-  const result = await withAccessToken(ctx, begun)
-  const { userId, amr } = result
-  if (result.kind === 'challenge') ctx.events.emit('challenge', { userId, amr })
+  const decided = isUndecided(begun) ? await decide(ctx, begun) : begun
+  const result = await withAccessToken(ctx, decided)
+  const { userId } = result
+  if (result.kind === 'tasks') {
+    const { isFirst, deviceCode } = decided as BegunOther
+    if (isFirst) ctx.events.emit('task.required', { userId, tasks: result.tasks })
+    if (deviceCode) await mailDeviceCode(ctx, deviceCode)
+  } else if (result.kind === 'challenge') ctx.events.emit('challenge', { userId, amr: result.amr })
   else if (result.hasBegun !== false) {
-    ctx.events.emit('login', { userId, amr, ...about })
-    await forgetMailedCodes(ctx, begun.email)
+    ctx.events.emit('login', { userId, amr: result.amr, ...about })
+    await forgetMailedCodes(ctx, decided.email)
   }
-  announceEndedByLimit(ctx, begun)
+  announceEndedByLimit(ctx, decided)
   return result
 }
 
 /** Call it after the commit: the transaction may hold the only connection for the hook. @throws the errors of `finishLogin` */
-export async function withAccessToken(ctx: AuthContext, { result, access }: BegunLogin): Promise<AnyLoginResult> {
+export async function withAccessToken(ctx: AuthContext, { result, access }: DecidedLogin): Promise<AnyLoginResult> {
   if (access === null) return result
   const { refreshToken, refreshTokenExpiresAt, kind, userId, amr, ...rest } = result
   const claims = ctx.accessTokenClaims ? await claimsOfNewSession(ctx, { result, access }) : noClaims
@@ -108,7 +189,7 @@ export async function withAccessToken(ctx: AuthContext, { result, access }: Begu
   return { kind, userId, amr, accessToken, refreshToken, refreshTokenExpiresAt, ...rest }
 }
 
-function announceEndedByLimit(ctx: AuthContext, { result }: Pick<BegunLogin, 'result'>): void {
+function announceEndedByLimit(ctx: AuthContext, { result }: Pick<DecidedLogin, 'result'>): void {
   if (result.kind !== 'session' || !result.endedByLimit) return
   ctx.events.emit('session.revoked', { userId: result.userId, count: result.endedByLimit, reason: 'limit' })
 }

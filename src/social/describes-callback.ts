@@ -1,3 +1,4 @@
+import type { AuthContext } from '../context'
 import type { Settings } from '../core/config/every-setting'
 import {
   AccountInactiveError,
@@ -36,11 +37,12 @@ const query: readonly QueryParameter[] = [
   { name: 'answer', description: 'All of these parameters, encrypted by `POST /oauth/:provider/callback`.', schema: string },
 ]
 
-export function describesCallback(settings: Settings): Description {
+export function describesCallback(ctx: Pick<AuthContext, 'settings' | 'loginTasks'>): Description {
+  const { settings } = ctx
   return {
     summary: 'Return from the provider: log in, link the identity, or confirm the session',
     query,
-    answers: [inBody(settings), ...redirects(settings)],
+    answers: [inBody(ctx), ...redirects(settings)],
     refuses: [
       OAuthProviderNotConfiguredError,
       OAuthProviderDeniedError,
@@ -59,8 +61,8 @@ export function describesCallback(settings: Settings): Description {
   }
 }
 
-function inBody(settings: Settings): Answer {
-  const { status, description, schema } = loginAnswer({ settings }, settings.tokenDelivery)
+function inBody(ctx: Pick<AuthContext, 'settings' | 'loginTasks'>): Answer {
+  const { status, description, schema } = loginAnswer(ctx, ctx.settings.tokenDelivery)
   return {
     status,
     description: `${description} After a link: the identity. If the request is not signed in, by cookies, to the session that began the link or confirmation: a ticket.`,

@@ -22,6 +22,7 @@ import { wantsPage } from '../http/return-to'
 import type { Route } from '../http/routes'
 import { refuseEmbedding, refusingCrossSite } from '../http/same-site'
 import { sendEmpty, sendJson, sendRedirect, setResult } from '../http/send'
+import { leadToTasks } from '../login-tasks/lead-to-tasks'
 import { verifiesSignIn } from '../providers/id-token'
 import { normalizeProfile } from '../providers/normalize-profile'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
@@ -109,7 +110,7 @@ function callbackRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare)
   return {
     method: 'GET',
     path: '/oauth/:provider/callback',
-    describes: describesCallback(ctx.settings),
+    describes: describesCallback(ctx),
     delivers: 'login',
     refusesHead: true,
     before: [routeRateLimit(ctx, 'oauth_callback')],
@@ -213,7 +214,8 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   await clearEndedCookies(ctx, req, res)
   const target = successTarget(ctx.settings, destination)
   if (target !== null && result.kind === 'challenge' && wantsPage(req)) return sendChallenge(ctx, req, res, { ...result, target })
-  if (target === null || result.kind === 'challenge') return sendLogin(ctx, res, result, ctx.settings.tokenDelivery)
+  if (target !== null && result.kind === 'tasks' && wantsPage(req)) return leadToTasks(ctx, req, res, result)
+  if (target === null || result.kind !== 'session') return sendLogin(ctx, res, result, ctx.settings.tokenDelivery)
   setLoginCookies(ctx, res, result)
   goOn(ctx, req, res, target, destination)
 }

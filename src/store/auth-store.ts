@@ -314,6 +314,8 @@ export type UserTokenPurpose =
   | 'CONTESTED'
   | 'KNOWN_DEVICES'
   | 'PASSKEY_CHALLENGE'
+  | 'LOGIN_TASK'
+  | 'LOGIN_TASKS_CUT'
   | 'UNDO'
 
 export interface UserTokenRecord {
@@ -630,7 +632,7 @@ export interface EmailLoginRecord {
 
 /** A row is open while `usedAt` is null and `expiresAt` is in the future. */
 export interface EmailLoginStore {
-  /** The fields that have a column. Absent: all. */
+  /** The fields that rows have. Absent: all but `purpose`. */
   readonly fields?: ReadonlySet<keyof EmailLoginRecord>
   /** @throws DuplicateRecordError when the token's hash exists already; ValidationError for a value that no column can hold */
   insert(login: EmailLoginRecord): Promise<void>

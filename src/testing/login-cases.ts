@@ -206,7 +206,7 @@ export const EMAIL_LOGIN_CASES: Cases = [
   [
     'the code beside a link is stored with its purpose, unless the table has no column for it',
     async (store) => {
-      if (store.emailLogins.fields?.has('purpose') === false) return
+      if (!store.emailLogins.fields?.has('purpose')) return
       const code = await withEmailLogin(store, { purpose: 'PASSWORD_RESET' })
       assert.deepEqual(await store.emailLogins.find({ id: code.id }), code)
       assert.equal((await store.emailLogins.countTry(code.id, 5, AT))?.purpose, 'PASSWORD_RESET')

@@ -266,9 +266,11 @@ describe('auth.with(req, res)', () => {
       newPassword: 'x',
       newEmail: 'x@y.test',
     }
+    // Their feature is off here; test/login-tasks/pages.test.ts calls them.
+    const ofTasks = ['confirmDevice', 'resendDeviceCode', 'setNewPassword', 'beginSecondFactor', 'finishSecondFactor', 'completeTask']
     let verbs: string[] = []
     await submit(host, (bound) => {
-      verbs = Object.keys(bound)
+      verbs = Object.keys(bound).filter((verb) => !ofTasks.includes(verb))
     })
     expect(verbs.length).toBeGreaterThan(25)
     for (const verb of verbs) {

@@ -141,6 +141,8 @@ describe.each(await databases())('doorward users, on $name', ({ open }) => {
     expect((await here('users reset-mfa ada@example.com --yes')).exitCode).toBe(0)
     expect((await here('users reset-mfa ada@example.com --passkeys --yes')).exitCode).toBe(0)
     expect((await here('users deactivate ada@example.com --passkeys --yes')).exitCode).toBe(2)
+    const withoutTask = await here('users expire-password ada@example.com --keep-sessions --yes')
+    expect([withoutTask.exitCode, withoutTask.err]).toEqual([1, expect.stringContaining('newPasswordTask()')])
 
     const { id: userId } = ada
     expect(events).toEqual(

@@ -50,6 +50,7 @@ test('every option of the router is documented, and no other', () => {
     refusesEmailLink: true,
     accessTokenClaims: true,
     signup: true,
+    loginTasks: true,
     guardRequest: true,
     captcha: true,
     captchaWhen: true,

@@ -337,7 +337,7 @@ const table: Record<keyof Settings, Row> = {
   },
   localAccountsEnabled: flag(true),
   passwordLogin: flag(true),
-  newDeviceNotice: flag(false, { tokenDelivery: 'cookie' }),
+  unknownDevice: { byDefault: 'off', good: [['off'], ['notice'], ['code']], bad: ['on', true, null], beside: { tokenDelivery: 'cookie' } },
   signupEnabled: flag(true),
   signupWith: {
     byDefault: ['password'],

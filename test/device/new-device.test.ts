@@ -103,13 +103,13 @@ function watch({ auth }: LocalHost): string[] {
 
 const notices = ({ mails }: LocalHost) => mails.mails.filter(({ subject }) => subject === 'A new device signed in to your account')
 
-describe.each(await databases())('newDeviceNotice on $name', (database) => {
+describe.each(await databases())('unknownDevice: notice on $name', (database) => {
   const { start } = onLocal(database)
   const open = (tokenDelivery: Delivery = 'cookie', { settings, options, ...rest }: LocalOptions = {}) =>
     start({
       ...rest,
       settings: {
-        newDeviceNotice: true,
+        unknownDevice: 'notice',
         tokenDelivery,
         emailLogin: 'both',
         ...loginTemplate,
@@ -232,7 +232,7 @@ describe.each(await databases())('newDeviceNotice on $name', (database) => {
   })
 
   test('off, as it is by default, it writes no row and tells nobody', async () => {
-    const host = await open('cookie', { settings: { newDeviceNotice: false } })
+    const host = await open('cookie', { settings: { unknownDevice: 'off' } })
     const told = watch(host)
     const { email, userId } = await member(host)
     for (const browser of [host.browser(), host.browser()]) await run(send(browser, '/login', { email, password }))
@@ -248,8 +248,8 @@ describe.each(await databases())('newDeviceNotice on $name', (database) => {
   })
 
   test('boot refuses it with tokens in bodies alone', async () => {
-    await expect(start({ settings: { newDeviceNotice: true } })).rejects.toThrow(
-      'newDeviceNotice (AUTH_NEW_DEVICE_NOTICE) needs tokenDelivery',
+    await expect(start({ settings: { unknownDevice: 'notice' } })).rejects.toThrow(
+      "unknownDevice (AUTH_UNKNOWN_DEVICE) 'notice' needs tokenDelivery",
     )
   })
 })

@@ -412,6 +412,7 @@ test('every check is broken by a test of this file, of test/shared-realm.test.ts
     'sessions-missing',
     'proofs-missing',
     'factor-unproven',
+    'device-unprotected',
     'purge-overdue',
     'shared-realm',
     'seen-in-requests',

@@ -75,7 +75,7 @@ describe('what a code allows, further', async () => {
     const { secret } = await service.enrollTotp(user.id)
     const app = authenticator(secret, host.clock)
     const session = await service.confirmTotp({ userId: user.id, amr: ['ext'], code: app.code() })
-    expect(session.amr).toEqual(['ext', 'otp'])
+    expect(session).toMatchObject({ amr: ['ext', 'otp'] })
     const { accessToken: token } = await loginAs(host.auth, { id: user.id })
     expect((await post(host, '/mfa/disable', { code: app.nextCode() }, bearerOf({ token }))).status).toBe(204)
   })

@@ -21,7 +21,10 @@ async function startAll(): Promise<{ host: LocalHost; operations: Map<string, Op
   const host = await start({
     settings: { ...everything.settings, ...mfaSettings, oauthSuccessRedirect: null, oauthErrorRedirect: null },
     providers: { ...everything.providers, corp },
-    options: { throttle: { routes: false, links: false, mail: false, login: false, signup: false, mfa: false } },
+    options: {
+      ...(everything.options?.loginTasks && { loginTasks: everything.options.loginTasks }),
+      throttle: { routes: false, links: false, mail: false, login: false, signup: false, mfa: false },
+    },
   })
   return { host, operations: operationsOf(await documentOf(host)) }
 }

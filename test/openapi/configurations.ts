@@ -1,4 +1,4 @@
-import { OidcClient, proofOfWork } from '../../src'
+import { newPasswordTask, OidcClient, proofOfWork, secondFactorTask } from '../../src'
 import { baseUrl, type MountOptions } from '../support/app'
 import { mailbox } from '../support/mailbox'
 import { makeKey } from '../support/signing-keys'
@@ -26,7 +26,12 @@ export const everything: Options = {
     loginUrl: '/login',
     cookieSecure: true,
   },
-  options: { mailer: mailbox(), captcha: proofOfWork({ bits: 8 }), captchaWhen: () => false },
+  options: {
+    mailer: mailbox(),
+    captcha: proofOfWork({ bits: 8 }),
+    captchaWhen: () => false,
+    loginTasks: [newPasswordTask(), secondFactorTask({ when: (user) => user.name === 'owes a factor' })],
+  },
   providers: {
     corp: {},
     acme: (provider) => new OidcClient(provider.oidcOptions({ providerName: 'acme', responseMode: 'form_post' })),
@@ -38,6 +43,10 @@ export const configurations: Readonly<Record<string, Options>> = {
   'everything on': everything,
   'delivery cookie': { settings: { tokenDelivery: 'cookie', backendLinks: true, oauthSuccessRedirect: '/in', loginUrl: '/login' } },
   'no local accounts': { settings: { localAccountsEnabled: false, mfaEnabled: true, mfaIssuer: 'Example', tokenDelivery: 'both' } },
-  'no passwords': { ...everything, settings: { ...everything.settings, passwordLogin: false } },
+  'no passwords': {
+    ...everything,
+    settings: { ...everything.settings, passwordLogin: false },
+    options: { mailer: mailbox(), loginTasks: [secondFactorTask({ when: () => false })] },
+  },
   'no social login and no signup': { settings: { oauthEnabled: false, signupEnabled: false } },
 }

@@ -2,6 +2,8 @@ import type supertest from 'supertest'
 import { codeChallengeOf } from '../../src/social/app-redirect/exchange-code'
 import { actions, adminOn } from '../admin/people'
 import { bearerOf, type LocalHost, newAddress, otherPassword, password, pending, post, resetLink, signedIn } from '../local/people'
+import { person } from '../login-tasks/people'
+import { authenticator } from '../mfa/authenticator'
 import { challengeOf, type EnrolledMember, enrolled, signedInAgain } from '../mfa/people'
 import { signupBody } from '../passkeys/newcomers'
 import { logIn as logInByPasskey, newAuthenticator, ownerWithFactor, passkeyOwner, register } from '../passkeys/people'
@@ -297,17 +299,51 @@ const administration: Readonly<Record<string, Way>> = {
   ),
 }
 
+/** A login by password that owes a new password, or a factor; with `isUnknown`, a code for the device first. */
+async function owes(host: LocalHost, task: 'new_password' | 'second_factor', isUnknown: boolean) {
+  const changes = task === 'new_password' ? { passwordExpiredAt: new Date(0) } : { name: 'owes a factor' }
+  const { email } = await person(host, { ...changes, emailVerifiedAt: new Date(0) })
+  const { body } = await post(host, '/login', { email, password })
+  const device = async () => ({ task_token: body.task_token, code: (await host.mails.next({ kind: 'device_code', to: email })).code })
+  if (isUnknown) return { task_token: body.task_token, device }
+  const { body: next } = await post(host, '/tasks/device', await device())
+  return { task_token: next.task_token, device }
+}
+
+function tasks(base: '' | '/cookie' | '/session'): Record<string, Way> {
+  const send = (host: LocalHost, path: string, body: object) => post(host, `${base}/tasks/${path}`, body)
+  return {
+    [`post ${base}/tasks/device`]: async (host) => send(host, 'device', await (await owes(host, 'new_password', true)).device()),
+    [`post ${base}/tasks/device/resend`]: async (host) =>
+      send(host, 'device/resend', { task_token: (await owes(host, 'new_password', true)).task_token }),
+    [`post ${base}/tasks/new-password`]: async (host) =>
+      send(host, 'new-password', { task_token: (await owes(host, 'new_password', false)).task_token, new_password: otherPassword }),
+    [`post ${base}/tasks/second-factor/enroll`]: async (host) =>
+      send(host, 'second-factor/enroll', { task_token: (await owes(host, 'second_factor', false)).task_token }),
+    [`post ${base}/tasks/second-factor/confirm`]: async (host) => {
+      const { task_token } = await owes(host, 'second_factor', false)
+      const { body } = await send(host, 'second-factor/enroll', { task_token })
+      return send(host, 'second-factor/confirm', { task_token, code: authenticator(body.secret, host.clock).code() })
+    },
+  }
+}
+
 /** Of every operation there is. */
 export const ways: Readonly<Record<string, Way>> = {
   ...social,
   ...delivered(''),
   ...delivered('/cookie'),
+  ...tasks(''),
+  ...tasks('/cookie'),
+  ...tasks('/session'),
   ...accounts,
   ...factor,
   ...trustedDevices,
   ...passkeys,
   ...sessions,
   ...administration,
+  'post /admin/users/{id}/expire-password': async (host) =>
+    post(host, `/admin/users/${(await signedIn(host)).userId}/expire-password`, {}, await administrator(host)),
   'get /.well-known/oauth-authorization-server': (host) => get(host, '/.well-known/oauth-authorization-server'),
   'get /.well-known/openid-configuration': (host) => get(host, '/.well-known/openid-configuration'),
   'get /.well-known/jwks.json': (host) => get(host, '/.well-known/jwks.json'),

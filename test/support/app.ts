@@ -91,7 +91,8 @@ export async function mount({
   app.use(checkCookies(publicHost))
   for (const middleware of before) app.use(middleware)
   // What else decides which routes there are and what they say, a host makes for itself.
-  const kind = options?.store || options?.signup ? null : JSON.stringify([settings, prefix, Object.keys(options ?? {})])
+  const kind =
+    options?.store || options?.signup || options?.loginTasks ? null : JSON.stringify([settings, prefix, Object.keys(options ?? {})])
   const answers = checkAnswers(auth, kind)
   app.use(prefix, answers.record, auth)
   host?.(app, auth)

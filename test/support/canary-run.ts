@@ -74,7 +74,7 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
       ...mfaSettings,
       ...byMail,
       ...passkeys,
-      newDeviceNotice: true,
+      unknownDevice: 'notice',
       trustedDeviceDays: 30,
     },
     providers: {

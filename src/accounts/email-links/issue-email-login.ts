@@ -1,5 +1,6 @@
 import type { AuthContext } from '../../context'
 import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
+import { endLoginTasks } from '../../login-tasks/task-token'
 import { after } from '../../sessions/find-session'
 import { plainText } from '../../sessions/insert-session'
 import type { EmailLoginRecord, EmailLoginStore, UserRecord } from '../../store/auth-store'
@@ -67,12 +68,17 @@ export async function makeRoom(
   emailLogins: EmailLoginStore,
   { email, isKnownDevice }: Pick<EmailLoginRecord, 'email' | 'isKnownDevice'>,
 ): Promise<boolean> {
-  const open = (await openEmailLogins(emailLogins, email, ctx.now())).filter(({ sessionId }) => sessionId === null)
+  const open = (await emailLogins.listOpen(email, ctx.now())).filter(isLoginRow)
   const tooMany = Math.max(0, open.length + 1 - mostOpen)
   const ofStrangers = open.filter((login) => !login.isKnownDevice).slice(0, tooMany)
   if (ofStrangers.length < tooMany && !isKnownDevice) return false
   for (const { id } of ofStrangers) await emailLogins.consume(id, ctx.now())
   return true
+}
+
+/** False for a confirmation of a session, and for a code of another purpose: routes of logins do not see these rows. */
+export function isLoginRow({ sessionId, purpose = null }: EmailLoginRecord): boolean {
+  return sessionId === null && purpose === null
 }
 
 /** Null if login by email is off and no mailer sends confirmation codes. The table may then be missing. */
@@ -84,5 +90,6 @@ export function emailLoginsOf({ store, settings, mailQueue }: AuthContext): Emai
 /** UNDO links stay valid: only an undo uses them up. Call it inside a transaction that has locked the user's row. */
 export async function endOneShots(ctx: AuthContext, { id, email }: Pick<UserRecord, 'id' | 'email'>): Promise<void> {
   await ctx.store.userTokens.consumeAllForUser(id, ctx.now())
+  await endLoginTasks(ctx, id)
   await emailLoginsOf(ctx)?.consumeAllForEmail(email, ctx.now())
 }

@@ -168,11 +168,12 @@ export function mailCode(
   topic: 'email_login' | CodeTopic,
   { url, code, expiresAt }: { url: string | null; code: string | null; expiresAt: Date },
   locale: Locale,
+  about: Pick<MailContent, 'login'> = {},
 ): void {
   const { publicUrl } = ctx.settings
   const presented = code === null ? {} : { code: { digits: code, host: publicUrl === '' ? null : new URL(publicUrl).host } }
   const link = { url, expiresAt, issuedAt: ctx.now() }
-  ctx.mailQueue?.post(writeMail(ctx, { ...addressed(recipient), ...presented, topic, locale, link }), recipient.id)
+  ctx.mailQueue?.post(writeMail(ctx, { ...addressed(recipient), ...presented, ...about, topic, locale, link }), recipient.id)
 }
 
 /** Never throws: the change is done. `provider`: the registration key. To a former address: `{ ...user, email: oldEmail }`. */

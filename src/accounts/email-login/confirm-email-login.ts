@@ -8,7 +8,7 @@ import type { AnyLoginResult, LoginClient } from '../../sessions/login'
 import { finishLogin } from '../../sessions/start-login'
 import { DuplicateRecordError, type EmailLoginRecord, type UserRecord } from '../../store/auth-store'
 import { findByAddress, isCodeOf, mostTries, refusesEmailLink } from '../email-links/email-link'
-import { isOfLogin } from '../email-links/issue-email-login'
+import { isLoginRow } from '../email-links/issue-email-login'
 import { PasswordAskedError, type SignupOwnership, wantsPassword } from '../email-verification/signup-ownership'
 import { announceSignupPasskey } from '../email-verification/signup-passkey'
 import { isFirstVerification, mayActivate, signupOf } from '../email-verification/verify-address'
@@ -77,15 +77,14 @@ function findLogin(ctx: AuthContext, proof: EmailLoginProof): Promise<EmailLogin
 
 async function findByToken(ctx: AuthContext, token: string): Promise<EmailLoginRecord> {
   const login = isOpaqueToken(token) ? await requireEmailLogins(ctx).find({ tokenHash: hashOpaqueToken(token) }) : null
-  const isOpen = login !== null && login.usedAt === null && login.expiresAt > ctx.now()
-  if (!isOpen || login.sessionId !== null || !isOfLogin(login)) throw new EmailLoginInvalidError()
+  if (!login || login.usedAt !== null || login.expiresAt <= ctx.now() || !isLoginRow(login)) throw new EmailLoginInvalidError()
   return login
 }
 
 /** Counts the try before it compares the code: at most five are compared, even in parallel. @throws EmailLoginInvalidError */
 async function findByCode(ctx: AuthContext, code: string, requestId: string | null): Promise<EmailLoginRecord> {
   const login = requestId === null ? null : await requireEmailLogins(ctx).countTry(requestId, mostTries, ctx.now())
-  if (!login || login.sessionId !== null || !isOfLogin(login)) throw new EmailLoginInvalidError()
+  if (!login || !isLoginRow(login)) throw new EmailLoginInvalidError()
   const counted = hasLimitedCode(ctx, login) ? await countCode(ctx, login) : unlimited
   if (!counted || !isCodeOf(ctx, login, code)) throw new EmailLoginInvalidError()
   await counted.release()

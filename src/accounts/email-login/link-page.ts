@@ -7,6 +7,7 @@ import { browserName, type Locale } from '../../http/locale'
 import type { Route } from '../../http/routes'
 import { refuseCrossSite } from '../../http/same-site'
 import { sendSeeOther } from '../../http/send'
+import { leadToTasks } from '../../login-tasks/lead-to-tasks'
 import { routeRateLimit } from '../../rate-limits/rate-limiter'
 import { destinationOfChallenge } from '../../sessions/challenge'
 import { clearEndedCookies } from '../../sessions/current-auth'
@@ -58,6 +59,7 @@ export function emailLoginPage(ctx: AuthContext): Route[] {
       return {
         answer() {
           if (result.kind === 'challenge') return askForCode(ctx, req, res, result)
+          if (result.kind === 'tasks') return leadToTasks(ctx, req, res, result, { redirect: sendSeeOther })
           setLoginCookies(ctx, res, result)
           sendSeeOther(res, result.returnTo ?? elsewhere)
         },

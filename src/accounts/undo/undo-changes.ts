@@ -4,7 +4,7 @@ import { hasPasswords } from '../../core/config/every-setting'
 import { InvalidTokenError } from '../../core/errors'
 import type { PhraseBook } from '../../core/texts/phrase-book'
 import type { Locale } from '../../http/locale'
-import { unusablePassword } from '../../passwords/verify-password'
+import { newPasswordChanges, unusablePassword } from '../../passwords/verify-password'
 import { endOtherSessions } from '../../sessions/log-out'
 import { passkeyDigest } from '../../sessions/reauthentication/irreversible-change'
 import { hasMatureFactor } from '../../sessions/reauthentication/methods'
@@ -154,8 +154,7 @@ async function takeBack(
     ...plan.factor,
     email: addressRestored ? plan.email : nowhere(before.id),
     emailVerifiedAt: addressRestored ? now : null, // the link was mailed to that address
-    hashedPassword: unusablePassword(),
-    passwordSetAt: null,
+    ...newPasswordChanges(ctx, unusablePassword(), null),
     isActive: isOpen,
     activatedAt: before.activatedAt ?? now, // a deactivated account must not count as pending
     updatedAt: now,

@@ -108,10 +108,11 @@ export interface Settings {
    */
   readonly localAccountsEnabled: boolean
   /**
-   * Sends a mail to the owner after a login from a browser without a device cookie of the account. A device cookie shows that the browser
-   * logged in before. The setting needs a `tokenDelivery` with cookies or sessions. Default false. `AUTH_NEW_DEVICE_NOTICE`.
+   * What happens at a login from a browser without a device cookie of the account, which shows that the browser logged in before.
+   * `'notice'` mails the owner, and needs a `tokenDelivery` with cookies or sessions. `'code'` also asks for a mailed code after a right
+   * password, if the address is verified and no second factor is active. Default `'off'`. `AUTH_UNKNOWN_DEVICE`.
    */
-  readonly newDeviceNotice: boolean
+  readonly unknownDevice: 'off' | 'notice' | 'code'
   /**
    * Whether people log in with a password. False removes every route that sets, changes or requires a password. An account then needs only
    * an email address. With false, people log in by email (`emailLogin`), with a provider or with a passkey. Default true.

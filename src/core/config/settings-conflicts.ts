@@ -16,7 +16,7 @@ export function settingsConflicts(settings: Settings): string[] {
     ...pages(settings),
     ...emailLoginSignup(settings),
     ...signupWith(settings),
-    ...newDeviceNotice(settings),
+    ...unknownDevice(settings),
     ...trustedDevices(settings),
   ]
 }
@@ -162,10 +162,10 @@ function signupWith({ signupWith, passwordLogin, passkeysEnabled, autoActivate, 
 }
 
 /** The library recognizes a device by a cookie. */
-function newDeviceNotice({ newDeviceNotice, tokenDelivery }: Settings): string[] {
-  if (!newDeviceNotice || tokenDelivery !== 'bearer') return []
+function unknownDevice({ unknownDevice, tokenDelivery }: Settings): string[] {
+  if (unknownDevice !== 'notice' || tokenDelivery !== 'bearer') return []
   return [
-    "newDeviceNotice (AUTH_NEW_DEVICE_NOTICE) needs tokenDelivery (AUTH_TOKEN_DELIVERY) 'cookie', 'both' or 'session': a cookie distinguishes a new browser from a known one.",
+    "unknownDevice (AUTH_UNKNOWN_DEVICE) 'notice' needs tokenDelivery (AUTH_TOKEN_DELIVERY) 'cookie', 'both' or 'session': a cookie distinguishes a new browser from a known one.",
   ]
 }
 

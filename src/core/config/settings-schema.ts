@@ -96,7 +96,7 @@ const rules: Joi.StrictSchemaMap<Checked> = {
     ),
   localAccountsEnabled: flag(true),
   passwordLogin: flag(true),
-  newDeviceNotice: flag(false),
+  unknownDevice: oneOf('off', 'notice', 'code'),
   signupEnabled: flag(true),
   signupWith: Joi.array()
     .items(Joi.string().strict().valid('password', 'passkey'))

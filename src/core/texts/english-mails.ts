@@ -160,6 +160,15 @@ export const englishMails = {
   'mail.recovery_code_used.lead':
     'A recovery code of your account has just been used. Each code works only once. Make new codes before you have used all of them.',
   'mail.recovery_code_used.not_you': 'If it was not you, choose a new password right away and make new recovery codes.',
+  'mail.device_code.subject': 'Is it you who is signing in?',
+  'mail.device_code.lead':
+    'Somebody typed the right password of your account, in a browser that we do not recognize. If it is you, enter this code there.',
+  'mail.device_code.button': 'Choose a new password',
+  'mail.device_code.not_you':
+    'If it was not you, somebody knows your password. Choose a new password right away, and do not share this code with anyone.',
+  'mail.password_expired.subject': 'Choose a new password at your next sign-in',
+  'mail.password_expired.lead': 'Your present password no longer signs you in by itself. At your next sign-in we ask for a new one.',
+  'mail.password_expired.not_you': 'If you did not expect this, ask us. Do not use the old password anywhere else.',
   'mail.new_device.subject': 'A new device signed in to your account',
   'mail.new_device.lead': 'Somebody signed in to your account with a browser that we do not recognize.',
   'mail.new_device.not_you': 'If it was not you, sign that device out in your account settings and choose a new password right away.',
@@ -187,6 +196,7 @@ export const englishAnswers = {
   'error.invalid_token': 'The token is not valid.',
   'error.token_expired': 'The token has expired.',
   'error.mfa_code_invalid': 'invalid MFA code',
+  'error.task_token_invalid': 'This sign-in is over. Sign in again.',
   'error.email_login_invalid': 'This link or code is not correct, or it is no longer valid.',
   'error.mfa_token_invalid': 'This sign-in took too long or is no longer valid. Please sign in again.',
   'error.passkey_rejected': 'This passkey was not accepted. Please try again.',
@@ -247,6 +257,7 @@ export const englishAnswers = {
   'error.sign_in_unavailable': 'Sign-in is not available at the moment.',
   'error.prove_address_first': 'Confirm your email address first. Ask for a confirmation link, and open it.',
   'error.password.mismatch': 'The two passwords are not the same.',
+  'error.password.unchanged': 'Please choose a password that differs from the present one.',
   'error.password.too_short': 'Please choose a password of at least {min} characters.',
   'error.password.too_long': 'This password is too long.',
   'error.password.too_common': 'This password is easy to guess. Please choose another one.',

@@ -165,6 +165,15 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.recovery_code_used.lead':
     'Um código de recuperação da sua conta acaba de ser usado. Cada código vale uma única vez. Crie novos códigos antes que os atuais acabem.',
   'mail.recovery_code_used.not_you': 'Se não foi você, escolha uma nova senha imediatamente e crie novos códigos de recuperação.',
+  'mail.device_code.subject': 'É você que está entrando?',
+  'mail.device_code.lead':
+    'Alguém digitou a senha certa da sua conta, em um navegador que não reconhecemos. Se é você, digite este código nesse navegador.',
+  'mail.device_code.button': 'Escolher uma nova senha',
+  'mail.device_code.not_you':
+    'Se não foi você, alguém sabe a sua senha. Escolha uma nova senha imediatamente e não compartilhe este código com ninguém.',
+  'mail.password_expired.subject': 'Escolha uma nova senha no próximo acesso',
+  'mail.password_expired.lead': 'Sua senha atual sozinha não dá mais acesso à conta. No próximo acesso, pediremos uma nova senha.',
+  'mail.password_expired.not_you': 'Se você não esperava isto, fale conosco. Não use a senha antiga em nenhum outro lugar.',
   'mail.new_device.subject': 'Um novo dispositivo entrou na sua conta',
   'mail.new_device.lead': 'Alguém entrou na sua conta com um navegador que não reconhecemos.',
   'mail.new_device.not_you':
@@ -193,6 +202,7 @@ export const portugueseAnswers: Readonly<Record<keyof typeof englishAnswers, str
   'error.invalid_token': 'O token não é válido.',
   'error.token_expired': 'O token expirou.',
   'error.mfa_code_invalid': 'O código não está correto.',
+  'error.task_token_invalid': 'Este acesso terminou. Entre novamente.',
   'error.email_login_invalid': 'Este link ou código não está correto ou não é mais válido.',
   'error.mfa_token_invalid': 'Este login demorou demais ou não é mais válido. Entre novamente.',
   'error.passkey_rejected': 'Esta chave de acesso não foi aceita. Tente novamente.',
@@ -252,6 +262,7 @@ export const portugueseAnswers: Readonly<Record<keyof typeof englishAnswers, str
   'error.sign_in_unavailable': 'O login não está disponível no momento.',
   'error.prove_address_first': 'Confirme seu e-mail primeiro. Peça um link de confirmação e abra-o.',
   'error.password.mismatch': 'As duas senhas não são iguais.',
+  'error.password.unchanged': 'Escolha uma senha diferente da atual.',
   'error.password.too_short': 'Escolha uma senha com pelo menos {min} caracteres.',
   'error.password.too_long': 'Esta senha é longa demais.',
   'error.password.too_common': 'Esta senha é fácil de adivinhar. Escolha outra.',

@@ -110,9 +110,8 @@ function setPageHeaders(ctx: PageContext, res: Response, page: Page, nonce: stri
   res.setHeader('Referrer-Policy', referrerPolicyOf(ctx))
   const isOwn = templates.layout !== undefined || templates.pages !== undefined
   const nonces = isOwn || page.nonce !== undefined || !settings.pagesEnabled ? [`'nonce-${nonce}'`] : []
-  const sources = settings.pagesEnabled
-    ? loading([theme.sources, more], nonces)
-    : loadingNothing(theme.logoUrl !== null, nonces, needsScript)
+  const hasPictures = theme.logoUrl !== null || page.page === 'tasks' // a QR code
+  const sources = settings.pagesEnabled ? loading([theme.sources, more], nonces) : loadingNothing(hasPictures, nonces, needsScript)
   const targets = [...(settings.pagesEnabled ? everyTarget(ctx) : []), ...formTargets]
   const directives = [
     "default-src 'none'",
@@ -138,9 +137,9 @@ function loading(given: readonly CaptchaSources[], nonces: readonly string[]) {
   ].map((words) => words.join(' '))
 }
 
-function loadingNothing(hasLogo: boolean, nonces: readonly string[], needsScript: boolean): string[] {
+function loadingNothing(hasPictures: boolean, nonces: readonly string[], needsScript: boolean): string[] {
   const script = needsScript ? [['script-src', ...nonces].join(' ')] : []
-  return [['style-src', ...nonces].join(' '), ...script, ...(hasLogo ? ["img-src 'self' data:"] : [])]
+  return [['style-src', ...nonces].join(' '), ...script, ...(hasPictures ? ["img-src 'self' data:"] : [])]
 }
 
 /** Browsers apply `form-action` also to redirects. */

@@ -77,12 +77,12 @@ export const authenticator: AccountPage = {
       throw new FormFault({ form: 'security.begun_again' }, { keepsValues: false })
     requireFields({ code }, 'code')
     await visit.ask.confirmTotp({ code })
-    return recoveryCodesPage(visit.reader, begun.recoveryCodes, { isNewFactor: true })
+    return recoveryCodesPage(visit.reader, begun.recoveryCodes, { isNewFactor: true, ...keptLink(visit.reader) })
   },
 }
 
 function begunIn({ ctx, session }: AccountVisit, { enrolment: sealed }: Fields): PageEnrolment | null {
-  return sealed === undefined ? null : openEnrolment(ctx, session, sealed)
+  return sealed === undefined ? null : openEnrolment(ctx, purposeOf(session), sealed)
 }
 
 async function begin(visit: AccountVisit, code: string) {
@@ -93,7 +93,7 @@ async function begin(visit: AccountVisit, code: string) {
 
 function enrolment({ ctx, reader, session, person, formOf }: AccountVisit, begun: PageEnrolment, state = emptyForm) {
   const { qrSvg, provisioningUri } = forAuthenticatorApp(ctx, person.email, begun.secret)
-  const sealed = hidden('enrolment', sealEnrolment(ctx, session, begun))
+  const sealed = hidden('enrolment', sealEnrolment(ctx, purposeOf(session), begun))
   return enrolmentPage(reader, state, { secret: begun.secret, qrSvg, provisioningUri, sealed, formOf })
 }
 
@@ -108,7 +108,8 @@ export const recoveryCodes: AccountPage = {
   show: (visit, state) => newCodesPage(visit.reader, state, requireFactor(visit).formOf),
   async post({ ask, reader }, fields) {
     requireFields(fields, 'code')
-    return recoveryCodesPage(reader, await ask.regenerateRecoveryCodes({ code: fields['code'] ?? '' }), { isNewFactor: false })
+    const codes = await ask.regenerateRecoveryCodes({ code: fields['code'] ?? '' })
+    return recoveryCodesPage(reader, codes, { isNewFactor: false, ...keptLink(reader) })
   },
 }
 
@@ -185,7 +186,7 @@ function beginFactorPage(reader: Reader, state: FormState, { isReplacing, formOf
       fields: [formOf, isReplacing ? codeField(reader, state, 'security.present_code') : null],
       button: reader.text('security.begin_button'),
     }),
-    back(reader),
+    backToSecurity(reader),
   )
 }
 
@@ -197,9 +198,14 @@ interface EnrolmentView {
   /** A hidden field that the form sends back. */
   readonly sealed: Part
   readonly formOf: Part
+  /** Default: the page itself. */
+  readonly action?: string
+  /** Default: to the page of the account. */
+  readonly back?: Part
 }
 
-function enrolmentPage(reader: Reader, state: FormState, { secret, qrSvg, provisioningUri, sealed, formOf }: EnrolmentView): Html {
+export function enrolmentPage(reader: Reader, state: FormState, view: EnrolmentView): Html {
+  const { secret, qrSvg, provisioningUri, sealed, formOf, action, back = backToSecurity(reader) } = view
   const picture = `data:image/svg+xml,${qrSvg.replace(/[<>"#%]/g, encodeURIComponent)}`
   return card(
     html`<h1>${reader.text('security.scan_title')}</h1>
@@ -210,12 +216,27 @@ function enrolmentPage(reader: Reader, state: FormState, { secret, qrSvg, provis
 <p class="key">${inGroups(secret)}</p>
 `,
     problem(state),
-    form({ fields: [formOf, sealed, codeField(reader, state, 'security.first_code')], button: reader.text('security.confirm_button') }),
-    back(reader),
+    form({
+      ...(action !== undefined && { action }),
+      fields: [formOf, sealed, codeField(reader, state, 'security.first_code')],
+      button: reader.text('security.confirm_button'),
+    }),
+    back,
   )
 }
 
-function recoveryCodesPage(reader: Reader, codes: readonly string[], { isNewFactor }: { isNewFactor: boolean }): Html {
+interface RecoveryCodesView {
+  readonly isNewFactor: boolean
+  /** The link after the codes. */
+  readonly to: string
+  readonly label: string
+}
+
+function keptLink(reader: Reader): Pick<RecoveryCodesView, 'to' | 'label'> {
+  return { to: reader.href('/account/security'), label: reader.text('security.kept') }
+}
+
+export function recoveryCodesPage(reader: Reader, codes: readonly string[], { isNewFactor, to, label }: RecoveryCodesView): Html {
   const file = `data:text/plain;charset=utf-8,${encodeURIComponent(`${codes.join('\r\n')}\r\n`)}`
   return card(
     html`<h1>${reader.text('security.codes')}</h1>
@@ -226,7 +247,7 @@ function recoveryCodesPage(reader: Reader, codes: readonly string[], { isNewFact
 <a href="${file}" download="recovery-codes.txt">${reader.text('security.download')}</a>
 <button type="button" class="plain" data-print hidden>${reader.text('security.print')}</button></div>
 `,
-    linkButton(reader.href('/account/security'), reader.text('security.kept')),
+    linkButton(to, label),
   )
 }
 
@@ -237,7 +258,7 @@ function newCodesPage(reader: Reader, state: FormState, formOf: Part): Html {
 `,
     problem(state),
     form({ fields: [formOf, codeField(reader, state, 'security.present_code')], button: reader.text('security.new_codes') }),
-    back(reader),
+    backToSecurity(reader),
   )
 }
 
@@ -264,7 +285,7 @@ function turnOffPage(reader: Reader, state: FormState, { asksPassword, formOf }:
       button: reader.text('security.turn_off'),
       look: 'danger',
     }),
-    back(reader),
+    backToSecurity(reader),
   )
 }
 
@@ -272,7 +293,7 @@ function codeField(reader: Reader, state: FormState, label: 'security.present_co
   return field(reader, state, { name: 'code', label: reader.text(label), autocomplete: 'one-time-code', isCode: true, isFirst })
 }
 
-function back(reader: Reader): Html {
+function backToSecurity(reader: Reader): Html {
   return html`<p class="below"><a href="${reader.href('/account/security')}">${reader.text('security.back')}</a></p>
 `
 }
@@ -283,7 +304,7 @@ function inGroups(secret: string): string {
 }
 
 /** If the person mistypes the code, the page shows the same secret again. */
-interface PageEnrolment {
+export interface PageEnrolment {
   readonly secret: string
   readonly recoveryCodes: readonly string[]
 }
@@ -291,14 +312,14 @@ interface PageEnrolment {
 /** Seconds, as for a pending second factor. */
 const lifeSeconds = 900
 
-/** For a hidden field. Valid for 15 minutes, and only in this session. */
-function sealEnrolment(ctx: AuthContext, session: SessionOfRequest, { secret, recoveryCodes }: PageEnrolment): string {
-  return sealText(keysOf(ctx), purposeOf(session), JSON.stringify([ctx.now().getTime() + lifeSeconds * 1000, secret, recoveryCodes]))
+/** For a hidden field. Valid for 15 minutes, and only for this purpose. */
+export function sealEnrolment(ctx: AuthContext, purpose: string, { secret, recoveryCodes }: PageEnrolment): string {
+  return sealText(keysOf(ctx), purpose, JSON.stringify([ctx.now().getTime() + lifeSeconds * 1000, secret, recoveryCodes]))
 }
 
-/** Null for an expired text, a text for another session, and a text that this server did not encrypt. */
-function openEnrolment(ctx: AuthContext, session: SessionOfRequest, sealed: string): PageEnrolment | null {
-  const text = openText(keysOf(ctx), purposeOf(session), sealed)
+/** Null for an expired text, a text for another purpose, and a text that this server did not encrypt. */
+export function openEnrolment(ctx: AuthContext, purpose: string, sealed: string): PageEnrolment | null {
+  const text = openText(keysOf(ctx), purpose, sealed)
   if (text === null) return null
   const [end, secret, recoveryCodes] = JSON.parse(text) as [number, string, string[]] // `sealEnrolment` wrote the JSON
   return end > ctx.now().getTime() ? { secret, recoveryCodes } : null

@@ -10,6 +10,7 @@ import { seeTroubleshooting } from '../../core/troubleshooting'
 import { checkCaptcha } from '../../http/captcha'
 import { isJoiSchema, keysOf, requiredFieldsOf } from '../../http/host-schema'
 import { checkedLanguages } from '../../http/locale'
+import { loginTasksOf } from '../../login-tasks/login-task'
 import { type AuthRouterOptions, hasMethods, requirePrefix } from '../../options'
 import { isPassportProvider, type Provider } from '../../providers/passport-provider'
 import type { AuthStore } from '../../store/auth-store'
@@ -52,6 +53,7 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkLinkTemplates,
   checkPasswordLogin,
   checkEmailLogin,
+  checkLoginTaskNeeds,
   checkEmailLoginAddress,
   checkEmailLoginSignup,
   checkMailedCodes,
@@ -270,6 +272,37 @@ function checkPasswordLogin({ settings }: Boot): void {
   )
 }
 
+/** Requires what a configured task writes, and a mailbox: a person who owes a task may have to show that the mailbox is theirs. */
+function checkLoginTaskNeeds({ options, settings, store }: Boot): void {
+  const tasks = loginTasksOf(options.loginTasks, settings.unknownDevice === 'code')
+  if (!tasks?.device) return
+  const what = tasks.secondFactor
+    ? 'Option loginTasks has secondFactorTask()'
+    : tasks.newPassword
+      ? 'Option loginTasks has newPasswordTask()'
+      : "unknownDevice (AUTH_UNKNOWN_DEVICE) is 'code'"
+  const lacks = (isThere: unknown, fix: string) => {
+    if (!isThere) throw new ConfigurationError(`${what}, ${fix}.`)
+  }
+  if (tasks.secondFactor) lacks(settings.mfaEnabled, 'but mfaEnabled (AUTH_MFA_ENABLED) is false; switch it on')
+  if (tasks.newPassword) {
+    if (!settings.passwordLogin)
+      throw new ConfigurationError(
+        'Option loginTasks has newPasswordTask(), but passwordLogin (AUTH_PASSWORD_LOGIN) is false; leave the task out.',
+      )
+    if (!store.users.fields.has('passwordExpiredAt'))
+      throw new ConfigurationError(
+        'Option loginTasks has newPasswordTask(), but the users table has no column `password_expired_at`; add it, and name it: `users: { columns: { passwordExpiredAt: … } }`.',
+      )
+  }
+  lacks(options.mailer, 'which mails codes; pass `mailer`')
+  lacks(
+    store.emailLogins?.fields?.has('purpose'),
+    'which needs the table `auth_email_logins` with the column `purpose`; wire `emailLogins` in your store, and name the column in a table of your own',
+  )
+  lacks(store.users.fields.has('emailVerifiedAt'), 'but the users table has no `email_verified_at` column; add one or map it')
+}
+
 function checkEmailLogin({ settings, store }: Boot): void {
   if (settings.emailLogin === 'off') return
   if (!settings.localAccountsEnabled) {
@@ -318,7 +351,7 @@ function checkMailedCodes({ options, settings, store }: Boot): void {
   if (!options.mailer)
     throw new ConfigurationError(`${isOn} but there is no mailer; pass \`mailer\` to createAuthRouter(), or leave mailedCodes off.`)
   const { emailLogins } = store
-  if (emailLogins && emailLogins.fields?.has('purpose') !== false) return
+  if (emailLogins?.fields?.has('purpose')) return
   throw new ConfigurationError(
     `${isOn} but the store has no ${emailLogins ? 'column `emailLogins.purpose`' : 'table `emailLogins`'}, which stores the codes; add it and map it, or leave mailedCodes off.`,
   )

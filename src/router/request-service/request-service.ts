@@ -5,13 +5,14 @@ import type { AuthMethod } from '../../core/amr'
 import type { Guards } from '../../guards/guards'
 import type { Method, Route } from '../../http/routes'
 import { sendEmpty, setResult } from '../../http/send'
+import { pathOfTask } from '../../login-tasks/routes'
 import type { PasskeyOptions } from '../../passkeys/passkey-challenge'
 import type { PublicPasskey } from '../../passkeys/register'
 import type { PasskeyCreationOptions, PasskeyRequestOptions } from '../../passkeys/webauthn/ceremonies'
 import type { Enrolment } from '../../second-factor/enroll'
 import { getUser } from '../../sessions/current-auth'
 import type { PublicSession } from '../../sessions/find-session'
-import type { LoginChallenge } from '../../sessions/login'
+import type { LoginChallenge, LoginOwesTasks } from '../../sessions/login'
 import type { IdentityRecord } from '../../store/auth-store'
 import type { HostTypes, WithFields } from '../../store/host-types'
 import type { PublicUser } from '../../store/user-records'
@@ -43,8 +44,11 @@ export interface BoundSession {
   refreshToken?: string | null
 }
 
-/** A session or a challenge. For a challenge, ask the person for a code, and pass the code and `mfaToken` to `verifyMfa`. */
-export type BoundLogin = BoundSession | LoginChallenge
+/**
+ * A session, a challenge or tasks. For a challenge, ask the person for a code, and pass the code and `mfaToken` to `verifyMfa`. For tasks, do
+ * the first of `tasks` with its method and `taskToken`.
+ */
+export type BoundLogin = BoundSession | LoginChallenge | LoginOwesTasks
 
 export interface BoundSignup {
   /**
@@ -60,6 +64,9 @@ export interface BoundSignup {
   /** Only with `tokenDelivery: 'bearer'`, for an account that is active at once. */
   accessToken?: string
   refreshToken?: string
+  /** Present if the account is active at once, and owes tasks before its session begins. */
+  tasks?: readonly string[]
+  taskToken?: string
 }
 
 export interface BoundEmailLoginRequest {
@@ -102,6 +109,17 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   logIn(input: { email: string; password: string; remember?: boolean; previousToken?: string } & CaptchaAnswer): Promise<BoundLogin>
   /** With `trustDevice`, the browser needs no second factor for `trustedDeviceDays` days. */
   verifyMfa(input: { mfaToken: string; previousToken?: string; trustDevice?: boolean } & FactorProof): Promise<BoundLogin>
+  /** The mailed code of the task `device`. */
+  confirmDevice(input: { taskToken: string; code: string }): Promise<BoundLogin>
+  /** Mails another code. The old token ends. */
+  resendDeviceCode(input: { taskToken: string }): Promise<{ taskToken: string }>
+  /** The task `new_password`. */
+  setNewPassword(input: { taskToken: string; newPassword: string }): Promise<BoundLogin>
+  /** Begins the task `second_factor`. The token stays valid. */
+  beginSecondFactor(input: { taskToken: string }): Promise<Enrolment>
+  finishSecondFactor(input: { taskToken: string; code: string }): Promise<BoundLogin>
+  /** A task of your own. `complete` gets `body`. */
+  completeTask(key: string, input: { taskToken: string; body?: object }): Promise<BoundLogin>
   /** Logs a person in with a provider's access token. */
   logInWithToken(input: { provider: string; accessToken: string }): Promise<BoundLogin>
   /**
@@ -231,6 +249,7 @@ const inBody: Readonly<Record<string, string>> = {
   previousToken: 'previous_token',
   refreshToken: 'refresh_token',
   requestToken: 'request_token',
+  taskToken: 'task_token',
   returnTo: 'return_to',
   signupToken: 'signup_token',
   trustDevice: 'trust_device',
@@ -278,6 +297,12 @@ export function serviceBinder(
       signUpWithPasskey: ({ fields, ...input }) => ask('signUpWithPasskey', 'POST', '/signup/passkey', input, fields && { fields }),
       logIn: (input) => ask('logIn', 'POST', '/login', input),
       verifyMfa: (input) => ask('verifyMfa', 'POST', '/mfa/verify', input),
+      confirmDevice: (input) => ask('confirmDevice', 'POST', '/tasks/device', input),
+      resendDeviceCode: (input) => ask('resendDeviceCode', 'POST', '/tasks/device/resend', input),
+      setNewPassword: (input) => ask('setNewPassword', 'POST', '/tasks/new-password', input),
+      beginSecondFactor: (input) => ask('beginSecondFactor', 'POST', '/tasks/second-factor/enroll', input),
+      finishSecondFactor: (input) => ask('finishSecondFactor', 'POST', '/tasks/second-factor/confirm', input),
+      completeTask: (key, { body = {}, ...input }) => ask('completeTask', 'POST', pathOfTask(key), input, { fields: body }),
       logInWithToken: ({ provider, ...input }) => ask('logInWithToken', 'POST', '/oauth/:provider/token', input, { params: { provider } }),
       logOut: async (input: object = {}) => (await callRoute(logout, req, res, { body: bodyOf(input) })) as never,
       activate: (proof, options) => ask('activate', 'POST', '/activate', { ...mailed(proof), ...options }),

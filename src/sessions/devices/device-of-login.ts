@@ -51,12 +51,12 @@ export function withoutSession(devices: readonly Device[], endedIds: readonly (s
 }
 
 /**
- * Null if the browser has a device cookie of the account, and for the first login since `newDeviceNotice` is on, which only sets the
- * cookie. A login that creates or activates an account is such a first login. Call it inside the login's transaction (user's row locked).
+ * Null if the browser has a device cookie of the account, and for the first login since `unknownDevice` is not `off`, which only sets the
+ * cookie. Null too if a mailed code made the device known: no notice follows. A login that creates or activates an account is such a first login. Call it inside the login's transaction (user's row locked).
  */
 async function newDeviceOf(ctx: AuthContext, req: Request, user: UserRecord, login: Login): Promise<NewDevice | null> {
-  if (!ctx.settings.newDeviceNotice || (await isFirstLogin(ctx, user)) || (await carriesDevice(ctx, req, user, login))) return null
-  return describeBrowser(ctx, req, user)
+  if (ctx.settings.unknownDevice === 'off' || (await isFirstLogin(ctx, user)) || (await carriesDevice(ctx, req, user, login))) return null
+  return login.tasks?.done.includes('device') ? null : describeBrowser(ctx, req, user)
 }
 
 /** Call it after the commit, and only if the response sets the cookie: a client without cookies would be new at every login. */

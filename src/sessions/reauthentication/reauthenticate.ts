@@ -210,7 +210,9 @@ export async function withPassword<T>(
 ): Promise<T> {
   const counted = await countAttempt(ctx, limitsOfPassword(ctx, user, session))
   try {
-    const { matches } = await verifyPassword(ctx, user.hashedPassword, password, { isKnownDevice: true })
+    // An expired password is good only for a login that then owes a new one.
+    const hash = ctx.loginTasks?.newPassword && user.passwordExpiredAt ? null : user.hashedPassword
+    const { matches } = await verifyPassword(ctx, hash, password, { isKnownDevice: true })
     if (!matches) throw new InvalidCredentialsError()
     const result = await work()
     await counted.release()

@@ -59,7 +59,10 @@ function answer({ settings }: AuthContext): Answer {
     description:
       'The session is confirmed. The response has a new access token. If the request shows the live refresh token of the session, the response also replaces that token. Otherwise `refresh_token` is null, and only the new access token is fresh.',
     schema: {
-      oneOf: [loginSchema(settings), shape('FreshSession', { user_id: string, expires_at: instant, mfa_required: flag })],
+      oneOf: [
+        loginSchema({ settings, loginTasks: null }),
+        shape('FreshSession', { user_id: string, expires_at: instant, mfa_required: flag }),
+      ],
     },
   }
 }

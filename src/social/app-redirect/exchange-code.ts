@@ -6,13 +6,15 @@ import { AppError, OAuthCodeInvalidError } from '../../core/errors'
 import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
 import { text } from '../../http/input'
 import type { Route } from '../../http/routes'
+import { readTaskToken } from '../../login-tasks/task-token'
+import { askTasks } from '../../login-tasks/tasks-owed'
 import { consumeChallenge, isAccountDigest, readChallenge } from '../../sessions/challenge'
 import { loginAnswer, loginClientWith, sendLogin } from '../../sessions/delivery'
 import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../../sessions/devices/login-limits'
 import { after } from '../../sessions/find-session'
 import type { LoginClient, LoginResult } from '../../sessions/login'
 import { publicOperation } from '../../sessions/operation'
-import { type BegunLogin, finishLogin, startLogin } from '../../sessions/start-login'
+import { type DecidedLogin, finishLogin, isUndecided, startLogin } from '../../sessions/start-login'
 import { DuplicateRecordError, type UserTokenRecord } from '../../store/auth-store'
 import { type Grant, readGrant } from './issue-code'
 
@@ -87,15 +89,18 @@ async function exchangeOnce(
   row: UserTokenRecord,
   { code, codeVerifier }: OAuthCodeExchange,
   client: LoginClient,
-): Promise<{ begun: BegunLogin; provider: string | null } | null> {
+): Promise<{ begun: DecidedLogin; provider: string | null } | null> {
   const { userId, tokenHash } = row
-  return transaction(ctx, async (ctx) => {
+  const seen = ctx.loginTasks && (await ctx.store.users.find(userId))
+  const asked = seen ? await askTasks(ctx, seen, readGrant(row)) : ctx
+  return transaction(asked, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     const taken = await ctx.store.userTokens.consume(tokenHash, 'OAUTH_CODE', ctx.now())
     const grant = taken && readGrant(taken)
     if (!user?.isActive || !grant || !isAccountDigest(ctx.keys.state, user, grant.digest) || !isOfGrant(grant, codeVerifier)) return null
     const { amr, provider, providerSid, isYoung = false } = grant
     const begun = await startLogin(ctx, client, user, { amr, provider, providerSid, isYoung })
+    if (isUndecided(begun)) return null // the account changed while the host was asked
     await leaveReceipt(ctx, code, begun)
     return { begun, provider }
   })
@@ -110,11 +115,12 @@ const receiptSeconds = 86_400
 
 interface Receipt {
   readonly sessionId?: string | null
+  /** A second-factor step, or the tasks of the login. */
   readonly challenge?: { readonly idHash: string; readonly endsAt: number }
 }
 
 /** Call it in the transaction of the exchange. The row counts as used. Only a client that has the code can find it. */
-async function leaveReceipt(ctx: AuthContext, code: string, begun: BegunLogin): Promise<void> {
+async function leaveReceipt(ctx: AuthContext, code: string, begun: DecidedLogin): Promise<void> {
   const now = ctx.now()
   await ctx.store.userTokens.insert({
     userId: begun.result.userId,
@@ -146,8 +152,12 @@ async function endChallenge(ctx: AuthContext, challenge: Parameters<typeof consu
   }
 }
 
-function receiptOf(ctx: AuthContext, { result, access }: BegunLogin): Receipt {
+function receiptOf(ctx: AuthContext, { result, access }: DecidedLogin): Receipt {
   if (result.kind === 'session') return { sessionId: access?.sessionId ?? null }
+  if (result.kind === 'tasks') {
+    const { idHash, tasks } = readTaskToken(ctx, result.taskToken)
+    return { challenge: { idHash, endsAt: tasks.endsAt.getTime() } }
+  }
   const { idHash, expiresAt } = readChallenge(ctx, result.mfaToken)
   return { challenge: { idHash, endsAt: expiresAt.getTime() } }
 }

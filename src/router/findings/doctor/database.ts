@@ -1,6 +1,6 @@
 import { sentenceOf } from '../../../core/error-sentence'
 import type { TableFinding } from '../../../store/auth-store'
-import { unverifiedFactors } from '../../../store/knex/check/unverified-factors'
+import { unverifiedFactors, unverifiedWithoutFactor } from '../../../store/knex/check/unverified-factors'
 import { databaseFacts } from '../../../store/knex/database-facts'
 import { mostCounted, purgeStateOf } from '../../../store/knex/purge-state'
 import { answerOf, type Check, error, type Fault, type Patient, type Result, type Skip, warning } from './check'
@@ -15,6 +15,7 @@ export const databaseChecks: readonly Check[] = [
   { name: 'sessions-missing', examine: missingSessions },
   { name: 'proofs-missing', examine: missingProofs },
   { name: 'factor-unproven', examine: unprovenFactors },
+  { name: 'device-unprotected', examine: unprotectedDevices },
   { name: 'purge-overdue', examine: overduePurge },
 ]
 
@@ -145,6 +146,19 @@ async function unprovenFactors({ ctx, options }: Patient): Promise<Result> {
     `${many} a second factor and an unverified address.`,
     'A password reset is the first verification of such an address. So it is a take-over: it removes the second factor, and the person who reads the mailbox gets the account.',
     `Ask these people to verify the address while they are signed in (POST /email-verify/request).${update}`,
+  )
+}
+
+async function unprotectedDevices({ ctx, options }: Patient): Promise<Result> {
+  if (ctx.settings.unknownDevice !== 'code') return null
+  if (!databaseFacts(options.store)) return ofAdapter
+  const found = await answerOf(unverifiedWithoutFactor(options.store))
+  if (!found || found.count === 0) return null
+  const many = found.isMost ? `${found.count} or more accounts have` : found.count === 1 ? '1 account has' : `${found.count} accounts have`
+  return warning(
+    `${many} an unverified address and no second factor.`,
+    "unknownDevice 'code' mails no code to such an address, so a guessed password signs in from every browser.",
+    'Ask these people to verify the address while they are signed in (POST /email-verify/request).',
   )
 }
 

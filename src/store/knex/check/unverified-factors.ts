@@ -12,6 +12,18 @@ export interface UnverifiedFactors {
   readonly sql: string | null
 }
 
+/** The accounts of an unverified address without a factor. Null: as `unverifiedFactors`. */
+export async function unverifiedWithoutFactor(store: AuthStore): Promise<Pick<UnverifiedFactors, 'count' | 'isMost'> | null> {
+  const checked = checkedTablesOf(store)
+  if (!checked) return null
+  const users = await lookAt(checked, 'users')
+  const [verified, enabled] = ['emailVerifiedAt', 'totpEnabledAt'].map((field) => columnOf(users, field))
+  if (!verified?.facts) return null
+  const columns = [verified, ...(enabled?.facts ? [enabled] : [])].map((column) => name(users, column.name))
+  const count = await countRows(checked.knex, users, columns, columns.map((column) => `${column} is null`).join(' and '))
+  return { count, isMost: count === mostProbed }
+}
+
 const thirtyDaysMs = 30 * 86_400_000
 
 /** Null: the store is an adapter of the host, or a column is missing. @throws the database's errors, also after two seconds */

@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest'
+import { newPasswordTask, secondFactorTask, task } from '../../src'
+import { loginAs } from '../../src/testing'
+import { otherPassword, password, post } from '../local/people'
+import { setCookieOf } from '../support/app'
+import { databases } from '../support/databases'
+import { recordQueries } from '../support/record-queries'
+import { codeFor, expired, onTasks, outcome, owing, person, throughDevice } from './people'
+
+const owesNothing = [secondFactorTask({ when: () => false }), newPasswordTask(), task({ key: 'terms', when: () => false, complete() {} })]
+
+describe.each(await databases())('what a login with tasks answers, asks and costs on $name', (database) => {
+  const { start } = onTasks(database)
+
+  test.each([
+    ['cookie', '', { access_token: null, refresh_token: null, mfa_required: false, mfa_token: null }],
+    ['both', '/cookie', { access_token: null, refresh_token: null, mfa_required: false, mfa_token: null }],
+    ['session', '', { expires_at: null, mfa_required: false }],
+    ['bearer', '/session', { expires_at: null, mfa_required: false }],
+    ['both', '/session', { expires_at: null, mfa_required: false }],
+  ] as const)(
+    'delivery %s at %s/login answers the tasks, and the session in its cookie at the end',
+    async (tokenDelivery, base, members) => {
+      const host = await start({ settings: { tokenDelivery } })
+      const who = await person(host, expired)
+      const browser = host.browser()
+      const first = await browser.post(`/auth${base}/login`).send({ email: who.email, password })
+      expect(first.body).toEqual({
+        user_id: who.userId,
+        ...members,
+        tasks_required: ['device', 'new_password'],
+        task_token: expect.any(String),
+      })
+      expect(setCookieOf(first, 'login_tasks')).not.toBeNull()
+      const resent = await browser.post(`/auth${base}/tasks/device/resend`).send({ task_token: first.body.task_token })
+      await codeFor(host, who)
+      const code = await codeFor(host, who)
+      const second = await browser.post(`/auth${base}/tasks/device`).send({ task_token: resent.body.task_token, code })
+      expect(second.body.tasks_required).toEqual(['new_password'])
+      const set = { task_token: second.body.task_token, new_password: otherPassword }
+      const third = await browser.post(`/auth${base}/tasks/new-password`).send(set)
+      expect(outcome(third)).toEqual([200, undefined])
+      expect(third.body).toMatchObject({ tasks_required: [], task_token: null })
+      const cookie = base === '/session' || tokenDelivery === 'session' ? 'auth_session' : 'refresh_token'
+      expect(third.headers['set-cookie']?.toString()).toContain(`${cookie}=`)
+      const again = await browser.post(`/auth${base}/login`).send({ email: who.email, password: otherPassword })
+      expect(again.body.tasks_required).toEqual([]) // a known device
+    },
+  )
+
+  test('the cookie routes refuse another site, after the limit and before the body', async () => {
+    const host = await start({
+      settings: { tokenDelivery: 'cookie' },
+      options: { throttle: { routes: { attempts: 1, windowSeconds: 60 } } },
+    })
+    const send = () => host.browser().post('/auth/tasks/device').set('Origin', 'https://evil.example').send({})
+    expect(outcome(await send())).toEqual([403, 'CSRF_VALIDATION_FAILED'])
+    expect(outcome(await send())).toEqual([429, 'TOO_MANY_REQUESTS'])
+  })
+
+  test('auth.with owes a code for the device, a method of the service does not', async () => {
+    const host = await start({
+      settings: { tokenDelivery: 'session' },
+      host: (app, auth) => {
+        app.post('/in', async (req, res) => res.json(await auth.with(req, res).logIn(req.query as never)))
+      },
+    })
+    const who = await person(host, expired)
+    const bound = await host.browser().post('/in').query({ email: who.email, password })
+    expect(bound.body).toEqual({ kind: 'tasks', userId: who.userId, tasks: ['device', 'new_password'], taskToken: expect.any(String) })
+    const { service } = host.auth
+    const login = await service.logIn({ email: who.email, password })
+    expect(login).toEqual({ kind: 'tasks', userId: who.userId, tasks: ['new_password'], taskToken: expect.any(String) })
+    if (login.kind !== 'tasks') return
+    expect(await service.setNewPassword({ taskToken: login.taskToken, newPassword: otherPassword })).toMatchObject({
+      kind: 'session',
+      amr: ['pwd'],
+    })
+  })
+
+  test('the service does every task', async () => {
+    const host = await start()
+    const who = await person(host, { isAdmin: true, name: 'asked' })
+    const { service } = host.auth
+    const first = await service.logIn({ email: who.email, password })
+    if (first.kind !== 'tasks') throw new Error('the login owes tasks')
+    const { secret } = await service.beginSecondFactor({ taskToken: first.taskToken })
+    const { authenticator } = await import('../mfa/authenticator')
+    const second = await service.finishSecondFactor({ taskToken: first.taskToken, code: authenticator(secret, host.clock).code() })
+    if (second.kind !== 'tasks') throw new Error('the login still owes a task')
+    expect(second.tasks).toEqual(['terms_of_use'])
+    const last = await service.completeTask('terms_of_use', { taskToken: second.taskToken, body: { accept: true } })
+    expect(last).toMatchObject({ kind: 'session', amr: ['pwd', 'otp'] })
+    await expect(service.completeTask('nothing', { taskToken: second.taskToken })).rejects.toThrow('no task with the key "nothing"')
+  })
+
+  test('without tasks no answer has their members', async () => {
+    const host = await start({ options: { loginTasks: undefined } as never })
+    const who = await person(host, expired)
+    const { body } = await post(host, '/login', { email: who.email, password })
+    expect(Object.keys(body).filter((name) => name.startsWith('task'))).toEqual([])
+    expect((await post(host, '/tasks/device', {})).status).toBe(404)
+  })
+
+  test('a login that owes nothing costs no statement more than one without tasks', async () => {
+    const cost = async (loginTasks: typeof owesNothing | undefined) => {
+      const host = await start({ options: { loginTasks, throttle: { login: false, routes: false } } as never })
+      const who = await person(host)
+      await post(host, '/login', { email: who.email, password })
+      const recorded = recordQueries(host.knex)
+      await post(host, '/login', { email: who.email, password })
+      return recorded.stop().length
+    }
+    expect(await cost(owesNothing)).toBe(await cost(undefined))
+  })
+
+  test('when() runs outside of a transaction; if it throws or hangs, no session begins', async () => {
+    const inTransaction: boolean[] = []
+    let mood: 'yes' | 'throws' = 'yes'
+    const when = async () => {
+      inTransaction.push(host.knex.client.pool.numUsed() > 0)
+      if (mood === 'throws') throw new Error('a reason of the host')
+      return true
+    }
+    const host: Awaited<ReturnType<typeof start>> = await start({ options: { loginTasks: [task({ key: 'terms', when, complete() {} })] } })
+    const who = await person(host)
+    expect((await owing(host, who)).tasks_required).toEqual(['terms'])
+    mood = 'throws'
+    expect(outcome(await post(host, '/login', { email: who.email, password }))).toEqual([503, 'SERVICE_UNAVAILABLE'])
+    expect(await host.knex('auth_sessions').where({ user_id: who.userId })).toEqual([])
+    expect(new Set(inTransaction)).toEqual(new Set([false]))
+    expect(host.logs.entries.map(({ fields }) => fields)).toContainEqual(expect.objectContaining({ task: 'terms' }))
+  })
+
+  test('what complete() throws rolls back everything, also what it wrote', async () => {
+    const { ValidationError } = (await import('../../src')).errors
+    const terms = task({
+      key: 'terms',
+      when: () => true,
+      async complete(user, body, store) {
+        await store.users.update(user.id, { name: 'written' })
+        if (body['accept'] !== true) throw new ValidationError()
+      },
+    })
+    const host = await start({ options: { loginTasks: [terms] } })
+    const who = await person(host)
+    const { task_token } = await owing(host, who)
+    expect(outcome(await post(host, '/tasks/terms', { task_token }))).toEqual([422, 'VALIDATION_ERROR'])
+    expect(await host.knex('auth_users').where({ id: who.userId }).first('name')).not.toEqual({ name: 'written' })
+    const done = await post(host, '/tasks/terms', { task_token, accept: true })
+    expect(done.body).toMatchObject({ tasks_required: [], access_token: expect.any(String) }) // a task that was done is not asked again
+    expect(await host.knex('auth_users').where({ id: who.userId }).first('name')).toEqual({ name: 'written' })
+  })
+
+  test('a refresh owes nothing, and an expiry revokes the sessions unless it keeps them', async () => {
+    const host = await start()
+    const who = await person(host)
+    const [kept, ended] = [await loginAs(host.auth, { id: who.userId }), await loginAs(host.auth, { id: who.userId })]
+    await host.auth.service.expirePassword(who.userId, { keepSessions: true })
+    expect((await post(host, '/refresh', { refresh_token: kept.refreshToken })).status).toBe(200)
+    await host.auth.service.expirePassword(who.userId)
+    expect((await post(host, '/refresh', { refresh_token: ended.refreshToken })).status).toBe(401)
+    expect((await host.mails.next({ to: who.email })).subject).toBe('Choose a new password at your next sign-in')
+  })
+
+  test('a session after a device code is fresh, one after an enrolment is not', async () => {
+    const host = await start({ settings: { unknownDevice: 'code' } })
+    const who = await person(host)
+    const told: string[] = []
+    host.auth.events.on('login.new_device', ({ userId }) => told.push(userId))
+    const { body } = await throughDevice(host, who, await owing(host, who))
+    const row = await host.knex('auth_sessions').where({ user_id: who.userId }).first('amr', 'authenticated_at')
+    expect([row.amr, row.authenticated_at]).toEqual(['pwd email', expect.anything()])
+    expect([body.tasks_required, told]).toEqual([[], [who.userId]])
+    expect(host.mails.mails.filter(({ to, subject }) => to === who.email && subject.includes('new device'))).toEqual([])
+  })
+})

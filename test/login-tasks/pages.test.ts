@@ -1,0 +1,140 @@
+import type supertest from 'supertest'
+import { describe, expect, test } from 'vitest'
+import { task } from '../../src'
+import { ValidationError } from '../../src/core/errors'
+import { otherPassword, password } from '../local/people'
+import { authenticator } from '../mfa/authenticator'
+import { addIdentity } from '../social/accounts-at-hand'
+import { newPerson } from '../social/redirect-steps'
+import { type Browser, setCookieOf, signIn } from '../support/app'
+import { databases } from '../support/databases'
+import { codeFor, everyTask, expired, onTasks, type Person, person } from './people'
+
+const html = { Accept: 'text/html' }
+const unescaped = (text: string) => text.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#39;', "'")
+
+/** Sends the nth form of a page with its hidden fields, as a browser without script does. */
+function submit(browser: Browser, page: supertest.Response, fields: Record<string, string> = {}, nth = 0): supertest.Test {
+  const form = [...page.text.matchAll(/<form[^>]*action="([^"]+)"[^>]*>([\s\S]*?)<\/form>/g)][nth]
+  const hidden = [...(form?.[2] ?? '').matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
+  const own = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, unescaped(value)]))
+  return browser
+    .post(unescaped(form?.[1] ?? ''))
+    .type('form')
+    .set('Origin', 'https://app.example.test')
+    .send({ ...own, ...fields })
+}
+
+const follow = (browser: Browser, response: supertest.Response) => browser.get(String(response.headers['location'])).set(html)
+
+/** To the page of the first task, by the sign-in page. */
+async function begin(browser: Browser, { email }: Person): Promise<supertest.Response> {
+  const form = { email, password, return_to: '/after' }
+  const sent = await browser.post('/auth/login').type('form').set('Origin', 'https://app.example.test').send(form)
+  expect([sent.status, sent.headers['location']]).toEqual([303, '/auth/tasks'])
+  return follow(browser, sent)
+}
+
+const quiz = task({
+  key: 'quiz',
+  when: (user) => user.name === 'quizzed',
+  complete: (_user, body) => {
+    if (body['answer'] !== '42') throw new ValidationError({ details: { rule: 'wrong' } })
+  },
+  page: { title: 'One question', html: ({ email, error }) => `<p>${email}: ${error}</p><input name="answer">` },
+})
+
+describe.each(await databases())('the pages of the tasks of a login on $name', (database) => {
+  const { start } = onTasks(database)
+  const pages = { pagesEnabled: true } as const
+
+  test.each(['cookie', 'both', 'session'] as const)(
+    'delivery %s: all tasks by forms without a script, then back to where the login began',
+    async (tokenDelivery) => {
+      const host = await start({ settings: { ...pages, tokenDelivery }, options: { loginTasks: [...everyTask, quiz] } })
+      const who = await person(host, { ...expired, isAdmin: true, name: 'quizzed' })
+      const browser = host.browser()
+      const device = await begin(browser, who)
+      expect(device.text).toContain(who.email)
+      expect(device.text).toContain('Not you?')
+      const wrong = await submit(browser, device, { code: '1234' })
+      expect([wrong.status, wrong.text.includes('id="code-fault"')]).toEqual([400, true])
+      const resent = await submit(browser, device, {}, 1)
+      expect(resent.headers['location']).toBe('/auth/tasks')
+      await codeFor(host, who)
+      const secondPage = await follow(browser, await submit(browser, await follow(browser, resent), { code: await codeFor(host, who) }))
+      const mismatch = await submit(browser, secondPage, { new_password: otherPassword, confirm_password: 'another' })
+      expect(mismatch.text).toContain('id="confirm_password-fault"')
+      const same = await submit(browser, secondPage, { new_password: password, confirm_password: password })
+      expect(same.text).toContain('differs from the present one')
+      const factorPage = await follow(
+        browser,
+        await submit(browser, secondPage, { new_password: otherPassword, confirm_password: otherPassword }),
+      )
+      expect(await host.knex('auth_users').where({ id: who.userId }).first('totp_secret')).toEqual({ totp_secret: null })
+      const enrolment = await submit(browser, factorPage)
+      const secret = String(/class="key">([A-Z2-7 ]+)</.exec(enrolment.text)?.[1]).replaceAll(' ', '')
+      const again = await submit(browser, enrolment, { code: '000000' })
+      expect(again.text).toContain(enrolment.text.match(/class="key">[^<]+</)?.[0])
+      const codes = await submit(browser, enrolment, { code: authenticator(secret, host.clock).code() })
+      expect(codes.text).toContain('recovery-codes.txt')
+      const question = await browser.get('/auth/tasks').set(html)
+      expect(question.text).toContain(`<p>${who.email}: null</p><input name="answer">`)
+      const refused = await submit(browser, question, { answer: '41' })
+      expect([refused.status, refused.text.includes(': null<')]).toEqual([400, false])
+      const done = await submit(browser, question, { answer: '42' })
+      expect([done.status, done.headers['location']]).toEqual([303, '/after'])
+      expect(setCookieOf(done, 'login_tasks')?.attributes).toContain('1970')
+      expect((await browser.get('/auth/account').set(html)).text).toContain(who.email)
+    },
+  )
+
+  test('the cookie of an attacker’s login in a victim’s browser: the page names the account, and a form of another account changes nothing', async () => {
+    const host = await start({ settings: { ...pages, tokenDelivery: 'cookie' } })
+    const [attacker, victim] = [await person(host, expired), await person(host, expired)]
+    const browser = host.browser()
+    const first = await begin(browser, victim)
+    const planted = await begin(browser, attacker)
+    expect(planted.text).toContain(attacker.email)
+    expect(planted.text).not.toContain(victim.email)
+    const sent = await submit(browser, first, { code: await codeFor(host, victim) })
+    expect([sent.status, sent.text.includes('different account')]).toEqual([400, true])
+    expect((await browser.post('/auth/tasks/device').send({ code: '12345678' })).status).toBe(422)
+  })
+
+  test('without our pages, a callback leads to the page of the first task, and its form back to the app', async () => {
+    const host = await start({
+      settings: { tokenDelivery: 'session', oauthSuccessRedirect: 'https://app.example.test/in' },
+      options: { loginTasks: [task({ key: 'terms', when: () => true, complete() {} })] },
+    })
+    const who = await person(host)
+    const profile = newPerson()
+    await addIdentity(host.knex, who.userId, { subject: String(profile['sub']) })
+    const browser = host.browser()
+    const callback = await signIn(host, browser, { profile, headers: html })
+    expect([callback.status, callback.headers['location']]).toEqual([302, '/auth/tasks'])
+    const page = await follow(browser, callback)
+    expect(page.text).toContain('Continue')
+    expect(page.headers['content-security-policy']).toContain('https://app.example.test')
+    const done = await submit(browser, page)
+    expect([done.status, done.headers['location']]).toEqual([303, 'https://app.example.test/in'])
+    const none = await browser.get('/auth/tasks').set(html)
+    expect([none.status, none.text.includes('sign in again')]).toEqual([400, true])
+  })
+
+  test('a login that is over leads to the sign-in page, which says so', async () => {
+    const host = await start({ settings: { ...pages, tokenDelivery: 'cookie' } })
+    const who = await person(host, expired)
+    const browser = host.browser()
+    const page = await begin(browser, who)
+    await host.auth.service.revokeSessions(who.userId)
+    const sent = await submit(browser, page, { code: '12345678' })
+    expect([sent.status, sent.headers['location']]).toEqual([303, '/auth/login'])
+    expect((await follow(browser, sent)).text).toContain('took too long')
+  })
+
+  test('there is no page in delivery bearer', async () => {
+    const host = await start()
+    expect((await host.browser().get('/auth/tasks')).status).toBe(404)
+  })
+})
