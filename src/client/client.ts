@@ -36,8 +36,8 @@ export function createAuthClient(options: AuthClientOptions): AuthClient {
   const session = createSession(options)
   const fetchAs = authFetch(session)
   const call = caller(session, fetchAs)
-  const client: Record<string | symbol, unknown> = {
-    [Symbol.for('doorward')]: call, // for doorward/client/admin
+  const client: Record<string, unknown> = {
+    call, // for doorward/client/admin
     get state() {
       return session.box.current
     },

@@ -9,7 +9,7 @@ import type { Tokens, WhoAmI } from './types.js'
 /** Fields that show a credential. Such a request is sent once. */
 const credentials = /password|code|credential|ticket|token/
 /** An answer with these fields continues in a later request. */
-const kept: Readonly<Record<string, string>> = { q: 'request_token', a: 'signup_token', m: 'mfa_token' }
+const kept: Readonly<Record<string, string>> = { q: 'request_token', a: 'signup_token', m: 'mfa_token', x: 'task_token' }
 
 /** Returns the function behind every method: sends an operation and returns its answer. */
 export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>): Call {

@@ -29,6 +29,8 @@ export interface RecoveryCodes { readonly recovery_codes: readonly string[] }
 
 export interface RequestedEmailLogin { readonly message: string; readonly request_token: string; readonly login_url: string | null; readonly code: string | null }
 
+export interface ResentTask { readonly task_token: string }
+
 export interface TrustedDevice { readonly id: string; readonly name: string | null; readonly created_at: string; readonly last_used_at: string | null; readonly ends_at: string; readonly is_current: boolean }
 
 export interface Undone { readonly message: string; readonly address_restored: boolean }
@@ -120,8 +122,8 @@ export type SignUpResult = LoginResult | { readonly kind: 'activation_required' 
 /** Every operation of the router that has a method. */
 export interface ClientOperations {
   /** Create an account with email and password. */ signUp(body: { email: string; name?: string | null; password: string; captcha?: unknown }): Promise<SignUpResult>
-  /** Activate an account with the mailed link, and log in. */ activate(body: { token: string; password?: string; credential?: object; challenge_token?: string; signup_token?: string; passkey?: true }): Promise<LoginResult>
-  /** Request another activation mail. */ requestActivation(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly activation_url: string | null }>
+  /** Activate an account with the mailed link or code, and log in. */ activate(body: { request_token?: string; password?: string; credential?: object; challenge_token?: string; signup_token?: string; passkey?: true } & ({ token: string } | { code: string })): Promise<LoginResult>
+  /** Request another activation mail. */ requestActivation(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly activation_url: string | null; readonly request_token: string }>
   /** Log in with email and password. */ logIn(body: { email: string; password: string; previous_token?: string; remember?: boolean; captcha?: unknown }): Promise<LoginResult>
   /** Log out: revoke this session, or all sessions of the account. */ logOut(body?: { all_sessions?: boolean; provider_logout?: boolean }): Promise<ProviderLogout | undefined>
   /** Confirm the session with a credential. */ reauthenticate(body: { challenge_token?: string; previous_token?: string } & ({ password: string } | { code: string } | { credential: object } | { email_code: string } | { ticket: string } | { passkey: true })): Promise<LoginResult>
@@ -130,17 +132,17 @@ export interface ClientOperations {
   readonly account: {
     /** Get the account of the signed-in person. */ get(): Promise<User>
     /** Change the name, and the fields of the application. */ update(body?: { name?: string | null; fields?: object }): Promise<User>
-    /** Request a mail to verify the address. */ requestVerification(body?: { previous_token?: string }): Promise<{ readonly message: string; readonly verify_url: string | null }>
-    /** Verify the address with the mailed link. */ verifyEmail(body: { token: string; password?: string }): Promise<Verified>
-    /** Request a mail to a new address. */ requestEmailChange(body: { new_email: string; current_password?: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<{ readonly message: string; readonly confirm_url: string | null }>
-    /** Change to the new address with the mailed link. */ confirmEmailChange(body: { token: string; password?: string }): Promise<Message>
+    /** Request a mail to verify the address. */ requestVerification(body?: { previous_token?: string }): Promise<{ readonly message: string; readonly verify_url: string | null; readonly request_token: string }>
+    /** Verify the address with the mailed link or code. */ verifyEmail(body: { request_token?: string; password?: string } & ({ token: string } | { code: string })): Promise<Verified>
+    /** Request a mail to a new address. */ requestEmailChange(body: { new_email: string; current_password?: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<{ readonly message: string; readonly confirm_url: string | null; readonly request_token: string }>
+    /** Change to the new address with the mailed link or code. */ confirmEmailChange(body: { request_token?: string; password?: string } & ({ token: string } | { code: string })): Promise<Message>
   }
   readonly password: {
     /** Change the password, and revoke all other sessions. */ change(body: { current_password: string; new_password: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>
     /** Change the password with the second factor, and revoke all other sessions. */ changeWithFactor(body: { new_password: string; previous_token?: string; challenge_token?: string } & ({ code: string } | { credential: object } | { passkey: true })): Promise<undefined>
     /** Set the first password of an account without a password. */ setFirst(body: { new_password: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>
-    /** Request a mail to set a new password. */ requestReset(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly reset_url: string | null }>
-    /** Set a new password with the mailed link, and log in. */ reset(body: { token: string; new_password: string; password?: string }): Promise<LoginResult>
+    /** Request a mail to set a new password. */ requestReset(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly reset_url: string | null; readonly request_token: string }>
+    /** Set a new password with the mailed link or code, and log in. */ reset(body: { request_token?: string; new_password: string; password?: string } & ({ token: string } | { code: string })): Promise<LoginResult>
   }
   readonly emailLogin: {
     /** Request a mail to log in. */ request(body: { email: string; return_to?: string; previous_token?: string; captcha?: unknown }): Promise<RequestedEmailLogin>
@@ -175,6 +177,14 @@ export interface ClientOperations {
     /** Log in with an access token or an id_token that an app already has. */ logInWithToken(provider: string, body: { nonce?: string } & ({ access_token: string } | { id_token: string })): Promise<LoginResult>
     /** Finish the login of an app: exchange the code for tokens. */ exchange(body: { code: string; code_verifier: string }): Promise<LoginResult>
   }
+  readonly tasks: {
+    /** Go on with a login: the mailed code for an unknown device. */ confirmDevice(body: { code: string }): Promise<LoginResult>
+    /** Mail another code for an unknown device. The old code and the old token end. */ resendDeviceCode(body?: Record<string, never>): Promise<ResentTask>
+    /** Go on with a login: a new password. */ setNewPassword(body: { new_password: string }): Promise<LoginResult>
+    /** Go on with a login: begin to set up the second factor. The token stays valid. */ enroll(body?: Record<string, never>): Promise<Enrolment>
+    /** Go on with a login: confirm the new second factor with a code. */ confirm(body: { code: string }): Promise<LoginResult>
+    /** Do a task of the host. */ complete(key: string, body?: Readonly<Record<string, unknown>>): Promise<LoginResult>
+  }
   readonly trustedDevices: {
     /** List the browsers that need no second factor, newest first. */ list(): Promise<readonly TrustedDevice[]>
     /** Stop trusting one browser. */ remove(id: string): Promise<undefined>
@@ -190,4 +200,5 @@ export interface AdminOperations {
   /** Activate an account. */ activate(id: string, body?: Record<string, never>): Promise<undefined>
   /** Revoke all sessions of an account. */ revokeSessions(id: string, body?: Record<string, never>): Promise<undefined>
   /** Remove the second factor of an account. */ resetMfa(id: string, body?: { passkeys?: boolean }): Promise<undefined>
+  /** Expire the password of an account: the next login must set a new one. Revokes its sessions, unless `keep_sessions`. */ expirePassword(id: string, body?: { keep_sessions?: boolean }): Promise<undefined>
 }

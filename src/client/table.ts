@@ -4,7 +4,8 @@
  * - `k`: there is a cookie route.
  * - `s`: changes a session or the person. Runs under the lock, and the client asks whoami afterwards.
  * - `r`: the answer is login-shaped, which is `s` too; `o`: a logout. `p`: for the person who is signed in, although login-shaped.
- * - `t`, `q`, `a`, `m`: takes `refresh_token` (delivery `bearer`), `request_token`, `signup_token`, `mfa_token`, which the client keeps.
+ * - `t`, `q`, `a`, `m`, `x`: takes `refresh_token` (delivery `bearer`), `request_token`, `signup_token`, `mfa_token`, `task_token`, which the
+ *   client keeps.
  * - `w`: an authenticator answers (`passkeys.ts`).
  */
 export const table = {
@@ -21,6 +22,8 @@ recoveryCodes /mfa/recovery-codes t`,
   sessions: `list GET/sessions,revoke DELETE/sessions/:id s,revokeOthers /sessions/revoke-others kst`,
   providers: `list GET/oauth/accounts,link /oauth/:provider/link t,unlink /oauth/accounts/unlink t,redeemLink /oauth/link/redeem kt,\
 reauthenticate /oauth/:provider/reauthenticate t,logInWithToken /oauth/:provider/token r,exchange /oauth/exchange r`,
+  tasks: `confirmDevice /tasks/device krx,resendDeviceCode /tasks/device/resend kx,setNewPassword /tasks/new-password krx,\
+enroll /tasks/second-factor/enroll kx,confirm /tasks/second-factor/confirm krx,complete /tasks/:key krx`,
   trustedDevices: `list GET/trusted-devices,remove DELETE/trusted-devices/:id`,
 } as const
 

@@ -13,8 +13,16 @@ interface Operation extends Line {
   readonly group: string
 }
 
-/** Every operation that has a method of the client. */
+/** The host's own tasks have routes of their own, which this document lacks. */
+const ofHosts = ['/tasks/:key']
+const completeTask = '/** Do a task of the host. */ complete(key: string, body?: Readonly<Record<string, unknown>>): Promise<LoginResult>'
+
+/** Every operation of ours that has a method of the client. */
 export function everyOperation(): Operation[] {
+  return allOperations().filter(({ path }) => !ofHosts.includes(path))
+}
+
+function allOperations(): Operation[] {
   return Object.entries(table).flatMap(([group, lines]) => linesOf(lines).map((operation) => ({ ...operation, group })))
 }
 
@@ -36,7 +44,9 @@ export function operationsFile(document: OpenApi): string {
   const groups = [...new Set(operations.map(({ group }) => group))]
   const lines = (group: string) => operations.filter((one) => one.group === group).map((one) => methodOf(document, one))
   const members = groups.flatMap((group) =>
-    group === '' ? lines('') : [`readonly ${group}: {`, ...lines(group).map((line) => `  ${line}`), '}'],
+    group === ''
+      ? lines('')
+      : [`readonly ${group}: {`, ...[...lines(group), ...(group === 'tasks' ? [completeTask] : [])].map((line) => `  ${line}`), '}'],
   )
   const interfaces = Object.entries(document.components.schemas)
     .filter(([name]) => used(document, [...operations, ...admin]).has(name))
@@ -83,7 +93,13 @@ export type SignUpResult = LoginResult | { readonly kind: 'activation_required' 
 `
 
 /** What the client fills in by itself. */
-const filled: Readonly<Record<string, string>> = { t: 'refresh_token', m: 'mfa_token', q: 'request_token', a: 'signup_token' }
+const filled: Readonly<Record<string, string>> = {
+  t: 'refresh_token',
+  m: 'mfa_token',
+  q: 'request_token',
+  a: 'signup_token',
+  x: 'task_token',
+}
 const ceremonies: Readonly<Record<string, string>> = {
   '/passkeys/register': '/passkeys/register/options',
   '/signup/passkey': '/signup/passkey/options',

@@ -8,7 +8,7 @@ import { adminOperations, everyOperation, operationsFile } from './operations-of
 
 const start = appPerTest()
 // The methods take the token of a mailed link; codes beside links are typed on a page.
-const everyRoute = () => start({ ...everything, settings: { ...everything.settings, mailedCodes: 'off', oauthErrorRedirect: null } })
+const everyRoute = () => start({ ...everything, settings: { ...everything.settings, oauthErrorRedirect: null } })
 
 /** `npx vitest run --config test/vitest.config.mts test/client/operations.test.ts -u` writes the file anew. */
 test('src/client/operations.ts has the types of the OpenAPI document', async () => {
@@ -31,17 +31,11 @@ const others: Readonly<Record<string, string>> = {
   'GET /session/list': 'for apps whose delivery is not session',
   'POST /session/logout': 'for apps whose delivery is not session',
   'DELETE /session/{id}': 'for apps whose delivery is not session',
-  'POST /tasks/device': 'to come',
-  'POST /tasks/device/resend': 'to come',
-  'POST /tasks/new-password': 'to come',
-  'POST /tasks/second-factor/enroll': 'to come',
-  'POST /tasks/second-factor/confirm': 'to come',
   'POST /session/tasks/device': 'for apps whose delivery is not session',
   'POST /session/tasks/device/resend': 'for apps whose delivery is not session',
   'POST /session/tasks/new-password': 'for apps whose delivery is not session',
   'POST /session/tasks/second-factor/enroll': 'for apps whose delivery is not session',
   'POST /session/tasks/second-factor/confirm': 'for apps whose delivery is not session',
-  'POST /admin/users/{id}/expire-password': 'to come',
   'GET /whoami': 'the client asks by itself',
   'GET /client-config': 'the client asks by itself',
   'GET /captcha': 'solveCaptcha of doorward/client/captcha asks there',
@@ -77,7 +71,14 @@ test('each flag of a method is a fact of its route', async () => {
     const answers = Object.entries((operation as { responses: object }).responses).filter(([status]) => status.startsWith('2'))
     const isLogin = /schemas\/(Login|Signup)(OrTasks)?"/.test(JSON.stringify(answers))
     const takes = (field: string) => text.includes(`"${field}"`)
-    const expected = { r: isLogin, t: takes('refresh_token'), m: takes('mfa_token'), q: takes('request_token'), a: takes('signup_token') }
+    const expected = {
+      r: isLogin,
+      t: takes('refresh_token'),
+      m: takes('mfa_token'),
+      q: takes('request_token') && path.startsWith('/email-login'),
+      a: takes('signup_token'),
+      x: takes('task_token'),
+    }
     const actual = Object.fromEntries(Object.keys(expected).map((flag) => [flag, flags.includes(flag)]))
     return [
       [name, actual],
