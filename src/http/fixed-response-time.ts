@@ -34,19 +34,37 @@ export function withFixedResponseTime<Context extends FixedTimeContext>(
     ...route,
     hidesAccount: true,
     handle: async (req, res) => {
-      const { signal, forget } = hangUp(res)
-      const clock = requestClock({ signal, network: queueNetwork(clientOf(req)) })
-      let answer: HeldAnswer | undefined
-      try {
-        answer = (await route.handle({ ...ctx, hasher: clock.watch(ctx.hasher) }, req, res).finally(forget)) ?? undefined
-      } catch (error) {
-        if (!comesAtOnce(error, clock)) await nextMultiple(res, clock, ctx.gridMs)
-        throw error
-      }
+      const { done: answer, clock } = await timed(ctx, req, res, async (ctx) => (await route.handle(ctx, req, res)) ?? undefined)
       if (!answer) return
       await nextMultiple(res, clock, ctx.gridMs)
       answer()
     },
+  }
+}
+
+/** For the form of a page, whose work is no route: an error about an account is thrown at the next multiple, a result is returned at once. */
+export async function withFixedErrorTime<T, Context extends FixedTimeContext>(
+  ctx: Context,
+  req: Request,
+  res: Response,
+  work: (ctx: Context) => Promise<T>,
+): Promise<T> {
+  return (await timed(ctx, req, res, work)).done
+}
+
+async function timed<T, Context extends FixedTimeContext>(
+  ctx: Context,
+  req: Request,
+  res: Response,
+  work: (ctx: Context) => Promise<T>,
+): Promise<{ done: T; clock: RequestClock }> {
+  const { signal, forget } = hangUp(res)
+  const clock = requestClock({ signal, network: queueNetwork(clientOf(req)) })
+  try {
+    return { done: await work({ ...ctx, hasher: clock.watch(ctx.hasher) }).finally(forget), clock }
+  } catch (error) {
+    if (!comesAtOnce(error, clock)) await nextMultiple(res, clock, ctx.gridMs)
+    throw error
   }
 }
 

@@ -4,6 +4,7 @@ import { asksPassword } from '../accounts/link-pages'
 import { hasMailedCodes } from '../accounts/mailed-codes/code-request'
 import { presentedBy, redeem, withSignup } from '../accounts/mailed-codes/redeem-code'
 import { hasPasswords } from '../core/config/every-setting'
+import { withFixedErrorTime } from '../http/fixed-response-time'
 import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import { countRequest } from '../rate-limits/rate-limiter'
@@ -61,12 +62,14 @@ async function activateByCode(visit: Visit, fields: Fields, { returnTo }: Awaite
   await countRequest(ctx, 'activate', req)
   const presented = presentedBy(ctx, req, 'ACTIVATION', { code })
   const login = await askingPassword(code, () =>
-    redeem(ctx, presented, async (proof) => {
-      const isAsked = asksPassword(ctx, proof)
-      const shown = await signupOwnershipOfForm(ctx, req, fields, (shown) => isAsked(withSignup(shown, presented)))
-      const evidence = withSignup(shown, presented)
-      return activate(ctx, proof, loginClient(ctx, req), { evidence, byPage: true, locale: localeOf(ctx, req) })
-    }),
+    withFixedErrorTime(ctx, req, res, (ctx) =>
+      redeem(ctx, presented, async (proof) => {
+        const isAsked = asksPassword(ctx, proof)
+        const shown = await signupOwnershipOfForm(ctx, req, fields, (shown) => isAsked(withSignup(shown, presented)))
+        const evidence = withSignup(shown, presented)
+        return activate(ctx, proof, loginClient(ctx, req), { evidence, byPage: true, locale: localeOf(ctx, req) })
+      }),
+    ),
   )
   await clearEndedCookies(ctx, req, res)
   if (login.kind === 'session') setLoginCookies(ctx, res, login)

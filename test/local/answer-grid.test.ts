@@ -64,6 +64,18 @@ describe('the grid of answers', () => {
     expect(new Set(hiding.map(({ path }) => path.replace('/cookie', '')))).toEqual(new Set(paths))
   })
 
+  test('30.1.11: so is a wrong code in the form of an activation, which is no request to such a route', async () => {
+    const pages = { tokenDelivery: 'cookie', pagesEnabled: true, mailedCodes: 'both', publicUrl: 'https://app.example.test' }
+    const host = await start({ settings: { ...settings, ...pages }, options: { ...options, mailer: mailbox() } })
+    const browser = host.browser()
+    const send = (path: string, fields: object) =>
+      browser.post(path).set('Origin', 'https://app.example.test').set('Sec-Fetch-Site', 'same-origin').type('form').send(fields)
+    await send('/auth/signup', { email: 'form@example.test', password }).expect(303)
+    const begun = performance.now()
+    expect((await send('/auth/activate', { code: '00000000' })).status).toBe(400)
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(gridMs - 5)
+  })
+
   test('24.4: every mounted login, signup and second step is on it: the declared routes are the answered ones', async () => {
     const host = await start({ settings: everyRoute, options: { ...options, mailer: mailbox() } })
     const routes = mountedRoutes.at(-1) ?? []
