@@ -4,7 +4,7 @@ import { AppError, ConflictError, ForbiddenError, InternalError, ValidationError
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import type { LinkCode } from '../mail/mail-queue'
-import { type SignupPasskey, useSignupChallenge, verifySignupPasskey } from '../passkeys/sign-up'
+import { oncePerChallenge, type SignupPasskey, useSignupChallenge, verifySignupPasskey } from '../passkeys/sign-up'
 import type { PresentedPasskey } from '../passkeys/verify-passkey'
 import { checkPassword } from '../passwords/check-password'
 import { hashPassword, hasPassword, unusablePassword } from '../passwords/verify-password'
@@ -90,12 +90,18 @@ export async function signUp(
   const given = { email, name, ...fields, ...credential }
   const { password, userAgent, mayRepeat = true } = input
   const issueCode = await codeIssuer(ctx, codeRequest, { email })
-  const made: Making = { body, client, password, passkey, userAgent, mayRepeat, issueCode }
-  const owner = await ctx.store.users.findByEmail(email)
-  if (owner) return replaceAccount(ctx, owner, given, made)
+  const making: Making = { body, client, password, passkey, userAgent, mayRepeat, issueCode }
+  const make = () => makeAccount(ctx, given, making)
+  return passkey ? oncePerChallenge(ctx, passkey, make, ({ kind }) => kind === 'refused') : make()
+}
+
+async function makeAccount(ctx: AuthContext, given: NewestSignup, making: Making): Promise<Signup> {
+  const { password, passkey, mayRepeat } = making
+  const owner = await ctx.store.users.findByEmail(given.email)
+  if (owner) return replaceAccount(ctx, owner, given, making)
   if (mayRepeat && hidesTakenAddress(ctx.settings)) await isOfPending(ctx, null, { password, values: given })
-  const account = await insertAccount(ctx, newAccount(ctx, given), made)
-  if (account.kind === 'taken' && account.owner) return replaceAccount(ctx, account.owner, given, made) // taken since the look-up
+  const account = await insertAccount(ctx, newAccount(ctx, given), making)
+  if (account.kind === 'taken' && account.owner) return replaceAccount(ctx, account.owner, given, making) // taken since the look-up
   if (account.kind !== 'made') return account
   ctx.events.emit('signup', { userId: account.user.id, by: passkey ? 'passkey' : 'pwd' })
   const session = account.session && (await finishLogin(ctx, account.session))

@@ -34,8 +34,10 @@ export interface OpenChallenge {
   readonly carries: Readonly<Record<string, unknown>>
 }
 
+export const signupSeconds = 300
+
 /** Seconds. A login challenge lives longer, because a page that stays open uses it for autofill. */
-const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, signup: 300, login: 900, step: 300, reauthenticate: 300 }
+const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, signup: signupSeconds, login: 900, step: 300, reauthenticate: 300 }
 
 /**
  * Stores nothing: the client sends the token, which has a MAC, back. So no cookie is needed, and tabs do not disturb each other.

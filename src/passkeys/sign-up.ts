@@ -3,6 +3,7 @@ import type { AuthContext } from '../context'
 import { PasskeyInvalidError } from '../core/errors'
 import { newOpaqueToken } from '../core/opaque-token'
 import { requireEmail } from '../http/email-address'
+import { tryToCount } from '../rate-limits/rate-limiter'
 import { DuplicateRecordError } from '../store/auth-store'
 import {
   issuePasskeyChallenge,
@@ -10,6 +11,7 @@ import {
   type OpenChallenge,
   type PasskeyOptions,
   readPasskeyChallenge,
+  signupSeconds,
   usedChallenge,
 } from './passkey-challenge'
 import type { PendingPasskey } from './pending-passkey'
@@ -58,6 +60,30 @@ export async function useSignupChallenge(ctx: AuthContext, userId: string, { ope
     await ctx.store.userTokens.insert(usedChallenge(ctx, userId, open))
   } catch (error) {
     throw error instanceof DuplicateRecordError ? new PasskeyInvalidError({ cause: error }) : error
+  }
+}
+
+/**
+ * A sign-up that the database refuses leaves no account for the row of its challenge, so a counter keeps the challenge used: otherwise only
+ * a free address would accept the same body twice. `work` looks the address up.
+ * @throws PasskeyInvalidError if a lost sign-up has used the challenge, or if another request presents it at this moment
+ */
+export async function oncePerChallenge<T>(
+  ctx: AuthContext,
+  { open }: SignupPasskey,
+  work: () => Promise<T>,
+  isLost: (made: T) => boolean,
+): Promise<T> {
+  const rateLimit = { attempts: 1, windowSeconds: signupSeconds }
+  const counted = await tryToCount(ctx, [{ name: 'signup:challenge', subject: open.challenge, rateLimit }])
+  if (!counted) throw new PasskeyInvalidError()
+  let staysUsed = false
+  try {
+    const made = await work()
+    staysUsed = isLost(made)
+    return made
+  } finally {
+    if (!staysUsed) await counted.release()
   }
 }
 

@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import Joi from 'joi'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { dialectOf } from '../../src/store/knex/dialect-of'
+import { createMembers, memberOptions } from '../account/members'
 import { type LocalHost, mailsTo, newAddress, password, post, settled, signedIn, userOf } from '../local/people'
 import type { Browser } from '../support/app'
 import { databases } from '../support/databases'
@@ -161,6 +163,40 @@ describe.each(await databases())('attacks on the sign-up with a passkey, on $nam
     }
   })
 
+  test.each(['lenient', 'strict'] as const)(
+    'a mailed code is no evidence either: it takes over, but with the request_token of the sign-up or with the passkey; %s',
+    async (activationBinding) => {
+      const host = await start({ settings: { activationBinding, mailedCodes: 'both', publicUrl: 'https://app.example.test' } })
+      const foreign = (await passkeyOwner(host)).authenticator
+      const resent = async (email: string) => {
+        const { request_token } = (await post(host, '/activation/request', { email })).body
+        return { request_token, code: (await host.mails.next({ kind: 'activation', to: email })).code }
+      }
+
+      const own = newAddress()
+      const authenticator = newAuthenticator()
+      const { request_token } = (await signUp(host, await signupBody(host, own, authenticator))).body
+      const { code } = await host.mails.next({ kind: 'activation', to: own })
+      const kept = await post(host, '/activate', { code, request_token })
+      expect([kept.status, kept.body.password_required, (await logIn(host, authenticator)).status]).toEqual([200, undefined, 200])
+
+      const elsewhere = await newcomer(host)
+      const proof = await resent(elsewhere.email)
+      expect(codeOf(await post(host, '/activate', { ...proof, ...(await shownPasskey(host, foreign)) }))).toEqual(rejected)
+      const shown = await post(host, '/activate', { ...proof, ...(await shownPasskey(host, elsewhere.authenticator)) })
+      expect([shown.status, shown.body.password_required, (await logIn(host, elsewhere.authenticator)).status]).toEqual([
+        200,
+        undefined,
+        200,
+      ])
+
+      const victim = await newcomer(host)
+      const taken = await post(host, '/activate', await resent(victim.email))
+      expect([taken.status, taken.body.password_required]).toEqual([200, true])
+      expect(codeOf(await logIn(host, victim.authenticator))).toEqual(rejected)
+    },
+  )
+
   test('a sign-up passkey without UP or UV, of another origin, RP id, type or frame, or damaged: 422; nothing stored, nothing mailed', async () => {
     const host = await start()
     const email = newAddress()
@@ -252,5 +288,27 @@ describe.each(await databases())('attacks on the sign-up with a passkey, on $nam
       const byPasskey = await statementsOf(() => signUp(host, body))
       expect(byPasskey.length - byPassword.length, byPasskey.join('\n')).toBe(more)
     }
+  })
+})
+
+describe.each(await databases())('a sign-up with a passkey whose fields the database refuses, on $name', (database) => {
+  const { start, opened } = onSignups(database)
+  beforeAll(async () => {
+    await createMembers(opened().knex)
+    await opened().knex.schema.alterTable('members', (table) => table.unique(['phone']))
+  })
+
+  test('one body twice, for a taken and for a free address: equal answers, although the free one leaves no account', async () => {
+    const schema = Joi.object({ firstName: Joi.string().required(), phone: Joi.string(), wantsNews: Joi.boolean() })
+    const host = await start({ options: memberOptions(opened().knex, { signup: { schema } }) })
+    const [taken, free] = [newAddress(), newAddress()]
+    const fields = { firstName: 'Ana', phone: '+55 11 5555' }
+    expect((await signUp(host, await signupBody(host, taken, newAuthenticator(), fields))).status).toBe(201)
+    for (const email of [taken, free]) {
+      const body = await signupBody(host, email, newAuthenticator(), fields)
+      expect((await signUp(host, body)).status).toBe(201)
+      expect(codeOf(await signUp(host, body))).toEqual(invalid)
+    }
+    expect(await host.knex('members').where({ email: free })).toEqual([])
   })
 })
