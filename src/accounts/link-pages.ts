@@ -75,15 +75,19 @@ function readPasskey(fields: unknown): PresentedPasskey | null {
   return credential === '' ? null : passkeyOfForm({ credential, challenge_token })
 }
 
-/** Of a page. @throws ValidationError if the page must ask for the passkey of the sign-up */
+/** Neither a link nor a code alone keeps the passkey of the sign-up, and a click alone must not remove it. */
+export class PasskeyAskedError extends ValidationError {
+  constructor() {
+    super({ details: { errors: [{ path: 'credential', rule: 'any.required' }] }, explains: localized('link.passkey_missing') })
+  }
+}
+
+/** Of a page. @throws PasskeyAskedError if the page must ask for the passkey of the sign-up */
 export function asksPassword(ctx: AuthContext, proof: LinkProof) {
   return async (evidence: SignupOwnership): Promise<boolean> => {
     const asked = await lookAtActivation(ctx, proof, evidence)
     if (asked !== 'passkey') return asked === 'password'
-    throw new ValidationError({
-      details: { errors: [{ path: 'credential', rule: 'any.required' }] },
-      explains: localized('link.passkey_missing'),
-    })
+    throw new PasskeyAskedError()
   }
 }
 

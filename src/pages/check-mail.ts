@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import { canAskForPassword, PasswordAskedError } from '../accounts/email-verification/signup-ownership'
+import { PasskeyAskedError } from '../accounts/link-pages'
 import { hasMailedCodes } from '../accounts/mailed-codes/code-request'
 import type { AuthContext } from '../context'
 import { InvalidCredentialsError } from '../core/errors'
@@ -127,6 +128,8 @@ export async function askingPassword<T>(code: string, work: () => Promise<T>): P
   try {
     return await work()
   } catch (error) {
+    if (error instanceof PasskeyAskedError)
+      throw new FormFault({ form: 'check_mail.passkey', credential: 'check_mail.passkey' }, { kept: { code } })
     if (error instanceof PasswordAskedError) throw new FormFault({ password: 'error.password_missing' }, { kept: { code } })
     if (error instanceof InvalidCredentialsError) throw new FormFault({ password: 'confirm.wrong_password' }, { kept: { code } })
     throw error
@@ -190,6 +193,7 @@ function checkMailPage(reader: Reader, state: FormState, view: CheckMailView): H
 /** If the code was correct but nobody has verified the address, the form also asks for the password. */
 function codeForm(reader: Reader, state: FormState, { redeems, passwordRule }: CodeView): Part {
   const asksPassword = state.faults['password'] !== undefined
+  const asksPasskey = state.faults['credential'] !== undefined // its link in the mail takes the passkey
   return form({
     ...(redeems && { action: reader.href(redeems.path) }),
     fields: [
@@ -215,6 +219,6 @@ function codeForm(reader: Reader, state: FormState, { redeems, passwordRule }: C
       asksPassword ? oldPasswordInput(reader, state, true) : null,
     ],
     button: reader.text(redeems?.button ?? 'login.button'),
-    after: [asksPassword ? forgotButton(reader) : null],
+    after: [asksPassword ? forgotButton(reader) : null, asksPasskey ? forgotButton(reader, 'link.without_passkey') : null],
   })
 }

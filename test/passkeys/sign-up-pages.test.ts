@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { hasChromium } from '../demo/chromium'
-import { type LocalHost, newAddress, userOf } from '../local/people'
+import { type LocalHost, newAddress, password, userOf } from '../local/people'
 import { pagesInChromium } from '../page-routes/pages-in-chromium'
 import { onPages, problemOf, sendForm } from '../page-routes/people'
 import { databases } from '../support/databases'
@@ -54,6 +54,35 @@ describe('the sign-up page with a passkey', () => {
     expect((await userOf(host, email)).name).toBe('Ana')
     const back = await browser.get('/auth/signup/passkey')
     expect([back.status, back.headers['location']]).toEqual([303, '/auth/signup'])
+  })
+})
+
+describe('the code of a sign-up with a passkey on /check-mail', () => {
+  const { start } = onPages(database)
+  const open = () => start({ settings: { ...signupSettings, mailedCodes: 'both', timingGridMilliseconds: 0 } })
+
+  test('in the browser of the sign-up the code keeps the passkey', async () => {
+    const host = await open()
+    const [browser, authenticator, email] = [host.browser(), newAuthenticator(), newAddress()]
+    await sendForm(browser, '/auth/signup/passkey', { email, ...written(await signupBody(host, email, authenticator)) }).expect(303)
+    const { code } = await host.mails.next({ kind: 'activation', to: email })
+    await sendForm(browser, '/auth/activate', { code }).expect(303)
+    expect((await logIn(host, authenticator)).status).toBe(200)
+  })
+
+  test('in another browser the page says what the right code lacks, keeps it, and goes on without the passkey: a take-over', async () => {
+    const host = await open()
+    const { email, authenticator } = await newcomer(host)
+    const browser = host.browser()
+    await sendForm(browser, '/auth/signup', { email: newAddress(), password }) // leads to /check-mail
+    await browser.post('/auth/activation/request').set('Origin', 'https://app.example.test').send({ email }).expect(202)
+    const { code } = await host.mails.next({ kind: 'activation', to: email })
+    const asks = await sendForm(browser, '/auth/activate', { code })
+    expect([asks.status, problemOf(asks.text)]).toEqual([400, expect.stringContaining('use the passkey of the sign-up')])
+    expect([asks.text.includes(`value="${code}"`), asks.text.includes('Continue without it')]).toEqual([true, true])
+    expect((await userOf(host, email)).isActive).toBe(false)
+    await sendForm(browser, '/auth/activate', { code, forgot: '1' }).expect(303)
+    expect((await logIn(host, authenticator)).status).toBe(401)
   })
 })
 

@@ -55,6 +55,8 @@ export const englishPages = {
   'check_mail.use_either': 'Open the link in the email, or enter the code from it here.',
   'check_mail.code_hint': 'Eight digits, such as 1234 5678.',
   'check_mail.wrong_code': 'This code is not correct, or it is no longer valid. Only the code from the newest email works.',
+  'check_mail.passkey':
+    'The code is correct. Open the link in the email to use the passkey of the sign-up, or continue without it. The passkey is then removed from your account.',
   'check_mail.hint': 'No email after a few minutes? Check your spam folder, or send it again.',
   'check_mail.again': 'Send it again',
   'check_mail.other': 'Use another address',

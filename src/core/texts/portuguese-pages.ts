@@ -56,6 +56,8 @@ export const portuguesePages: Readonly<Record<keyof typeof englishPages, string>
   'check_mail.use_either': 'Abra o link do e-mail ou digite aqui o código que veio com ele.',
   'check_mail.code_hint': 'Oito dígitos, como 1234 5678.',
   'check_mail.wrong_code': 'Este código não está correto ou não é mais válido. Só vale o código do e-mail mais recente.',
+  'check_mail.passkey':
+    'O código está correto. Abra o link do e-mail para usar a chave de acesso do cadastro ou continue sem ela. Nesse caso, ela será removida da sua conta.',
   'check_mail.hint': 'O e-mail não chegou depois de alguns minutos? Veja a pasta de spam ou envie de novo.',
   'check_mail.again': 'Enviar de novo',
   'check_mail.other': 'Usar outro endereço',

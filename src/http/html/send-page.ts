@@ -289,7 +289,7 @@ export function oldPasswordInput(reader: Reader, state: FormState, isOfSignup: b
 }
 
 /** The second button of the form, because the Enter key presses the first. */
-export function forgotButton(reader: Reader): Html {
-  return html`<button type="submit" name="forgot" value="1" class="second" formnovalidate>${reader.text('link.forgot')}</button>
+export function forgotButton(reader: Reader, label: 'link.forgot' | 'link.without_passkey' = 'link.forgot'): Html {
+  return html`<button type="submit" name="forgot" value="1" class="second" formnovalidate>${reader.text(label)}</button>
 `
 }
