@@ -65,7 +65,7 @@ describe('the grid of answers', () => {
   })
 
   test('30.1.11: so is a wrong code in the form of an activation, which is no request to such a route', async () => {
-    const pages = { tokenDelivery: 'cookie', pagesEnabled: true, mailedCodes: 'both', publicUrl: 'https://app.example.test' }
+    const pages = { tokenDelivery: 'cookie', pagesEnabled: true, mailedCodes: 'both', publicUrl: 'https://app.example.test' } as const
     const host = await start({ settings: { ...settings, ...pages }, options: { ...options, mailer: mailbox() } })
     const browser = host.browser()
     const send = (path: string, fields: object) =>
