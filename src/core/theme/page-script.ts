@@ -25,13 +25,13 @@ export const pageScript = `'use strict'
   for (const time of document.querySelectorAll('time[datetime]')) time.textContent = format.format(new Date(time.dateTime))
 
   const startsWithZeros = (hash, bits) => new DataView(hash).getUint32(0) >>> (32 - bits) === 0
-  /** Without an answer, the server says why it refuses the form. */
+  /** Without an answer, the server says why it refuses the form. Always solves anew: an answer is good once, and browsers restore fields. */
   const solve = async (input) => {
-    if (!input || input.value) return
-    input.value = await solution(input.dataset.puzzle).catch(() => '')
+    if (input) input.value = await solution(input.dataset.puzzle).catch(() => '')
   }
   const solution = async (url) => {
     const answer = await fetch(url)
+    if (!answer.ok) throw new Error('no puzzle')
     const { puzzle, bits } = await answer.json()
     const encoder = new TextEncoder()
     const hash = (n) => crypto.subtle.digest('SHA-256', encoder.encode(puzzle + '.' + n))
@@ -53,6 +53,12 @@ export const pageScript = `'use strict'
       await solve(input)
       isSolved = true
       form.requestSubmit(event.submitter)
+    })
+    // The browser may show the page as it left it, but an answer is good once.
+    addEventListener('pageshow', ({ persisted }) => {
+      if (!persisted) return
+      isSolved = false
+      form.removeAttribute('aria-busy')
     })
   }
 
