@@ -28,7 +28,7 @@ export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>):
     let place = 0
     const filled = path.replace(/:\w+/g, () => encodeURIComponent(args[place++] as string))
     const { passkey, ...body } = { ...(args[place] as Body | undefined) }
-    if (passkey === true || has('w')) await (await import('./passkeys.js')).askAuthenticator(call, path, body)
+    if (passkey === true || has('w')) await (await import('./passkeys.js')).askAuthenticator(call, path, body, passkey)
     const once = credentials.test(Object.keys(body).join())
     for (const [flag, name] of Object.entries(kept)) if (has(flag)) body[name] = body[name] || memory[name]
     // The 401 of a method that is sent once would be final.
@@ -108,7 +108,7 @@ export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>):
   async function finish(answer: Body, isLate: boolean): Promise<unknown> {
     const tasks = answer['tasks_required'] as readonly string[] | undefined
     const told: Body = {}
-    for (const name of ['password_required', 'return_to']) if (answer[name]) told[name] = answer[name]
+    for (const name of ['password_required', 'return_to', 'device_trusted']) if (answer[name]) told[name] = answer[name]
     if (answer['mfa_required']) return { kind: 'second_factor', methods: answer['mfa_methods'] ?? ['otp'], ...told }
     if (tasks?.length) return { kind: 'tasks', tasks, ...told }
     if (answer['activation_required']) return { kind: 'activation_required', ...told }

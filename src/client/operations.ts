@@ -106,6 +106,8 @@ interface Told {
   readonly password_required?: true
   /** Where the login began. */
   readonly return_to?: string
+  /** This login trusted the browser: for a time, its logins by password need no second factor. */
+  readonly device_trusted?: true
 }
 
 /** How a login ended: in a session, or with a step that is still to do. */
@@ -149,7 +151,7 @@ export interface ClientOperations {
     /** Log in with the mailed link or code. */ confirm(body: { request_token?: string; password?: string; signup_token?: string } & ({ token: string } | { code: string })): Promise<LoginResult>
   }
   readonly secondFactor: {
-    /** Finish a login with a code of the second factor, a recovery code, or a passkey. */ verify(body: { previous_token?: string; challenge_token?: string } & ({ code: string } | { credential: object } | { passkey: true })): Promise<LoginResult>
+    /** Finish a login with a code of the second factor, a recovery code, or a passkey. */ verify(body: { previous_token?: string; challenge_token?: string; trust_device?: boolean } & ({ code: string } | { credential: object } | { passkey: true })): Promise<LoginResult>
     /** Begin to set up a second factor, or to replace the active second factor. */ enroll(body?: { previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<Enrolment>
     /** Activate the second factor with its first code, and revoke all other sessions. */ confirm(body: { code: string }): Promise<LoginResult>
     /** Remove the second factor. */ disable(body: { password?: string; previous_token?: string; challenge_token?: string } & ({ code: string } | { credential: object } | { passkey: true })): Promise<undefined>

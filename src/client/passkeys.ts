@@ -18,11 +18,12 @@ const optionsOf: Readonly<Record<string, string>> = {
 /**
  * Asks for a passkey, or for a new one, and adds the answer to the body.
  * @param path the operation that takes the body
+ * @param passkey true: another passkey confirms a registration
  */
-export async function askAuthenticator(call: Call, path: string, body: Body): Promise<void> {
-  const isNew = /register|signup/.test(path)
+export async function askAuthenticator(call: Call, path: string, body: Body, passkey: unknown): Promise<void> {
+  const isNew = /(register|signup\/passkey)$/.test(path) // not their options, which a passkey can confirm
   const { challenge_token, ...options } = (await call(optionsOf[path] ?? '/reauthenticate/passkey/options kt', [
-    asked(path, body),
+    asked(path, body, passkey),
   ])) as Options
   const publicKey = decoded(options)
   const credential = isNew
@@ -32,10 +33,10 @@ export async function askAuthenticator(call: Call, path: string, body: Body): Pr
 }
 
 /** What the options need. The confirmation of a registration goes there alone. */
-function asked(path: string, body: Body): Body {
+function asked(path: string, body: Body, passkey: unknown): Body {
   if (path === '/signup/passkey') return { email: body['email'], name: body['name'] }
-  const confirmation: Body = {}
-  if (path !== '/passkeys/register') return confirmation
+  if (path !== '/passkeys/register') return {}
+  const confirmation: Body = passkey === true ? { passkey } : {}
   for (const key of Object.keys(body)) {
     if (key === 'name') continue
     confirmation[key] = body[key]

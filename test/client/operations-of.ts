@@ -78,6 +78,8 @@ interface Told {
   readonly password_required?: true
   /** Where the login began. */
   readonly return_to?: string
+  /** This login trusted the browser: for a time, its logins by password need no second factor. */
+  readonly device_trusted?: true
 }
 
 /** How a login ended: in a session, or with a step that is still to do. */
@@ -149,7 +151,9 @@ function schemaOf({ requestBody }: Described): Schema | null {
 }
 
 function bodyOf(document: OpenApi, { method, path, flags }: Line): string | null {
-  const own = schemaOf(describedOf(document, method, path))
+  const plain = schemaOf(describedOf(document, method, path))
+  const ofCookieRoute = flags.includes('k') ? schemaOf(describedOf(document, method, `/cookie${path}`)) : null
+  const own = plain && { ...plain, properties: { ...plain.properties, ...ofCookieRoute?.properties } }
   const options = ceremonies[path]
   const schema = options && own ? withoutCeremony(own, schemaOf(describedOf(document, 'POST', options))) : own
   if (!schema) return null
@@ -164,8 +168,8 @@ function bodyOf(document: OpenApi, { method, path, flags }: Line): string | null
   if (takesPasskey && !either.includes('credential')) fields.push('passkey?: true')
   const ways = either.map((name) => `{ ${name}: ${typeOf(schema.properties?.[name] ?? {})} }`)
   if (takesPasskey && either.includes('credential')) ways.push('{ passkey: true }')
-  const plain = fields.length > 0 ? `{ ${fields.join('; ')} }` : 'Record<string, never>'
-  const type = ways.length > 0 ? `${plain} & (${ways.join(' | ')})` : plain
+  const always = fields.length > 0 ? `{ ${fields.join('; ')} }` : 'Record<string, never>'
+  const type = ways.length > 0 ? `${always} & (${ways.join(' | ')})` : always
   return `body${required.length + ways.length > 0 ? '' : '?'}: ${type}`
 }
 
