@@ -175,7 +175,7 @@ async function readSignup(ctx: AuthContext, body: unknown, ours: SignupWay['body
   const read = { ...own, shown: credential === undefined ? null : { credential, challenge } }
   const { schema } = ctx.signup
   if (!schema) return { ...read, extra: {}, fields: {} }
-  const presented = read.shown ? without(Object(body), 'credential', 'challenge_token') : body
+  const presented = without(Object(body), ...(read.shown ? ['credential', 'challenge_token'] : []), ...(ctx.captcha ? ['captcha'] : []))
   const extra = isJoiSchema(schema)
     ? validate(schema, presented, { presence: 'optional' })
     : await askStandard(ctx, schema, Object(presented))

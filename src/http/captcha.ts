@@ -64,5 +64,5 @@ function cspFault(csp: unknown): string | null {
 }
 
 function isHttpsOrigin(origin: unknown): boolean {
-  return typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin && /^https:\/\/[^*;]+$/.test(origin)
+  return typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin && /^https:\/\/[^*;,']+$/.test(origin)
 }

@@ -26,7 +26,7 @@ import { passkeyLoginOptions } from '../passkeys/passkey-login'
 import { takeNotice } from '../sessions/cookies'
 import { connections } from './account/connections'
 import { afterLogin } from './after-login'
-import { captchaOfForm, captchaWidget } from './captcha'
+import { captchaOfForm, captchaWidgets } from './captcha'
 import { requireFields } from './form-fault'
 import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
@@ -57,12 +57,13 @@ export async function showLogin(visit: Visit, state: FormState, sent: 'password'
   if (current && failure !== null && connections.isThere(ctx)) return { to: reader.href(connections.path, { error: failure }) }
   if (current && !isSwitching) return { to: home }
   const word = takeNotice(ctx, req, res)
-  const { localAccountsEnabled, signupEnabled, emailLogin } = ctx.settings
+  const { localAccountsEnabled, signupEnabled, emailLogin, passkeysEnabled } = ctx.settings
   const byMail = emailLogin === 'off' ? [] : (['email_login'] as const)
-  const captcha = await captchaWidget(visit, ...(sent === 'email' ? [...byMail, 'login' as const] : (['login', ...byMail] as const)))
+  const inForm = sent === 'email' ? ([...byMail, 'login'] as const) : (['login', ...byMail] as const)
+  const captcha = await captchaWidgets(visit, { form: inForm, passkey: passkeysEnabled ? ['login'] : [] })
   const body = loginPage(reader, withProviderError(visit, state), {
-    form: addressFormOf(visit, sent === 'passkey' ? emptyForm : state, captcha.part),
-    links: otherWays(visit, { isConditional: true, captcha: (await captchaWidget(visit, 'login')).part }),
+    form: addressFormOf(visit, sent === 'passkey' ? emptyForm : state, captcha.form),
+    links: otherWays(visit, { isConditional: true, captcha: captcha.passkey }),
     signUp: localAccountsEnabled && signupEnabled ? reader.href('/signup', { return_to: returnTo }) : null,
     current: current && { email: current.user.email, back: home },
   })
@@ -89,7 +90,7 @@ function addressFormOf({ ctx, reader, returnTo }: Visit, state: FormState, captc
 }
 
 /** These need no address. @param form.isConditional true if the browser may offer passkeys in the address field of the page */
-export function otherWays(visit: Visit, { isConditional, captcha = null }: { isConditional: boolean; captcha?: Part }): Html[] {
+export function otherWays(visit: Visit, { isConditional, captcha }: { isConditional: boolean; captcha: Part }): Html[] {
   const { ctx, reader, returnTo } = visit
   const keys = ctx.settings.oauthEnabled ? [...ctx.providers.keys()] : []
   return [

@@ -8,7 +8,7 @@ import type { Page } from '../http/html/send-page'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
 import type { BoundSignup } from '../router/request-service/request-service'
-import { captchaOfForm, captchaWidget } from './captcha'
+import { captchaOfForm, captchaWidgets } from './captcha'
 import { awaitMail } from './check-mail'
 import { FormFault, passwordRule, requireFields } from './form-fault'
 import { otherWays } from './login'
@@ -65,7 +65,7 @@ async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
   const home = returnTo === null ? reader.href('/account') : locationOf(returnTo)
   if (req.method !== 'POST' && (await findSignedIn(site, req, res))) return { to: home }
   const signIn = signInAddress(ctx, reader, returnTo)
-  const captcha = await captchaWidget(visit, 'signup')
+  const captcha = await captchaWidgets(visit, { form: ['signup'], passkey: ctx.settings.passkeysEnabled ? ['login'] : [] })
   return {
     ...captcha.page,
     page: 'signup',
@@ -77,8 +77,8 @@ async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
       takesPassword: hasPasswords(ctx.settings),
       takesPasskey: ctx.settings.signupWith.includes('passkey'),
       rule: passwordRule(ctx, reader),
-      captcha: captcha.part,
-      links: otherWays(visit, { isConditional: false }),
+      captcha: captcha.form,
+      links: otherWays(visit, { isConditional: false, captcha: captcha.passkey }),
     }),
   }
 }

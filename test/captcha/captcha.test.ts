@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { AuthRouterOptions, Captcha, GuardedAction } from '../../src'
 import { bearerOf, type LocalHost, newAddress, onLocal, password, post, signedIn } from '../local/people'
 import { onPages, problemOf, sendForm } from '../page-routes/people'
@@ -123,6 +124,17 @@ describe('captcha', () => {
     expect((await send(host, '/signup', { captcha: 'right' })).body.code).toBe('CAPTCHA_REQUIRED')
   })
 
+  test('31.4.3 the host’s signup.schema and onSignup never get the answer', async () => {
+    const seen: unknown[] = []
+    const signup = {
+      schema: z.strictObject({ email: z.string(), team: z.string() }),
+      onSignup: (_user: unknown, extra: object) => void seen.push(extra),
+    }
+    const host = await start({ options: { captcha: stand().captcha, signup } })
+    expect((await send(host, '/signup', { captcha: 'right', team: 'tea' })).status).toBe(201)
+    expect(JSON.stringify(seen)).not.toContain('right')
+  })
+
   test('31.4.3 the refusal is equal for a taken and a free address', async () => {
     const { captcha } = stand()
     const host = await start({ options: { captcha } })
@@ -149,9 +161,16 @@ describe('captcha', () => {
     [{ captcha: { verify: async () => true, html: '<b>' } }, /captcha\.html/],
     [{ captcha: { verify: async () => true, field: 'a b' } }, /captcha\.field/],
     [{ captcha: { verify: async () => true, failOpen: 1 } }, /captcha\.failOpen/],
-    ...['*', 'data:', 'blob:', "'unsafe-inline'", 'https://a.example; img-src *', 'http://a.example', 'https://*.example'].map(
-      (origin) => [{ captcha: { verify: async () => true, csp: { frameSrc: [origin] } } }, /captcha\.csp\.frameSrc/] as const,
-    ),
+    ...[
+      '*',
+      'data:',
+      'blob:',
+      "'unsafe-inline'",
+      'https://a.example; img-src *',
+      'http://a.example',
+      'https://*.example',
+      'https://a.example,b',
+    ].map((origin) => [{ captcha: { verify: async () => true, csp: { frameSrc: [origin] } } }, /captcha\.csp\.frameSrc/] as const),
     [{ captcha: { verify: async () => true, csp: { mediaSrc: [] } } }, /captcha\.csp has no "mediaSrc"/],
   ] as [object, RegExp][])('31.4.5 boot refuses %j', async (options, message) => {
     await expect(start({ options })).rejects.toThrow(message)
@@ -191,6 +210,22 @@ describe('the captcha on our pages', () => {
       false,
       false,
     ])
+  })
+
+  test('31.4.5 a form with a passkey shows the widget too, and one policy lets the scripts of both widgets run', async () => {
+    const { captcha } = stand(widget)
+    const settings = { emailLogin: 'both', passkeysEnabled: true, webauthnRpName: 'Shop' } as const
+    const host = await pages.start({ settings, options: { captcha, captchaWhen: () => true } })
+    for (const [path, actions] of [
+      ['/auth/login', ['login', 'login']],
+      ['/auth/signup', ['signup', 'login']],
+    ] as const) {
+      const page = await host.browser().get(path)
+      expect([...page.text.matchAll(/data-for="(\w+)-en-US"/g)].map(([, action]) => action)).toEqual(actions)
+      const nonces = [...page.text.matchAll(/script nonce="([^"]+)"/g)].map(([, nonce]) => nonce)
+      expect([nonces.length, new Set(nonces).size]).toEqual([2, 1])
+      expect(String(page.headers['content-security-policy'])).toContain(`script-src 'self' 'nonce-${nonces[0]}'`)
+    }
   })
 
   test('31.4.5 a refused form comes again with the widget and every value but secrets; a right answer signs up', async () => {
