@@ -7,10 +7,13 @@ import { readJsonBody } from '../http/input'
 import { step } from '../http/routes'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 
-/** For example a CAPTCHA, after the route's rate limit (`limit`), and before any other limit, hash or query. `req.body` is parsed. */
+/**
+ * The host's `guardRequest`, after the route's rate limit (`limit`), and before any other limit, hash or query. `req.body` is parsed. With a
+ * captcha, the limit alone: no other limit counts wrong answers, and each of them can cost a call of a third party.
+ */
 export function hostGuard(ctx: AuthContext, action: GuardedAction, limit: string): RequestHandler[] {
-  const { guardRequest } = ctx
-  if (!guardRequest) return []
+  const { guardRequest, captcha } = ctx
+  if (!guardRequest) return captcha ? [routeRateLimit(ctx, limit)] : []
   const ask = step(async (req, res) => {
     const body = await readJsonBody(req, res)
     await guardRequest(withBody(req, body), { action })

@@ -51,6 +51,20 @@ describe('every way to an action that is asked', () => {
     }
   })
 
+  test('31.4.2 the limit of the route comes first: wrong answers of one client cannot ask a third party without end', async () => {
+    const { captcha, asked } = stand()
+    const throttle = { routes: { attempts: 3, windowSeconds: 60 } }
+    const settings = { emailLogin: 'both', emailLoginUrlTemplate: 'https://app.example.com/email-login?token={token}' } as const
+    const host = await start({ settings, options: { captcha, captchaWhen: () => true, throttle } })
+    for (const path of ['/signup', '/login', '/activation/request', '/password-reset/request', '/email-login/request']) {
+      const statuses: number[] = []
+      for (let times = 0; times < 4; times++)
+        statuses.push((await post(host, path, { email: newAddress(), password, captcha: 'wrong' })).status)
+      expect([path, ...statuses]).toEqual([path, 403, 403, 403, 429])
+    }
+    expect(asked).toHaveLength(15)
+  })
+
   const sentence = 'Please confirm that you are a person, and try again.'
   const forms: readonly [string, GuardedAction, object][] = [
     ['/auth/signup', 'signup', { email: 'ana@example.test', password }],
