@@ -6,7 +6,8 @@ import { isQuick } from '../support/quick'
 export const chromiumPath = process.env.CHROMIUM || '/usr/bin/chromium'
 export const hasChromium = !isQuick && existsSync(chromiumPath)
 
-export function launchChromium(): Promise<Browser> {
+/** @param more of Chromium's switches */
+export function launchChromium(more: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: chromiumPath,
     // Chromium's own sandbox refuses to run as root, as containers do; the rest keeps it from looking up hosts of its own.
@@ -18,6 +19,7 @@ export function launchChromium(): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...more,
     ],
   })
 }
