@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type LocalHost, newAddress, otherPassword, password, pending, post, resetLink, signedIn } from '../local/people'
 import { enrolled } from '../mfa/people'
 import { ownerWithFactor, passkeyOwner } from '../passkeys/people'
@@ -7,7 +8,12 @@ import { changePassword, undoTokenOf } from '../undo/people'
 import { stateSettings } from './page-states'
 
 /** With these settings every page exists. */
-export const everySetting = { ...stateSettings, activationBinding: 'strict' } as const
+export const everySetting = {
+  ...stateSettings,
+  activationBinding: 'strict',
+  mailedCodes: 'both',
+  signupWith: ['password', 'passkey'],
+} as const
 
 /** A browser with its own cookies, real or not. */
 export interface Visitor {
@@ -52,6 +58,28 @@ export const formPages: readonly EveryPage[] = [
       return { address: '/auth/check-mail', email }
     },
   },
+  awaited('a sign-up', async (_host, { send }) => {
+    const email = newAddress()
+    await send('/auth/signup', { email, password })
+    return email
+  }),
+  awaited('a forgotten password', async (host, { send }) => {
+    const { email } = await signedIn(host)
+    await send('/auth/forgot-password', { email })
+    return email
+  }),
+  awaited('a first proof', async (host, { send }) => {
+    const { email, userId } = await signedIn(host, { emailVerifiedAt: null })
+    await send('/auth/login', { email, password })
+    await send('/auth/account/email', { form_of: markOf(userId), action: 'verify' })
+    return email
+  }),
+  awaited('a change of address', async (host, { send }) => {
+    const { email, userId } = await signedIn(host)
+    await send('/auth/login', { email, password })
+    await send('/auth/account/email', { form_of: markOf(userId), new_email: `moved-${email}` })
+    return email
+  }),
   {
     route: '/mfa',
     async arrive(host, visitor) {
@@ -161,6 +189,11 @@ export function typedInto(name: string, { email, code }: Arrival): string | null
 const laptop = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 const phone = 'Mozilla/5.0 (Android 16; Mobile; rv:140.0) Gecko/140.0 Firefox/140.0'
 
+/** What the forms of a person's account carry: whose they are. */
+function markOf(userId: string): string {
+  return createHash('sha256').update(`doorward form of ${userId}`).digest('base64url')
+}
+
 type Member = Awaited<ReturnType<typeof signedIn>>
 
 /** Somebody new, logged in by password. */
@@ -212,6 +245,15 @@ function ownerOfPasskey(route: string): EveryPage {
       await visitor.send('/auth/login', { email, password })
       return { address: `/auth${route}?id=${passkeyId}`, email }
     },
+  }
+}
+
+/** The page where the code beside the link of a mail is typed. */
+function awaited(reason: string, ask: (host: LocalHost, visitor: Visitor) => Promise<string>): EveryPage {
+  return {
+    route: '/check-mail',
+    state: `the code of ${reason}`,
+    arrive: async (host, visitor) => ({ address: '/auth/check-mail', email: await ask(host, visitor) }),
   }
 }
 

@@ -90,6 +90,8 @@ const withFactor = (path: string, name: string, fields?: (member: EnrolledMember
     if (fields) await sendInPage(page, fields(member))
   })
 
+const passkeyAlone = { ...signupSettings, signupWith: ['passkey'], passwordLogin: false } as const
+
 const signedOut: PageState[] = [
   state('the sign-in page', (page) => page.goto('/auth/login')),
   state('the sign-in page, with nothing filled in', async (page) => {
@@ -128,9 +130,16 @@ const signedOut: PageState[] = [
   state('signed out', (page) => page.goto('/auth/signed-out')),
   state('to sign up', (page) => page.goto('/auth/signup')),
   state('to sign up with a passkey or a password', (page) => page.goto('/auth/signup'), { settings: signupSettings }),
-  state('to sign up with a passkey alone', (page) => page.goto('/auth/signup'), {
-    settings: { ...signupSettings, signupWith: ['passkey'], passwordLogin: false },
-  }),
+  state('to sign up with a passkey alone', (page) => page.goto('/auth/signup'), { settings: passkeyAlone }),
+  state(
+    'to sign up with a passkey that the browser did not make',
+    async (page) => {
+      await page.goto('/auth/signup')
+      await page.locator('[type="email"]').fill(newAddress())
+      await submit(page, 'form[data-passkey="create"]')
+    },
+    { settings: passkeyAlone },
+  ),
   state('to sign up, with nothing filled in', async (page) => {
     await page.goto('/auth/signup')
     await sendInPage(page)
@@ -646,7 +655,7 @@ const broken: PageState[] = [
 /** So few that a form is soon sent too often. */
 const few = { attempts: 3, windowSeconds: 60 }
 /** A form that was sent too often: its page says when to try again. */
-const throttled = (path: string, open: PageState['open'], form = 'main form') =>
+const throttled = (path: string, open: PageState['open'], form = 'main form', settings: PageState['settings'] = {}) =>
   state(
     `${path}, sent too often`,
     async (page, served) => {
@@ -658,7 +667,7 @@ const throttled = (path: string, open: PageState['open'], form = 'main form') =>
       }
       await submit(page, form)
     },
-    { options: { throttle: { routes: few, signup: few, links: few, login: few } } },
+    { settings, options: { throttle: { routes: few, signup: few, links: few, login: few } } },
   )
 /** Fills a form with what has the right shape, and returns it. */
 const filledIn = (form: string) => `(() => {
@@ -679,6 +688,7 @@ const tooOften: PageState[] = [
   }),
   throttled('/passkeys/login', (page) => page.goto('/auth/login'), '[data-passkey]'),
   throttled('/signup', (page) => page.goto('/auth/signup')),
+  throttled('/signup/passkey', (page) => page.goto('/auth/signup'), '[data-passkey="create"]', passkeyAlone),
   throttled('/forgot-password', (page) => page.goto('/auth/forgot-password')),
   throttled('/check-mail', async (page) => {
     await page.goto('/auth/forgot-password')
