@@ -1,12 +1,12 @@
 /**
- * Whether time tells an address that has an account from one that has none: sign-up, requests for a reset, an activation link and a login
- * by email, and failed logins with an argon2 and with a bcrypt row, on three databases. Each probe is timed three times: its answer, the next request
- * that was pipelined with it, and one that is sent right after. Prints the chance that one probe, and the median of five, rank a known and
- * an unknown address correctly; fails above 0.55 and 0.60.
- * `npm run bench -- login-timing [--samples 190] [--database postgres] [--write]`, at a quiet moment; some ten minutes.
+ * Whether time tells an address that has an account from one that has none: sign-up by password and by passkey, requests for a reset, an activation
+ * link and a login by email, whose mails have codes too, wrong codes of a reset and of an activation, and failed logins with an argon2 and with a bcrypt
+ * row, on three databases. Each probe is timed three times: its answer, the next request that was pipelined with it, and one that is sent right after.
+ * Prints the chance that one probe, and the median of five, rank a known and an unknown address correctly; fails above 0.55 and 0.60.
+ * `npm run bench -- login-timing [--samples 190] [--database postgres] [--only code] [--write]`, at a quiet moment; some fifteen minutes.
  */
 import { type ChildProcess, fork } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,6 +16,7 @@ import { parseArgs } from 'node:util'
 import bcrypt from 'bcrypt'
 import express from 'express'
 import { createAuthRouter, createAuthTables, createKnexStore } from '../../src'
+import { virtualAuthenticator } from '../../src/testing'
 import { databases } from '../support/databases'
 import { chanceOf, chanceOfFive, errorOf, errorOfFive } from './lib/chance.mjs'
 import { requestText } from './lib/connection.mjs'
@@ -23,7 +24,13 @@ import { openProber, type ProbeTimes } from './lib/pipelined.mjs'
 import { report } from './lib/report.mjs'
 
 const { values: given } = parseArgs({
-  options: { samples: { type: 'string' }, database: { type: 'string' }, write: { type: 'boolean' }, serve: { type: 'string' } },
+  options: {
+    samples: { type: 'string' },
+    database: { type: 'string' },
+    only: { type: 'string' },
+    write: { type: 'boolean' },
+    serve: { type: 'string' },
+  },
 })
 const samples = Number(given.samples ?? 190)
 /** A cell above its bound is measured again, at most so many times in all; all samples count. */
@@ -31,6 +38,7 @@ const mostRounds = 3
 const [mostOfOne, mostOfFive] = [0.55, 0.6]
 const password = 'a quiet harbour in winter'
 const people = 20
+const publicUrl = 'https://app.example.test'
 
 type Kind = 'known' | 'unknown'
 const kinds = ['known', 'unknown'] as const
@@ -40,12 +48,42 @@ interface Operation {
   status: number
   /** Waits for a grid of half a second: many at once, at even distances, so that no two hashes meet. */
   isHeld: boolean
-  body(kind: Kind): object
+  /** What the probe sends; it may ask the server at `origin` for something first. */
+  body(kind: Kind, origin: string): object | Promise<object>
 }
 
 const anyOf = (name: string) => `${name}-${Math.floor(Math.random() * people)}@example.test`
 const emailOf = (name: string) => (kind: Kind) => ({ email: anyOf(kind === 'known' ? name : 'nobody') })
 const wrong = (name: string) => (kind: Kind) => ({ ...emailOf(name)(kind), password: 'a loud harbour in summer' })
+
+let requests = 0
+/** A wrong code for a request that was just made. Each for another person than the last, because a newer request ends the older one's code. */
+function wrongCode(name: string, asking: string, more: object): Operation['body'] {
+  return async (kind, origin) => {
+    requests += 1
+    const { request_token } = await ask(origin, asking, {
+      email: `${kind === 'known' ? name : 'nobody'}-${requests % people}@example.test`,
+    })
+    return { request_token, code: String(randomInt(100_000_000)).padStart(8, '0'), ...more }
+  }
+}
+
+async function withNewPasskey(kind: Kind, origin: string): Promise<object> {
+  const email = kind === 'known' ? anyOf('argon2') : `${randomUUID()}@example.test`
+  const { challenge_token, ...options } = await ask(origin, '/auth/signup/passkey/options', { email })
+  return { email, credential: virtualAuthenticator({ origin: publicUrl }).create(options as never), challenge_token } // as the route says
+}
+
+async function ask(origin: string, path: string, body: object): Promise<Record<string, unknown>> {
+  const response = await fetch(origin + path, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  if (!response.ok) throw new Error(`${path} answered ${response.status}`)
+  return (await response.json()) as Record<string, unknown> // every answer of ours
+}
+
 const operations: Readonly<Record<string, Operation>> = {
   'sign-up': {
     path: '/auth/signup',
@@ -53,11 +91,24 @@ const operations: Readonly<Record<string, Operation>> = {
     isHeld: true,
     body: (kind) => ({ email: kind === 'known' ? anyOf('argon2') : `${randomUUID()}@example.test`, password }),
   },
+  'sign-up with a passkey': { path: '/auth/signup/passkey', status: 201, isHeld: true, body: withNewPasskey },
   'failed login, argon2': { path: '/auth/login', status: 401, isHeld: true, body: wrong('argon2') },
   'failed login, bcrypt': { path: '/auth/login', status: 401, isHeld: true, body: wrong('bcrypt') },
   'reset request': { path: '/auth/password-reset/request', status: 202, isHeld: false, body: emailOf('argon2') },
   'activation request': { path: '/auth/activation/request', status: 202, isHeld: false, body: emailOf('pending') },
   'email login request': { path: '/auth/email-login/request', status: 202, isHeld: false, body: emailOf('argon2') },
+  'wrong code, reset': {
+    path: '/auth/password-reset/confirm',
+    status: 401,
+    isHeld: true,
+    body: wrongCode('argon2', '/auth/password-reset/request', { new_password: password }),
+  },
+  'wrong code, activation': {
+    path: '/auth/activate',
+    status: 401,
+    isHeld: true,
+    body: wrongCode('pending', '/auth/activation/request', {}),
+  },
 }
 /** It looks an address up, which nobody has. */
 const nextRequest = requestText('/auth/password-reset/request', { json: { email: 'nobody-at-all@example.test' } })
@@ -72,15 +123,19 @@ async function serve(name: string): Promise<void> {
   const auth = createAuthRouter({
     settings: {
       jwtSecret: longSecret,
-      publicUrl: 'https://app.example.test',
+      publicUrl,
       backendLinks: true,
       emailLogin: 'both',
-      emailLoginUrlTemplate: 'https://app.example.test/in/{token}',
+      emailLoginUrlTemplate: `${publicUrl}/in/{token}`,
+      mailedCodes: 'both',
+      passkeysEnabled: true,
+      webauthnRpName: 'Example',
+      signupWith: ['password', 'passkey'],
     },
     store: createKnexStore({ knex }),
     environment: 'production',
     mailer: { send: async () => undefined },
-    throttle: { login: off, routes: off, signup: off, links: off, mail: off },
+    throttle: { login: off, routes: off, signup: off, links: off, mail: off, codes: off },
     logger: { info() {}, warn() {}, error: (fields, message) => console.error(message, fields) },
   })
   await auth.ready()
@@ -117,7 +172,7 @@ async function measure(origin: string, operation: Operation, count: number): Pro
       const prober = await openProber(origin)
       await sleep(operation.isHeld ? lane * 35 : lane * 11)
       for (let kind = order.pop(); kind !== undefined; kind = order.pop()) {
-        const request = requestText(operation.path, { json: operation.body(kind) })
+        const request = requestText(operation.path, { json: await operation.body(kind, origin) })
         times[kind].push(await prober.probe(request, operation.status, nextRequest))
         if (!operation.isHeld) await sleep(10 + Math.random() * 20)
       }
@@ -153,6 +208,7 @@ async function measureDatabase(name: string): Promise<Cell[]> {
   const [origin] = (await once(child, 'message')) as [string]
   const cells: Cell[] = []
   for (const [title, operation] of Object.entries(operations)) {
+    if (given.only !== undefined && !title.includes(given.only)) continue
     await measure(origin, operation, 15) // what is compiled and made at first use
     const times = await measure(origin, operation, samples)
     for (let round = 1; round < mostRounds && parts.some((part) => isAbove(chancesOf(times, part))); round++) {
@@ -202,7 +258,7 @@ async function main(): Promise<number> {
       { text: 'the best chance of five', presented: Math.max(...rows.map(({ five }) => five)), bound: 'at most', wanted: mostOfFive },
     ],
     packages: ['express', 'argon2', 'bcrypt', 'knex', 'better-sqlite3', 'pg', 'mysql2'],
-    options: { rounds: 1, quick: false, write: given.write ?? false, only: null },
+    options: { rounds: 1, quick: false, write: given.write ?? false, only: given.only ?? null },
   })
 }
 
