@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bearerOf, type LocalHost, newAddress, password, post, signedIn } from '../local/people'
+import { bearerOf, type LocalHost, newAddress, otherPassword, password, post, signedIn } from '../local/people'
 import { outcome } from '../mfa/people'
 import type { Browser } from '../support/app'
 import { databases } from '../support/databases'
@@ -60,6 +60,44 @@ describe('the limit of wrong codes of an address (30.1.10)', () => {
     expect([login.code, login.url]).toEqual([undefined, expect.any(String)])
     expect(outcome(await redeem(host, before, 'EMAIL_VERIFICATION', byCode(before)))).toBe('INVALID_TOKEN')
     expect(outcome(await redeem(host, reset, 'PASSWORD_RESET', byLink(reset)))).toBe(200)
+  })
+
+  test('guessing over purposes: the codes of an address that are open at once share its twenty guesses, and then not even the right ones work', async () => {
+    const host = await open({ singleActiveToken: false })
+    const person = await signedIn(host, { emailVerifiedAt: null })
+    const opened = [await askReset(host, person), await askVerification(host, person), await askReset(host, person)]
+    const [held, login] = [
+      [await askReset(host, person), await askVerification(host, person)],
+      await post(host, '/email-login/request', person),
+    ]
+    const { code } = await host.mails.next({ kind: 'email_login', to: person.email })
+    for (let round = 1; round <= 5; round++) for (const asked of opened) await guess(host, asked, 1)
+    await guess(host, await askReset(host, person))
+    for (const asked of held) expect(outcome(await redeem(host, asked, asked.purpose, byCode(asked)))).toBe('INVALID_TOKEN')
+    await post(host, '/email-login/confirm', { code, request_token: login.body.request_token }).expect(401)
+    for (const asked of held.reverse()) expect(outcome(await redeem(host, asked, asked.purpose, byLink(asked)))).toBe(200) // a reset ends all others
+  })
+
+  test('guessing over addresses: one client asks and guesses no more often than the limits of its routes say, whoever is asked for', async () => {
+    const [links, routes] = [
+      { attempts: 6, windowSeconds: 60 },
+      { attempts: 12, windowSeconds: 60 },
+    ]
+    const host = await start({ options: { throttle: { links, routes, mail: false } } })
+    const answers = { asked: [] as number[], guessed: [] as number[] }
+    for (let count = 0; count < 10; count++) {
+      const { email } = await signedIn(host)
+      const { status, body } = await post(host, '/password-reset/request', { email })
+      answers.asked.push(status)
+      if (status !== 202) continue
+      for (let tries = 0; tries < 5; tries++) {
+        const guess = { code: String(10_000_000 + tries), request_token: body.request_token, new_password: otherPassword }
+        answers.guessed.push((await post(host, '/password-reset/confirm', guess)).status)
+      }
+    }
+    const times = (all: number[], status: number) => all.filter((one) => one === status).length
+    expect([times(answers.asked, 202), times(answers.asked, 429)]).toEqual([6, 4])
+    expect([times(answers.guessed, 401), times(answers.guessed, 429)]).toEqual([12, 18])
   })
 
   test('an open code of a limited address is 401, also the right one, and works again when the window ends', async () => {
