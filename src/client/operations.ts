@@ -180,9 +180,9 @@ export interface ClientOperations {
     /** Finish the login of an app: exchange the code for tokens. */ exchange(body: { code: string; code_verifier: string }): Promise<LoginResult>
   }
   readonly tasks: {
-    /** Go on with a login: the mailed code for an unknown device. */ confirmDevice(body: { code: string }): Promise<LoginResult>
-    /** Mail another code for an unknown device. The old code and the old token end. */ resendDeviceCode(body?: Record<string, never>): Promise<ResentTask>
-    /** Go on with a login: a new password. */ setNewPassword(body: { new_password: string }): Promise<LoginResult>
+    /** Go on with a login: the mailed code for an unknown device. */ device(body: { code: string }): Promise<LoginResult>
+    /** Mail another code for an unknown device. The old code and the old token end. */ resend(body?: Record<string, never>): Promise<ResentTask>
+    /** Go on with a login: a new password. */ newPassword(body: { new_password: string }): Promise<LoginResult>
     /** Go on with a login: begin to set up the second factor. The token stays valid. */ enroll(body?: Record<string, never>): Promise<Enrolment>
     /** Go on with a login: confirm the new second factor with a code. */ confirm(body: { code: string }): Promise<LoginResult>
     /** Do a task of the host. */ complete(key: string, body?: Readonly<Record<string, unknown>>): Promise<LoginResult>

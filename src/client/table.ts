@@ -22,7 +22,7 @@ recoveryCodes /mfa/recovery-codes t`,
   sessions: `list GET/sessions,revoke DELETE/sessions/:id s,revokeOthers /sessions/revoke-others kst`,
   providers: `list GET/oauth/accounts,link /oauth/:provider/link t,unlink /oauth/accounts/unlink t,redeemLink /oauth/link/redeem kt,\
 reauthenticate /oauth/:provider/reauthenticate t,logInWithToken /oauth/:provider/token r,exchange /oauth/exchange r`,
-  tasks: `confirmDevice /tasks/device krx,resendDeviceCode /tasks/device/resend kx,setNewPassword /tasks/new-password krx,\
+  tasks: `device /tasks/device krx,resend /tasks/device/resend kx,newPassword /tasks/new-password krx,\
 enroll /tasks/second-factor/enroll kx,confirm /tasks/second-factor/confirm krx,complete /tasks/:key krx`,
   trustedDevices: `list GET/trusted-devices,remove DELETE/trusted-devices/:id`,
 } as const

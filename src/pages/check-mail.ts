@@ -36,7 +36,7 @@ export const redeeming = {
   emailChange: { path: '/email-change/confirm', button: 'link.email_change.button' },
 } as const
 
-export /** What the button *Send again* does, for the captcha. A request with a session is not asked. */
+/** What the button *Send again* does, for the captcha. A request with a session is not asked. */
 const guarded: Readonly<Record<keyof typeof asking, readonly GuardedAction[]>> = {
   signup: ['link'],
   forgotPassword: ['link'],

@@ -3,7 +3,7 @@ import type { AuthContext } from '../context'
 import { sendJson, setResult } from '../http/send'
 import { readRefreshCookie, setRefreshCookie, setSessionCookie, setTokenCookies } from './cookies'
 import { type Delivery, loginBody } from './delivery'
-import { confirmDevice, renewDevice } from './devices/device-cookie'
+import { confirmKnownDevice, renewDevice } from './devices/device-cookie'
 import { readSessionToken } from './find-session'
 import type { OpenedServerSession } from './login'
 import type { CookieOfRequest, ReissuedTokens, RenewedCookie, StayingSession } from './reissue-tokens'
@@ -30,7 +30,7 @@ function keepDevice(ctx: AuthContext, req: Request, res: Response, kept: Reissue
   const { tokenDelivery, accessTokenSessionClaims } = ctx.settings
   if (tokenDelivery === 'bearer' || accessTokenSessionClaims || 'sessionToken' in kept || kept.refreshToken === null) return
   const id = readSessionToken(ctx.keys['session-token'], 'tokens', kept.refreshToken)?.id ?? null
-  confirmDevice(ctx, req, res, { userId: kept.userId, id })
+  confirmKnownDevice(ctx, req, res, { userId: kept.userId, id })
 }
 
 /** A change of the account replaces this cookie. Null on routes with tokens in the body. */

@@ -3,7 +3,7 @@ import type { AuthContext } from '../context'
 import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
 import { epochSeconds } from '../sessions/challenge'
 import { readProofCookie, setProofCookie } from '../sessions/cookies'
-import { accountDigest, isOfUser } from '../sessions/devices/device-cookie'
+import { isOfUser, userDigest } from '../sessions/devices/device-cookie'
 import type { TrustEntry } from '../sessions/login'
 import type { TrustedDeviceStore } from '../store/auth-store'
 
@@ -16,7 +16,7 @@ export function trustedDevicesOf({ settings, store }: Pick<AuthContext, 'setting
 }
 
 export function newTrustEntry(ctx: AuthContext, userId: string, endsAt: Date): TrustEntry {
-  return { account: accountDigest(ctx.keys.device[0], userId), token: newOpaqueToken(), end: epochSeconds(endsAt) }
+  return { account: userDigest(ctx.keys.device[0], userId), token: newOpaqueToken(), end: epochSeconds(endsAt) }
 }
 
 export function readTrusts(ctx: AuthContext, req: Request): TrustEntry[] {

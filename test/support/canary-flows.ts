@@ -31,8 +31,8 @@ function asking(mounted: Mounted, run: CanaryRun) {
     if (token !== undefined) request.set('Authorization', `Bearer ${token}`)
     const response = body === null ? await request : await request.send(body)
     note(run, asked, response, issues)
-    const { access_token: access, refresh_token: refresh, mfa_token: challenge } = response.body ?? {}
-    run.issued.push(...[access, refresh, challenge].filter((value): value is string => typeof value === 'string'))
+    const { access_token: access, refresh_token: refresh, mfa_token: challenge, task_token: owed } = response.body ?? {}
+    run.issued.push(...[access, refresh, challenge, owed].filter((value): value is string => typeof value === 'string'))
     return response
   }
 }
@@ -68,7 +68,27 @@ export async function moreFlows(mounted: Mounted, run: CanaryRun, mails: Mailbox
   await ask('signup, the mail bounces', '/signup', { email: 'canary-bounce@example.test', password })
   await ask('reset request, the mail bounces', '/password-reset/request', { email: 'canary-bounce@example.test' })
   await toldOf(run, 'mail.failed')
+  await owedTasks(mounted, run, ask, mails)
   return { code }
+}
+
+/** An expired password in an unknown browser: a mailed code, then a new password. */
+async function owedTasks({ auth }: Mounted, run: CanaryRun, ask: Ask, mails: Mailbox): Promise<void> {
+  const person = { email: 'canary-tasks@example.test', password: 'canary-password that expires' }
+  const renewed = 'canary-password after it expired'
+  keep(run, 'password that expires', person.password, renewed)
+  run.personal.push(person.email)
+  await ask('signup for the tasks', '/signup', person)
+  const token = tokenOf(await mails.next({ kind: 'activation', to: person.email }))
+  keep(run, 'activation token', token)
+  const { body } = await ask('activate for the tasks', '/activate', { token }, { issues: true })
+  await auth.service.expirePassword(String(body.user_id))
+  const login = await ask('login that owes tasks', '/login', person, { issues: true })
+  const { code } = await mails.next({ kind: 'device_code', to: person.email })
+  keep(run, 'device code', code)
+  const known = await ask('the code of the task', '/tasks/device', { task_token: login.body.task_token, code }, { issues: true })
+  const answer = { task_token: known.body.task_token, new_password: renewed }
+  await ask('the new password of the task', '/tasks/new-password', answer, { issues: true })
 }
 
 /** What goes on after an answer is told later. */

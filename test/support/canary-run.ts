@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import knex from 'knex'
 import { Registry } from 'prom-client'
-import { type AuthEventName, auditLog, createKnexStore, type Logger, metrics, OidcClient } from '../../src'
+import { type AuthEventName, auditLog, createKnexStore, type Logger, metrics, newPasswordTask, OidcClient } from '../../src'
 import { eventFields } from '../../src/core/events'
 import { consoleLogger } from '../../src/core/logger'
 import { type Mounted, mount, startLogin, testSecret } from './app'
@@ -83,6 +83,7 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
       asking: (provider) => new OidcClient(provider.oidcOptions({ tokeninfoUrl: provider.tokeninfoUrl })),
     },
     options: {
+      loginTasks: [newPasswordTask()],
       store: faulty.store,
       logger,
       mailer: bouncing(mails, (token) => keep(run, 'link token of a mail that bounced', token)),

@@ -27,7 +27,7 @@ const mostAccounts = 10
 export function newDevice(ctx: DeviceContext, user: UserRecord, sessionId: string | null): Device {
   const [key] = ctx.keys.device
   return {
-    account: accountDigest(key, user.id),
+    account: userDigest(key, user.id),
     address: addressDigest(key, user.email),
     id: randomBytes(16).toString('base64url'),
     sessionId,
@@ -65,7 +65,7 @@ export function renewDevice(ctx: DeviceContext, req: Request, res: Response, use
 }
 
 /** Beside this entry, and not beside an older copy, an access token without `sid` is fresh. */
-export function confirmDevice(ctx: DeviceContext, req: Request, res: Response, session: { userId: string; id: string | null }): void {
+export function confirmKnownDevice(ctx: DeviceContext, req: Request, res: Response, session: { userId: string; id: string | null }): void {
   const devices = readDevices(ctx, req)
   const old = deviceOf(ctx, devices, session.userId)
   if (old && old.sessionId === session.id) replaceDevice(ctx, res, devices, old, { ...old, at: ctx.now().getTime() })
@@ -84,7 +84,7 @@ function deviceOf(ctx: Pick<DeviceReadContext, 'keys'>, devices: readonly Device
 }
 
 export function isOfUser({ keys }: Pick<DeviceReadContext, 'keys'>, device: Pick<Device, 'account'>, userId: string): boolean {
-  return isUnderAny(keys.device, (key) => accountDigest(key, userId) === device.account)
+  return isUnderAny(keys.device, (key) => userDigest(key, userId) === device.account)
 }
 
 export function isOfAddress({ keys }: Pick<DeviceReadContext, 'keys'>, device: Device, email: string): boolean {
@@ -117,7 +117,7 @@ export function sessionIdOfDevice(ctx: DeviceReadContext, req: Request, userId: 
   return deviceOf(ctx, readDevices(ctx, req), userId)?.sessionId ?? null
 }
 
-export function accountDigest(key: KeyObject, userId: string): string {
+export function userDigest(key: KeyObject, userId: string): string {
   return digestOf(key, ['account', userId])
 }
 
