@@ -39,6 +39,7 @@ export function signTaskToken(ctx: AuthContext, user: UserRecord, login: TaskLog
     isYoung = false,
     destination = null,
     isPersistent = true,
+    isReset = false,
     trustsDevice,
     tasks,
     owed,
@@ -59,6 +60,7 @@ export function signTaskToken(ctx: AuthContext, user: UserRecord, login: TaskLog
     owe: owed,
     ...(provider !== null && { prv: provider }),
     ...(providerSid !== undefined && { psd: providerSid }),
+    ...(isReset && { rst: true }),
     ...(tasks.isDeviceSettled && { set: true }),
     ...(isYoung && { yng: true }),
     sub: user.id,
@@ -74,7 +76,26 @@ export type TaskLoginToSign = Login & Pick<TaskLogin, 'tasks' | 'owed' | 'issued
 export function readTaskToken(ctx: Pick<AuthContext, 'keys' | 'now'>, token: string): TaskLogin {
   const claims = readPrivateToken(ctx.keys.tasks, token, { typ: 'tasks', at: ctx.now() })
   if (!claims) throw new TaskTokenInvalidError()
-  const { amr, cid = null, dig, don, dst = null, exp, iss_ms: issuedAt, jti, lid, owe, prv = null, psd, set, sub, tmp, trs, yng } = claims
+  const {
+    amr,
+    cid = null,
+    dig,
+    don,
+    dst = null,
+    exp,
+    iss_ms: issuedAt,
+    jti,
+    lid,
+    owe,
+    prv = null,
+    psd,
+    rst,
+    set,
+    sub,
+    tmp,
+    trs,
+    yng,
+  } = claims
   if (!Array.isArray(amr) || !amr.every(isAuthMethod)) throw new TaskTokenInvalidError()
   // Our key signed the rest, as `signTaskToken` wrote it.
   const tasks: LoginProgress = {
@@ -91,6 +112,7 @@ export function readTaskToken(ctx: Pick<AuthContext, 'keys' | 'now'>, token: str
     ...(psd !== undefined && { providerSid: String(psd) }),
     isYoung: yng === true,
     isPersistent: tmp !== true,
+    ...(rst === true && { isReset: true }),
     ...(trs !== undefined && { trustsDevice: trs === true }),
     destination: dst as Destination | null,
     tasks,
@@ -136,7 +158,14 @@ export async function endLoginTasks(ctx: AuthContext, userId: string): Promise<v
   if (ctx.loginTasks === null) return
   const now = ctx.now()
   const tokenHash = createHash('sha256').update(randomBytes(32)).digest('hex') // nobody has this token
-  const row = { userId, tokenHash, payload: String(now.getTime()), expiresAt: after(now, tasksSeconds), usedAt: null, createdAt: now }
+  const row = {
+    userId,
+    tokenHash,
+    payload: String(await issuingTime(ctx, userId)),
+    expiresAt: after(now, tasksSeconds),
+    usedAt: null,
+    createdAt: now,
+  }
   await ctx.store.userTokens.insert({ ...row, purpose: 'LOGIN_TASKS_CUT' })
 }
 
@@ -146,7 +175,10 @@ async function lastCut({ store, now }: AuthContext, userId: string): Promise<num
   return Math.max(0, ...cuts.map(({ payload }) => Number(payload)))
 }
 
-/** Later than every revocation before it, also in the same millisecond and with another process's clock. Needs the locked row. */
+/**
+ * Later than every revocation before it, also in the same millisecond and with another process's clock. A revocation has this time too, so
+ * it ends the tokens that were issued after the one before it. Needs the locked row.
+ */
 export async function issuingTime(ctx: AuthContext, userId: string): Promise<number> {
   return Math.max(ctx.now().getTime(), (await lastCut(ctx, userId)) + 1)
 }

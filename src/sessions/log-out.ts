@@ -207,7 +207,7 @@ async function keptSessionId(ctx: AuthContext, sessions: SessionStore, userId: s
 }
 
 /**
- * Also revokes app logins before their exchange, which may have used the removed credential. Call it inside a transaction that has locked
+ * Also ends app logins before their exchange and logins that still owe tasks, which may have used the removed credential. Call it inside a transaction that has locked
  * the user's row.
  * @param kept the session of the request; null if the call has no session
  */
@@ -218,6 +218,7 @@ export async function endSessionsOpenedBy(
   kept: Pick<SessionRecord, 'id'> | null,
 ): Promise<number> {
   await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), 'OAUTH_CODE')
+  await endLoginTasks(ctx, userId)
   return (await ctx.store.sessions?.revokeForUser(userId, ctx.now(), { ...openedBy, ...(kept && { exceptId: kept.id }) })) ?? 0
 }
 
