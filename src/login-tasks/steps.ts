@@ -95,7 +95,7 @@ export async function setNewPassword(
       await ctx.store.users.update(userId, changes)
       await ctx.store.userTokens.consumeAllForUser(userId, now, 'PASSWORD_RESET')
       await endOtherSessions(ctx, userId)
-      return advance(ctx, asking, { ...user, ...changes }, login, 'new_password')
+      return advance(ctx, asking, { ...user, ...changes }, { ...login, isReset: true }, 'new_password')
     }),
   )
   await forgetWrongCodes(ctx, userId)
@@ -128,7 +128,7 @@ export async function finishSecondFactor(
     ctx,
     { userId: login.userId, code, locale: locale ?? asking.client.locale, owner: login.tasks.id },
     { check: (ctx, user) => requireTaskLogin(ctx, login, user) },
-    (ctx, user) => advance(ctx, asking, user, { ...withMethod(login, 'otp'), isYoung: true }, 'second_factor'),
+    (ctx, user) => advance(ctx, asking, user, { ...withMethod(login, 'otp'), isYoung: true, isReset: true }, 'second_factor'),
   )
   return finish(ctx, login, 'second_factor', begun)
 }

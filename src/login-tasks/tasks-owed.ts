@@ -77,6 +77,11 @@ export async function tasksOwed(ctx: AuthContext, tasks: LoginTasks, user: UserR
   return { tasks: device === 'owed' ? ['device', ...later] : later, isDeviceSettled: device === 'settled' }
 }
 
+/** Without `mfaEnabled`, no login asks for the factor that a row still has. */
+function hasActiveFactor({ settings }: AuthContext, { totpEnabledAt }: UserRecord): boolean {
+  return settings.mfaEnabled && totpEnabledAt !== null
+}
+
 const noAnswers: ReadonlySet<string> = new Set()
 
 /** Null if the account changed since the host was asked. */
@@ -96,7 +101,7 @@ async function deviceOwed(ctx: AuthContext, user: UserRecord, login: Login, owes
   const { amr, tasks } = login
   if (tasks ? tasks.isDeviceSettled || tasks.done.includes('device') : !login.isKnownDevice) return 'settled'
   if (amr.length !== 1 || amr[0] !== 'pwd') return 'open'
-  const isUnknownAsked = ctx.settings.unknownDevice === 'code' && user.totpEnabledAt === null && user.emailVerifiedAt !== null
+  const isUnknownAsked = ctx.settings.unknownDevice === 'code' && !hasActiveFactor(ctx, user) && user.emailVerifiedAt !== null
   if (!owesCredential && !isUnknownAsked) return 'open'
   return (await login.isKnownDevice?.(ctx)) ? 'settled' : 'owed'
 }

@@ -18,7 +18,7 @@ export interface Login {
   readonly destination?: Destination | null
   /** False: the browser deletes the session's cookies when it closes (`remember: false`). Default true. */
   readonly isPersistent?: boolean
-  /** True if the login set a new password and revoked every session. Then this browser's device cookie no longer counts. */
+  /** True if the login revoked every session, with a new password or a new second factor. Then this browser's device cookie no longer counts. */
   readonly isReset?: true
   /** The trusted device that stands for the second factor. */
   readonly trust?: TrustedDeviceRecord

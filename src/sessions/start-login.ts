@@ -110,10 +110,10 @@ async function owing(ctx: AuthContext, client: LoginClient, user: UserRecord, lo
 }
 
 async function undecided(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<UndecidedLogin> {
-  const token = await signedTasks(ctx, user, { ...login, tasks: login.tasks ?? newProgress(ctx), owed: [] })
-  const { isKnownDevice, isReset } = login
+  const { isKnownDevice, tasks = { ...newProgress(ctx), isDeviceSettled: !isKnownDevice } } = login
+  const token = await signedTasks(ctx, user, { ...login, tasks, owed: [] })
   // What a token does not carry.
-  const held = { ...readTaskToken(ctx, token), ...(isKnownDevice && { isKnownDevice }), ...(isReset && { isReset }) }
+  const held = { ...readTaskToken(ctx, token), ...(isKnownDevice && { isKnownDevice }) }
   return { result: { kind: 'undecided', userId: user.id }, access: null, client, login: held }
 }
 
