@@ -13,6 +13,7 @@ const promised: [code: string, status: number, family: ErrorClass][] = [
   ['MFA_CODE_INVALID', 401, catalogue.UnauthorizedError],
   ['EMAIL_LOGIN_INVALID', 401, catalogue.UnauthorizedError],
   ['MFA_TOKEN_INVALID', 401, catalogue.UnauthorizedError],
+  ['TASK_TOKEN_INVALID', 401, catalogue.UnauthorizedError],
   ['PASSKEY_REJECTED', 401, catalogue.UnauthorizedError],
   ['OAUTH_CODE_INVALID', 401, catalogue.UnauthorizedError],
   ['OAUTH_STATE_MISMATCH', 401, catalogue.UnauthorizedError],

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ask, confirm, loginTemplate, person } from '../email-login/people'
 import { authenticator } from '../mfa/authenticator'
 import { mfaSettings } from '../mfa/people'
-import { everything } from '../openapi/configurations'
+import { configurations, everything } from '../openapi/configurations'
 import { documentOf, mountedRoutes } from '../openapi/document-of'
 import { fieldValue, sendForm } from '../page-routes/people'
 import { addIdentity } from '../social/accounts-at-hand'
@@ -16,6 +16,7 @@ const { start } = onLocal(sqlite)
 
 const off = { passwordLogin: false, emailLogin: 'both', ...loginTemplate } as const
 const allOn = { ...everything.settings, passwordLogin: false } as const
+const { options = {} } = configurations['no passwords'] ?? {}
 const pagesOn = { ...off, tokenDelivery: 'cookie', pagesEnabled: true } as const
 
 /** What an app had before it switched passwords off. */
@@ -31,7 +32,7 @@ describe('passwordLogin: false', () => {
     ['cookie, with pages', { tokenDelivery: 'cookie', pagesEnabled: true, appRedirects: [] }],
     ['bearer', { tokenDelivery: 'bearer', trustedDeviceDays: 0, oauthSuccessRedirect: null, oauthErrorRedirect: null, ...loginTemplate }],
   ] as const)('no mounted route has to do with a password, in delivery %s', async (_name, settings) => {
-    const host = await start({ ...everything, settings: { ...allOn, ...settings } })
+    const host = await start({ ...everything, options, settings: { ...allOn, ...settings } })
     expect(mountedRoutes(host.auth).filter((route) => /password/.test(route))).toEqual([])
     for (const path of ['/login', '/session/login', '/cookie/login', ...removed.flatMap((one) => [one, `/cookie${one}`])])
       expect([path, (await post(host, path, { email: newAddress(), password })).status]).toEqual([path, expect.toBeOneOf([404, 405])])
@@ -44,7 +45,7 @@ describe('passwordLogin: false', () => {
       {},
       { tokenDelivery: 'session', appRedirects: [], accessTokenIssuer: null, accessTokenAudience: null },
     ] as const) {
-      const host = await start({ ...everything, settings: { ...allOn, ...settings } })
+      const host = await start({ ...everything, options, settings: { ...allOn, ...settings } })
       // The answer of /client-config has the word everywhere: it says that there are no passwords.
       const { paths, components, ...others } = await documentOf(host)
       const { '/client-config': _route, ...ofOthers } = paths as Record<string, unknown>
