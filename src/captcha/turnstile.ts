@@ -5,6 +5,7 @@ import type { Captcha } from '../http/captcha'
 export interface TurnstileOptions {
   /** The public key of the widget. */
   readonly siteKey: string
+  /** The key that only the server knows. */
   readonly secret: string
   /** Sends the request to Cloudflare. Default: `createHttpClient({ timeoutMs: 4_000 })`. */
   readonly httpClient?: HttpClient

@@ -16,6 +16,7 @@ export interface TaskPage {
 export interface HostTaskOptions {
   /** `^[a-z][a-z0-9_]{0,39}$`. The route is `POST /tasks/<key>`, with `-` in place of `_`. */
   readonly key: string
+  /** True: the login owes this task. It runs outside of a transaction and has 5 seconds. */
   readonly when: TaskCondition
   /**
    * Runs in the transaction of the step, which rolls everything back if this function throws. Throw an `AppError` to refuse the step.

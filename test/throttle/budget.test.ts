@@ -72,11 +72,15 @@ describe('budgets of mail', () => {
     ],
     notices: { attempts: 20, windowSeconds: 86_400 },
     strangers: { attempts: 1, windowSeconds: 86_400 },
+    deviceCodes: [
+      { attempts: 5, windowSeconds: 3_600 },
+      { attempts: 20, windowSeconds: 86_400 },
+    ],
   }
 
   test.each<[string, Parameters<typeof resolveMailRateLimits>[1], object]>([
     ['left out: the defaults', undefined, usual],
-    ['false: none', false, { links: [], notices: false, strangers: false }],
+    ['false: none', false, { links: [], notices: false, strangers: false, deviceCodes: [] }],
     ['a plain one is that of the links', two, { ...usual, links: [two] }],
     ['no limit of links', { links: false }, { ...usual, links: [] }],
     ['some of them', { links: [two, two], strangers: false }, { ...usual, links: [two, two], strangers: false }],

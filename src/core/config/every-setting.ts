@@ -110,7 +110,7 @@ export interface Settings {
   /**
    * What happens at a login from a browser without a device cookie of the account, which shows that the browser logged in before.
    * `'notice'` mails the owner, and needs a `tokenDelivery` with cookies or sessions. `'code'` also asks for a mailed code after a right
-   * password, if the address is verified and no second factor is active. Default `'off'`. `AUTH_UNKNOWN_DEVICE`.
+   * password, if the address is verified and no second factor is active. Default `off`. `AUTH_UNKNOWN_DEVICE`.
    */
   readonly unknownDevice: 'off' | 'notice' | 'code'
   /**
