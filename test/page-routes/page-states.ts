@@ -1,6 +1,9 @@
 import type { Page } from 'playwright-core'
+import { task } from '../../src'
 import { loginTemplate } from '../email-login/people'
 import { type LocalHost, type LocalOptions, newAddress, otherPassword, password, pending, resetLink, signedIn } from '../local/people'
+import { codeFor, everyTask, expired, person } from '../login-tasks/people'
+import { authenticator } from '../mfa/authenticator'
 import { type EnrolledMember, enrolled, mfaSettings } from '../mfa/people'
 import { newcomer, signupSettings } from '../passkeys/newcomers'
 import { newAuthenticator, ownerWithFactor, passkeyOwner, passkeySettings } from '../passkeys/people'
@@ -721,6 +724,67 @@ const tooOften: PageState[] = [
   ),
 ]
 
+const quiz = task({
+  key: 'quiz',
+  when: (user) => user.name === 'quizzed',
+  complete: () => undefined,
+  page: {
+    title: 'One question',
+    html: () => '<div class="field"><label for="answer">What is the answer?</label><input id="answer" name="answer"></div>',
+  },
+})
+
+/** Somebody whose login owes tasks, at the page of the first one. */
+const owes = (
+  name: string,
+  changes: Parameters<typeof person>[1],
+  go: (page: Page, served: PagesHost, email: string) => Promise<unknown>,
+) =>
+  state(
+    name,
+    async (page, served) => {
+      const who = await person(served.host, changes)
+      await logIn(page, who)
+      await go(page, served, who.email)
+    },
+    { options: { loginTasks: [...everyTask, quiz] } },
+  )
+const administrator = { ...expired, isAdmin: true }
+
+async function typeCode(page: Page, { host }: PagesHost, email: string): Promise<void> {
+  await sendInPage(page, { code: await codeFor(host, { email }) })
+}
+
+async function toFactor(page: Page, served: PagesHost, email: string): Promise<void> {
+  await typeCode(page, served, email)
+  await sendInPage(page)
+}
+
+const loginTasks: PageState[] = [
+  owes('a login that owes a code', administrator, async () => undefined),
+  owes('a login that owes a code, with a wrong one', administrator, (page) => sendInPage(page, { code: '12345678' })),
+  owes('a login that owes a code, sent again', administrator, (page) => sendInPage(page, {}, 'main form >> nth=1')),
+  owes('a login that owes a new password', administrator, typeCode),
+  owes('a login that owes a new password, with two that differ', administrator, async (page, served, email) => {
+    await typeCode(page, served, email)
+    await sendInPage(page, { new_password: otherPassword, confirm_password: 'another' })
+  }),
+  owes('a login that owes a factor', { isAdmin: true }, typeCode),
+  owes('a login that owes a factor, at its secret', { isAdmin: true }, toFactor),
+  owes('a login that owes a factor, with a wrong code', { isAdmin: true }, async (page, served, email) => {
+    await toFactor(page, served, email)
+    await sendInPage(page, { code: '000000' })
+  }),
+  owes('a login that owes a factor, at its recovery codes', { isAdmin: true }, async (page, served, email) => {
+    await toFactor(page, served, email)
+    const secret = String(await page.locator('.key').textContent()).replaceAll(' ', '')
+    await sendInPage(page, { code: authenticator(secret, served.host.clock).code() })
+  }),
+  owes('a login that owes a step of the host, with its page', { name: 'quizzed' }, async () => undefined),
+  owes('a login that owes a step of the host, without a page', { name: 'asked' }, async () => undefined),
+  state('a login that owes nothing any more', (page) => page.goto('/auth/tasks'), { options: { loginTasks: everyTask } }),
+]
+
 export const stateSettings = { ...mfaSettings, trustedDeviceDays: 30, ...passkeySettings, ...loginTemplate, emailLogin: 'both' } as const
 export const pageStates: Readonly<Record<string, readonly PageState[]>> = {
   'signed out': signedOut,
@@ -728,6 +792,7 @@ export const pageStates: Readonly<Record<string, readonly PageState[]>> = {
   confirming: confirmations,
   'the account': accountArea,
   'the second factor': factor,
+  'what a login owes': loginTasks,
   passkeys,
   'links of mails': linkPages,
   'what fails': broken,
