@@ -24,6 +24,7 @@ const alone = [
   'test/passwords/lazy-packages.test.ts',
   'test/throttle/markers.test.ts',
   'test/throttle/memory-counters.test.ts',
+  'test/throttle/throttle.test.ts',
 ]
 
 /** What reads the routes as they are mounted (test/support/mounted-routes.ts). */
