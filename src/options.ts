@@ -331,7 +331,7 @@ function checkStoreVerbs(store: AuthStore): void {
     const missing = verbs.find((verb) => !hasMethods(verb)(table))
     if (missing)
       throw new ConfigurationError(
-        `Option store: ${name} lacks the method ${missing}(); storeContract() tests what it must do (docs/store-contract.md).`,
+        `Option store: ${name} lacks the method ${missing}(); storeContract() tests what it must do (docs/store.md#an-adapter-of-your-own).`,
       )
   }
 }

@@ -531,7 +531,7 @@ describe('R-009 unknown names are refused, with the nearest known one', () => {
     (verb) => {
       const lacking = { ...store, sessions: { ...store.sessions, [verb]: undefined } }
       expect(refusal(() => boot({ store: lacking }))).toBe(
-        `Option store: sessions lacks the method ${verb}(); storeContract() tests what it must do (docs/store-contract.md).`,
+        `Option store: sessions lacks the method ${verb}(); storeContract() tests what it must do (docs/store.md#an-adapter-of-your-own).`,
       )
     },
   )

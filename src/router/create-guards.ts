@@ -123,7 +123,9 @@ function checkOptions(options: GuardsOptions): void {
     throw new ConfigurationError('createGuards: store must be an AuthStore; createKnexStore({ knex }) makes one.')
   }
   if (store?.sessions !== undefined && !hasMethods('find', 'touch')(store.sessions))
-    throw new ConfigurationError('createGuards: the sessions of the store need the methods find() and touch() (docs/store-contract.md).')
+    throw new ConfigurationError(
+      'createGuards: the sessions of the store need the methods find() and touch() (docs/store.md#an-adapter-of-your-own).',
+    )
   if (httpClient !== undefined && typeof httpClient !== 'function')
     throw new ConfigurationError('createGuards: httpClient must be a function, such as createHttpClient() returns.')
   requireStaleSeconds('createGuards', options.staleIfErrorSeconds)
