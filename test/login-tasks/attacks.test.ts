@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { newPasswordTask, secondFactorTask } from '../../src'
 import { loginAs } from '../../src/testing'
-import { bearerOf, newAddress, otherPassword, password, post, resetLink } from '../local/people'
+import { ask, loginTemplate } from '../email-login/people'
+import { bearerOf, newAddress, otherPassword, password, post, resetLink, signedIn } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
-import { enrolled } from '../mfa/people'
+import { challengeOf, enrolled, verify } from '../mfa/people'
 import { setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
+import { anotherPassword, changePassword, undo, undoTokenOf } from '../undo/people'
 import { change, codeFor, expired, type Owing, onTasks, outcome, over, owing, type Person, person, throughDevice } from './people'
 
 /** The login still has to set a new password. */
@@ -101,12 +103,56 @@ describe.each(await databases())('attacks on the tasks of a login on $name', (da
     'revoke-sessions': (host, { userId }) => host.auth.service.revokeSessions(userId),
     'a logout everywhere': async (host, { userId }) =>
       host.auth.service.logOut((await loginAs(host.auth, { id: userId })).refreshToken, { allSessions: true }),
+    'a deactivation': (host, { userId }) => host.auth.service.deactivate(userId),
+    'another expiry by an administrator': async (host, { userId }) => {
+      const admin = await enrolled(host)
+      await change(host, admin, { isAdmin: true })
+      const { body } = await verify(host, await challengeOf(host, admin), admin.app.nextCode())
+      await post(host, `/admin/users/${userId}/expire-password`, {}, bearerOf({ token: body.access_token })).expect(204)
+    },
   }
   test.each(Object.keys(ends))('a task token after %s is over, and counts nothing', async (name) => {
     const host = await start()
     const who = await owesPassword(host)
     await ends[name]?.(host, who)
     expect(outcome(await post(host, '/tasks/new-password', { task_token: who.task_token, new_password: otherPassword }))).toEqual(over)
+  })
+
+  test('a task token that a thief got by a password of his own is over after the undo', async () => {
+    const host = await start()
+    const owner = await signedIn(host, { emailVerifiedAt: new Date(0) })
+    await changePassword(host, owner).expect(204)
+    await change(host, owner, { name: 'asked' })
+    const { body: thief } = await post(host, '/login', { email: owner.email, password: anotherPassword })
+    expect(thief.tasks_required).toEqual(['terms_of_use'])
+    await undo(host, await undoTokenOf(host, owner.email)).expect(200)
+    expect(outcome(await post(host, '/tasks/terms-of-use', { task_token: thief.task_token, accept: true }))).toEqual(over)
+  })
+
+  test('a task token of the person who signed up with an address of another is over when its owner verifies it', async () => {
+    const host = await start({ settings: { emailLogin: 'both', ...loginTemplate } })
+    const who = await person(host, { name: 'asked', emailVerifiedAt: null })
+    const planted = await owing(host, who)
+    const { token } = await ask(host, who.email)
+    const owner = await post(host, '/email-login/confirm', { token })
+    expect([owner.status, owner.body.tasks_required]).toEqual([200, ['terms_of_use']])
+    expect(outcome(await post(host, '/tasks/terms-of-use', { task_token: planted.task_token, accept: true }))).toEqual(over)
+    expect((await post(host, '/tasks/terms-of-use', { task_token: owner.body.task_token, accept: true })).status).toBe(200)
+  })
+
+  test('a code is right for ten minutes; the login goes on with another one', async () => {
+    const host = await start()
+    const who = await person(host, expired)
+    const { task_token } = await owing(host, who)
+    const code = await codeFor(host, who)
+    host.clock.advance(600)
+    expect(outcome(await post(host, '/tasks/device', { task_token, code }))).toEqual([401, 'EMAIL_LOGIN_INVALID'])
+    const { body: resent } = await post(host, '/tasks/device/resend', { task_token })
+    expect((await throughDevice(host, who, resent)).status).toBe(200)
+    const later = await owing(host, who)
+    const inTime = await codeFor(host, who)
+    host.clock.advance(599)
+    expect((await post(host, '/tasks/device', { task_token: later.task_token, code: inTime })).status).toBe(200)
   })
 
   test('a token lives 15 minutes from the first answer, and no step extends it', async () => {

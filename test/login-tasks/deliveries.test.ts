@@ -1,11 +1,17 @@
-import { describe, expect, test } from 'vitest'
-import { newPasswordTask, secondFactorTask, task } from '../../src'
+import { describe, expect, test, vi } from 'vitest'
+import { createKnexStore, newPasswordTask, secondFactorTask, task } from '../../src'
+import type { AuthContext } from '../../src/context'
+import { loginTasksOf } from '../../src/login-tasks/login-task'
+import { askTasks } from '../../src/login-tasks/tasks-owed'
 import { loginAs } from '../../src/testing'
 import { otherPassword, password, post } from '../local/people'
+import { authenticator } from '../mfa/authenticator'
+import { userRecord } from '../social/accounts-at-hand'
 import { setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
+import { logTap } from '../support/log-tap'
 import { recordQueries } from '../support/record-queries'
-import { codeFor, expired, onTasks, outcome, owing, person, throughDevice } from './people'
+import { codeFor, expired, onTasks, outcome, over, owing, person, terms, throughDevice, throughFactor } from './people'
 
 const owesNothing = [secondFactorTask({ when: () => false }), newPasswordTask(), task({ key: 'terms', when: () => false, complete() {} })]
 
@@ -47,6 +53,70 @@ describe.each(await databases())('what a login with tasks answers, asks and cost
       expect(again.body.tasks_required).toEqual([]) // a known device
     },
   )
+
+  test.each([
+    ['cookie', '', ['access_token', 'refresh_token']],
+    ['both', '/cookie', ['access_token', 'refresh_token']],
+    ['session', '', ['auth_session']],
+    ['bearer', '/session', ['auth_session']],
+  ] as const)(
+    'delivery %s at %s/login with remember: false, through every task: the browser forgets the session when it closes',
+    async (tokenDelivery, base, names) => {
+      const host = await start({ settings: { tokenDelivery } })
+      const lastAnswer = async (remember: boolean | undefined) => {
+        const who = await person(host, { ...expired, isAdmin: true })
+        const browser = host.browser()
+        const send = (path: string, body: object) => browser.post(`/auth${base}${path}`).send(body)
+        const first = await send('/login', { email: who.email, password, ...(remember !== undefined && { remember }) })
+        const second = await send('/tasks/device', { task_token: first.body.task_token, code: await codeFor(host, who) })
+        const third = await send('/tasks/new-password', { task_token: second.body.task_token, new_password: otherPassword })
+        const { task_token } = third.body
+        const { body } = await send('/tasks/second-factor/enroll', { task_token })
+        return send('/tasks/second-factor/confirm', { task_token, code: authenticator(body.secret, host.clock).code() })
+      }
+      const [kept, forgotten] = [await lastAnswer(undefined), await lastAnswer(false)]
+      for (const name of names) {
+        const lasts = [kept, forgotten].map((answer) => setCookieOf(answer, name)?.attributes.includes('Max-Age'))
+        expect([name, ...lasts]).toEqual([name, true, false])
+      }
+    },
+  )
+
+  test.each([
+    ['cookie', '/login'],
+    ['bearer', '/login'],
+    ['session', '/login'],
+    ['both', '/session/login'],
+  ] as const)('delivery %s at %s: a second-factor step owes nothing yet, and says so', async (tokenDelivery, path) => {
+    const host = await start({ settings: { tokenDelivery }, options: { loginTasks: [terms] } })
+    const who = await person(host, { name: 'asked', totpEnabledAt: new Date(0), totpSecret: 'JBSWY3DPEHPK3PXP' })
+    const { status, body } = await host.browser().post(`/auth${path}`).send({ email: who.email, password })
+    expect([status, body]).toMatchObject([
+      200,
+      { user_id: who.userId, mfa_required: true, mfa_token: expect.any(String), tasks_required: [], task_token: null },
+    ])
+  })
+
+  test('in a store without sessions, a login does every task, and what would revoke all sessions ends it', async () => {
+    const { knex } = await start()
+    const host = await start({ options: { store: createKnexStore({ knex, sessions: false }) } })
+    const who = await person(host, { ...expired, isAdmin: true, name: 'asked' })
+    const first = await owing(host, who)
+    expect(first.tasks_required).toEqual(['device', 'new_password', 'second_factor', 'terms_of_use'])
+    const { body: second } = await throughDevice(host, who, first)
+    const { body: third } = await post(host, '/tasks/new-password', { task_token: second.task_token, new_password: otherPassword })
+    const { body: fourth } = await throughFactor(host, third.task_token)
+    const last = { task_token: fourth.task_token, accept: true }
+    const { body } = await post(host, '/tasks/terms-of-use', last)
+    expect(body).toMatchObject({ access_token: expect.any(String), refresh_token: expect.any(String), tasks_required: [] })
+    expect((await post(host, '/refresh', { refresh_token: body.refresh_token })).status).toBe(200)
+    expect(outcome(await post(host, '/tasks/terms-of-use', last))).toEqual(over)
+
+    const other = await person(host, expired)
+    const { body: open } = await throughDevice(host, other, await owing(host, other))
+    await host.auth.service.expirePassword(other.userId)
+    expect(outcome(await post(host, '/tasks/new-password', { task_token: open.task_token, new_password: otherPassword }))).toEqual(over)
+  })
 
   test('the cookie routes refuse another site, after the limit and before the body', async () => {
     const host = await start({
@@ -130,6 +200,24 @@ describe.each(await databases())('what a login with tasks answers, asks and cost
     expect(await host.knex('auth_sessions').where({ user_id: who.userId })).toEqual([])
     expect(new Set(inTransaction)).toEqual(new Set([false]))
     expect(host.logs.entries.map(({ fields }) => fields)).toContainEqual(expect.objectContaining({ task: 'terms' }))
+  })
+
+  test('when() has five seconds', async () => {
+    const logger = logTap()
+    const tasks = loginTasksOf([task({ key: 'terms', when: () => new Promise(() => undefined), complete() {} })], false)
+    vi.useFakeTimers()
+    try {
+      const asked = askTasks({ loginTasks: tasks, logger } as Partial<AuthContext> as AuthContext, userRecord(), { amr: ['pwd'] })
+      const settled = vi.fn()
+      asked.catch(settled)
+      await vi.advanceTimersByTimeAsync(4_999)
+      expect(settled).not.toHaveBeenCalled()
+      await vi.advanceTimersByTimeAsync(1)
+      expect(settled).toHaveBeenCalledWith(expect.objectContaining({ status: 503, code: 'SERVICE_UNAVAILABLE' }))
+      expect(logger.entries[0]?.fields).toMatchObject({ task: 'terms', error: { message: expect.stringContaining('took too long') } })
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   test('what complete() throws rolls back everything, also what it wrote', async () => {
