@@ -50,7 +50,7 @@ import {
   withCode,
   withSignup,
 } from './mailed-codes/redeem-code'
-import { announceTakeOver, type Clearing, newPasswordSeconds, type TakenOver } from './take-over'
+import { announceTakeOver, type Clearing, loginAfter, newPasswordSeconds, type TakenOver } from './take-over'
 
 /** The token is in the path or, better, in the body, because access logs do not record bodies. */
 export function activationRoutes(ctx: AuthContext, set: RouteSet): Route[] {
@@ -120,11 +120,10 @@ export async function activate(
   client: LoginClient,
   options: ActivationOptions = {},
 ): Promise<AnyLoginResult> {
-  const { ended, takenOver } = await activateAnd(ctx, proof, options, (ctx, user) =>
-    startLogin(ctx, client, user, { amr: ['email'], provider: null }),
+  const { ended } = await activateAnd(ctx, proof, options, (ctx, user, takenOver) =>
+    startLogin(ctx, client, user, { amr: ['email'], provider: null, ...loginAfter(ctx, takenOver) }),
   )
-  const result = await finishLogin(ctx, ended)
-  return takenOver && hasPasswords(ctx.settings) && result.kind === 'session' ? { ...result, passwordRequired: true } : result
+  return finishLogin(ctx, ended)
 }
 
 /**

@@ -161,7 +161,7 @@ async function checkPasswordAndLogIn(
     if (!user?.isActive || !matches) break
     const rehashed = needsRehash ? await rehash(ctx, password, turn) : null
     const login: Login = { amr: ['pwd'], provider: null, isPersistent, ...device }
-    const asked = await askTasks(ctx, user, login)
+    const asked = await askTasks(ctx, user, login, client.browser)
     const start = (changes: { hashedPassword?: string }) =>
       transaction(asked, async (ctx) => {
         const active = await ctx.store.users.recordLogin(user, ctx.now(), changes)

@@ -5,6 +5,7 @@ import type { Locale } from '../http/locale'
 import { writeMail } from '../mail/mail-queue'
 import { hasPassword, newPasswordChanges, unusablePassword } from '../passwords/verify-password'
 import { endOtherSessions } from '../sessions/log-out'
+import type { Login } from '../sessions/login'
 import { isCreatedWith } from '../sessions/reauthentication/methods'
 import type { IdentityRecord, UserChanges, UserRecord } from '../store/auth-store'
 import { transactionOf } from '../store/knex/knex-store'
@@ -17,6 +18,11 @@ export interface TakenOver {
   readonly kept: string | null
   /** Of the user's row. The caller writes them. */
   readonly changes: UserChanges
+}
+
+/** For the login that took the account over. */
+export function loginAfter({ settings }: Pick<AuthContext, 'settings'>, takenOver: TakenOver | null): Pick<Login, 'passwordRequired'> {
+  return takenOver && hasPasswords(settings) ? { passwordRequired: true } : {}
 }
 
 /** For a new password after a take-over removed the old one. */

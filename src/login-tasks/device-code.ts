@@ -45,9 +45,10 @@ export async function issueDeviceCode(ctx: AuthContext, user: UserRecord, client
   return { id, user, digits, expiresAt, client }
 }
 
-/** Call it after the commit. Past the limit, nothing is mailed and nobody is told. */
+/** Call it after the commit. Past the limit, nothing is mailed and nobody is told; nobody can guess the code. */
 export async function mailDeviceCode(ctx: AuthContext, code: DeviceCode): Promise<void> {
   if (await tryToCount(ctx, limitsOf(ctx, code.user))) postDeviceCode(ctx, code)
+  else await deviceCodesOf(ctx).consume(code.id, ctx.now())
 }
 
 /** @throws TooManyRequestsError before a code is made, for a person who asks for another one */

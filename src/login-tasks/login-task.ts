@@ -76,8 +76,8 @@ export interface LoginTasks {
 /** What the host said about one account, before the transaction of its login. */
 export interface TaskAnswers {
   readonly user: UserRecord
-  /** The keys of the tasks whose `when` returned true. */
-  readonly owed: ReadonlySet<string>
+  /** The keys of the tasks whose `when` returned true. An error: a `when` failed. */
+  readonly owed: ReadonlySet<string> | Error
 }
 
 export const ownTasks = ['device', 'new_password', 'second_factor'] as const

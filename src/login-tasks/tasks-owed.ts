@@ -4,23 +4,32 @@ import { InvalidCredentialsError, ServiceUnavailableError } from '../core/errors
 import { describeError, withOwnMessage } from '../core/logger'
 import { seeTroubleshooting } from '../core/troubleshooting'
 import { withTimeout } from '../core/with-timeout'
-import type { Login } from '../sessions/login'
+import type { Login, LoginBrowser } from '../sessions/login'
 import type { UserRecord } from '../store/auth-store'
+import { mayBeTrusted } from '../trusted-devices/trust-cookie'
 import type { LoginTasks, TaskAnswers, TaskCondition } from './login-task'
 
 type AskedLogin = Pick<Login, 'amr' | 'tasks'>
 
-/** Asks the host before the transaction, so that the login needs no second one. */
-export async function askTasks(ctx: AuthContext, user: UserRecord, login: AskedLogin): Promise<AuthContext> {
+/**
+ * Asks the host before the transaction, so that the login needs no second one. Asks nothing for a login that must show the second factor
+ * first. If the host fails, only `tasksOwed` throws: a wrong code, or a login that gets no session yet, does not need the answer.
+ */
+export async function askTasks(ctx: AuthContext, user: UserRecord, login: AskedLogin, browser?: LoginBrowser): Promise<AuthContext> {
   if (ctx.loginTasks === null || questionsOf(ctx.loginTasks, user, login).length === 0) return ctx
-  return { ...ctx, taskAnswers: await answersOf(ctx, ctx.loginTasks, user, login) }
+  const owesFactor = hasActiveFactor(ctx, user) && !login.amr.some(isSecondFactor) && !mayBeTrusted(ctx, browser, user)
+  return owesFactor ? ctx : { ...ctx, taskAnswers: await answersOf(ctx, ctx.loginTasks, user, login) }
 }
 
-/** @throws ServiceUnavailableError if a `when` throws or is late */
 async function answersOf(ctx: AuthContext, tasks: LoginTasks, user: UserRecord, login: AskedLogin): Promise<TaskAnswers> {
   const owed = new Set<string>()
-  for (const [key, when] of questionsOf(tasks, user, login)) if (await isOwed(ctx, key, when, user)) owed.add(key)
-  return { user, owed }
+  try {
+    for (const [key, when] of questionsOf(tasks, user, login)) if (await isOwed(ctx, key, when, user)) owed.add(key)
+    return { user, owed }
+  } catch (error) {
+    if (error instanceof TasksUnavailableError) return { user, owed: error }
+    throw error
+  }
 }
 
 /** The tasks that only the host can decide. */
@@ -64,6 +73,7 @@ export interface Owed {
 
 /**
  * In the transaction that locked the active user. Null: the host must be asked first, after the commit.
+ * @throws ServiceUnavailableError if a `when` threw or was late
  * @throws InvalidCredentialsError: an expired password from an unknown device, and nobody has verified the mailbox for a code
  */
 export async function tasksOwed(ctx: AuthContext, tasks: LoginTasks, user: UserRecord, login: Login): Promise<Owed | null> {
@@ -84,9 +94,11 @@ function hasActiveFactor({ settings }: AuthContext, { totpEnabledAt }: UserRecor
 
 const noAnswers: ReadonlySet<string> = new Set()
 
-/** Null if the account changed since the host was asked. */
+/** Null if the account changed since the host was asked. @throws ServiceUnavailableError */
 function answersFor({ taskAnswers }: AuthContext, user: UserRecord): ReadonlySet<string> | null {
-  return taskAnswers && isSame(taskAnswers.user, user) ? taskAnswers.owed : null
+  if (!taskAnswers || !isSame(taskAnswers.user, user)) return null
+  if (taskAnswers.owed instanceof Error) throw taskAnswers.owed
+  return taskAnswers.owed
 }
 
 /** But for what each login writes. */

@@ -1,10 +1,14 @@
-import { ConflictError, TaskTokenInvalidError } from '../core/errors'
+import type { AuthContext } from '../context'
+import { ConflictError, InternalError, TaskTokenInvalidError } from '../core/errors'
+import { withOwnMessage } from '../core/logger'
 import type { TextKey } from '../core/texts/phrase-book'
 import { card, emptyForm, type FormState, field, form, Html, hidden, html, type Part, problem } from '../http/html/document'
 import type { Page } from '../http/html/send-page'
+import { queryParameter } from '../http/locale'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
-import type { HostTask } from '../login-tasks/login-task'
+import { isOwnRequest } from '../http/same-site'
+import type { HostTask, TaskPage } from '../login-tasks/login-task'
 import { pathOfTask } from '../login-tasks/routes'
 import { readTaskToken, requireTaskLogin, type TaskLogin } from '../login-tasks/task-token'
 import type { BoundLogin } from '../router/request-service/request-service'
@@ -89,15 +93,31 @@ function returnToOf({ destination = null }: TaskLogin): string | null {
 /** Without our pages and without a page of the host's, `/tasks` itself says it. */
 function isOver({ ctx, res, reader }: Visit): Error {
   clearTasks(ctx, res)
-  if (!ctx.settings.pagesEnabled && isOurSignIn(ctx)) return new NothingOwed()
+  if (!hasSignInPage(ctx)) return new NothingOwed()
   if (isOurSignIn(ctx)) leaveNotice(ctx, res, 'challenge_over')
   return new Elsewhere({ to: signInAddress(ctx, reader) })
 }
 
 class NothingOwed extends Error {}
 
+/** *Not you?*. A link of another site leads to the task, because it must not end this person's login. */
+function isLeaving({ ctx, req }: Visit): boolean {
+  return req.method === 'GET' && queryParameter(req, 'switch', 1) === '1' && isOwnRequest(ctx, req)
+}
+
+function leave({ ctx, res, reader }: Visit): Error {
+  clearTasks(ctx, res)
+  return hasSignInPage(ctx) ? new Elsewhere({ to: signInAgainAddress(ctx, reader, null) }) : new NothingOwed()
+}
+
+/** Ours, or the host's. */
+function hasSignInPage(ctx: AuthContext): boolean {
+  return ctx.settings.pagesEnabled || !isOurSignIn(ctx)
+}
+
 async function show(visit: Visit, state: FormState): Promise<Page> {
   try {
+    if (isLeaving(visit)) throw leave(visit)
     const entered = await enter(visit)
     return pageOf(entered, bodyOf(entered, state), state)
   } catch (error) {
@@ -114,10 +134,9 @@ function overPage({ reader }: Visit, error: unknown): Page {
 
 /** Every page names the account, because another person may have put the cookie into this browser. */
 function pageOf(visit: TaskVisit, body: Html, state: FormState = emptyForm): Page {
-  const { ctx, reader, user } = visit
-  const away = isOurSignIn(ctx) && !ctx.settings.pagesEnabled ? null : signInAgainAddress(ctx, reader, null)
-  const notYou = away && html` <a href="${away}">${reader.text('tasks.not_you')}</a>`
-  const whose = html`<p class="below">${reader.text('tasks.account', { email: user.email })}${notYou}</p>
+  const { reader, user } = visit
+  const notYou = html`<a href="${reader.href('/tasks', { switch: '1' })}">${reader.text('tasks.not_you')}</a>`
+  const whose = html`<p class="below">${reader.text('tasks.account', { email: user.email })} ${notYou}</p>
 `
   const target = landingOf(visit)
   const formTargets = URL.canParse(target) ? [new URL(target).origin] : []
@@ -284,8 +303,7 @@ function hostPage(visit: TaskVisit, state: FormState): Html {
   const { reader, user } = visit
   const page = hostTaskOf(visit)?.page
   const [fault = null] = Object.values(state.faults)
-  // The host escapes its own values.
-  const fields: Part = page ? new Html(page.html({ email: user.email, locale: reader.lang, error: state.problem ?? fault })) : null
+  const fields: Part = page ? fieldsOf(page, { email: user.email, locale: reader.lang, error: state.problem ?? fault }) : null
   return card(
     html`<h1>${titleOf(visit)}</h1>
 `,
@@ -298,14 +316,21 @@ function hostPage(visit: TaskVisit, state: FormState): Html {
   )
 }
 
+/** The host escapes its own values. */
+function fieldsOf({ title, html: fields }: TaskPage, about: Parameters<TaskPage['html']>[0]): Html {
+  const written: unknown = fields(about)
+  if (typeof written === 'string') return new Html(written)
+  const reason = `The function html of the task page ${JSON.stringify(title)} must return a string; return the fields of the form.`
+  throw new InternalError({ cause: withOwnMessage(new Error(reason)) })
+}
+
 async function completeHostTask(visit: TaskVisit, fields: Fields, { key }: HostTask): Promise<GoOn> {
   const { form_of: _, ...body } = fields
   return goOn(visit, await visit.ask.completeTask(key, { taskToken: visit.taskToken, body }))
 }
 
 /** To the page of the next task, or to where the login was going. */
-async function goOn(visit: TaskVisit, login: BoundLogin): Promise<GoOn> {
-  if (login.kind === 'session') clearTasks(visit.ctx, visit.res)
+function goOn(visit: TaskVisit, login: BoundLogin): Promise<GoOn> {
   return afterLogin(visit, login, landingOf(visit))
 }
 

@@ -201,10 +201,15 @@ export interface KeptTasks {
 
 const tasksCookieName = 'login_tasks'
 
-/** Only our pages read it. Not in a URL, because logs and the browser history keep URLs. */
-export function keepTasks(ctx: AuthContext, res: Response, kept: KeptTasks): void {
-  const { endsAt } = readTaskToken(ctx, kept.taskToken).tasks
-  setProofCookie(ctx, res, tasksCookieName, JSON.stringify(kept), Math.floor((endsAt.getTime() - ctx.now().getTime()) / 1000))
+/**
+ * Only our pages read it. Not in a URL, because logs and the browser history keep URLs. The destination of the token is not kept twice,
+ * because browsers ignore a cookie of more than 4096 bytes.
+ */
+export function keepTasks(ctx: AuthContext, res: Response, { taskToken, returnTo }: KeptTasks): void {
+  const { tasks, destination } = readTaskToken(ctx, taskToken)
+  const isInToken = destination && 'returnTo' in destination && destination.returnTo === returnTo
+  const kept: KeptTasks = { taskToken, returnTo: isInToken ? null : returnTo }
+  setProofCookie(ctx, res, tasksCookieName, JSON.stringify(kept), Math.floor((tasks.endsAt.getTime() - ctx.now().getTime()) / 1000))
 }
 
 export function readTasksCookie(ctx: AuthContext, req: Request): KeptTasks | null {
@@ -213,6 +218,11 @@ export function readTasksCookie(ctx: AuthContext, req: Request): KeptTasks | nul
 
 export function clearTasks(ctx: AuthContext, res: Response): void {
   clearProofCookie(ctx, res, tasksCookieName)
+}
+
+/** With a session, this browser has nothing left to do. */
+export function endTasks(ctx: AuthContext, res: Response): void {
+  if (ctx.loginTasks !== null && readTasksCookie(ctx, res.req) !== null) clearTasks(ctx, res)
 }
 
 const noticeCookieName = 'auth_notice'

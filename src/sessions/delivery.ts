@@ -7,7 +7,7 @@ import { locationOf } from '../http/return-to'
 import { sendJson, setResult } from '../http/send'
 import { tellTrusted } from '../trusted-devices/trust'
 import { writeTrusts } from '../trusted-devices/trust-cookie'
-import { keepTasks, sessionOriginOf, setSessionCookie, setTokenCookies } from './cookies'
+import { endTasks, keepTasks, sessionOriginOf, setSessionCookie, setTokenCookies } from './cookies'
 import { forgetCsrfBinding } from './csrf-binding'
 import { readDevices, writeDevices } from './devices/device-cookie'
 import { tellNewDevice, withoutSession } from './devices/device-of-login'
@@ -197,6 +197,7 @@ export function taskMembers({ loginTasks }: Pick<AuthContext, 'loginTasks'>, res
 function setCookiesOfLogin(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   if (result.kind === 'tasks') keepTasks(ctx, res, { taskToken: result.taskToken, returnTo: null })
   if (result.kind !== 'session') return
+  endTasks(ctx, res)
   forgetCsrfBinding(res, ctx.settings.cookieSamesite)
   if ('sessionToken' in result) setSessionCookie(ctx, res, result)
   else if ('accessToken' in result) setTokenCookies(ctx, res, result)

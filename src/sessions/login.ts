@@ -20,6 +20,8 @@ export interface Login {
   readonly isPersistent?: boolean
   /** True if the login revoked every session, with a new password or a new second factor. Then this browser's device cookie no longer counts. */
   readonly isReset?: true
+  /** As in the session that the login opens, however many steps are between. */
+  readonly passwordRequired?: true
   /** The trusted device that stands for the second factor. */
   readonly trust?: TrustedDeviceRecord
   /** True: the person asked to trust this browser, and the second factor suffices for it. Absent: the route trusts no browser. */

@@ -124,7 +124,7 @@ async function signedTasks(ctx: AuthContext, user: UserRecord, login: Omit<TaskL
 /** @throws TaskTokenInvalidError if the account changed while the host was asked; ServiceUnavailableError if the host fails */
 async function decide(ctx: AuthContext, { client, login }: UndecidedLogin): Promise<DecidedLogin> {
   const user = await requireTaskLogin(ctx, login, await ctx.store.users.find(login.userId))
-  const asked = await askTasks(ctx, user, login)
+  const asked = await askTasks(ctx, user, login, client.browser)
   const begun = await transaction(asked, async (ctx) =>
     startLogin(ctx, client, await requireTaskLogin(ctx, login, await ctx.store.users.lock(login.userId)), login),
   )
@@ -135,7 +135,8 @@ async function decide(ctx: AuthContext, { client, login }: UndecidedLogin): Prom
 export async function beginSession(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<DecidedLogin> {
   const { gets, origin, browser } = client
   const { email } = user
-  const session: OpenedSession = { kind: 'session', userId: user.id, amr: login.amr }
+  const { amr, passwordRequired } = login
+  const session: OpenedSession = { kind: 'session', userId: user.id, amr, ...(passwordRequired && { passwordRequired }) }
   if (typeof gets === 'object')
     return { result: { ...session, hasBegun: false, code: await issueAppCode(ctx, user, login, gets) }, access: null, email }
   const device = browser && (await deviceOfLogin(ctx, browser, user, login)) // before this login revokes the session that it replaces

@@ -10,10 +10,10 @@ import {
   signupOf,
   verifyAddress,
 } from '../accounts/email-verification/verify-address'
-import { announceTakeOver, type Clearing, isToldOwner, type TakenOver } from '../accounts/take-over'
+import { announceTakeOver, type Clearing, isToldOwner, loginAfter, type TakenOver } from '../accounts/take-over'
 import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
 import { type AuthContext, transaction } from '../context'
-import { hasPasswords, type Settings } from '../core/config/every-setting'
+import type { Settings } from '../core/config/every-setting'
 import {
   OAuthAccountInactiveError,
   OAuthEmailMissingError,
@@ -74,8 +74,7 @@ export async function logInWithIdentity(
     })
     if (!login) continue
     announce(ctx, profile, login, locale)
-    const result = await finishLogin(ctx, login.begun, { provider: profile.provider })
-    return login.takenOver ? withPasswordRequired(ctx, result) : result
+    return finishLogin(ctx, login.begun, { provider: profile.provider })
   }
   throw new ServiceUnavailableError()
 }
@@ -106,11 +105,6 @@ async function tryOnce(
     if (error instanceof DuplicateRecordError) return null
     throw error
   }
-}
-
-/** For a login that removed the password (`takeOver`), so that the app can ask for a new one. */
-function withPasswordRequired(ctx: AuthContext, result: AnyLoginResult): AnyLoginResult {
-  return result.kind === 'session' && hasPasswords(ctx.settings) ? { ...result, passwordRequired: true } : result
 }
 
 /** A first login in another tab may have linked the identity since the search by identity, so this searches for the link again. */
@@ -237,7 +231,8 @@ function verifyAndLink(
     const { user: proven, takenOver, passkey } = await verifyAddress(ctx, user, weighed, { isActivation, ...activation })
     // After a take-over, this identity is the account's only credential, so it does not count as new.
     const isYoung = !takenOver && usableAt(ctx, ctx.now()) !== null
-    const login: Login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid, isYoung, destination }
+    const { provider, sid: providerSid } = profile
+    const login: Login = { amr: ['ext'], provider, providerSid, isYoung, destination, ...loginAfter(ctx, takenOver) }
     const linked = await link(ctx, proven, profile, { client, login })
     return (
       linked && {

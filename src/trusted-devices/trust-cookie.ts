@@ -4,8 +4,8 @@ import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
 import { epochSeconds } from '../sessions/challenge'
 import { readProofCookie, setProofCookie } from '../sessions/cookies'
 import { isOfUser, userDigest } from '../sessions/devices/device-cookie'
-import type { TrustEntry } from '../sessions/login'
-import type { TrustedDeviceStore } from '../store/auth-store'
+import type { LoginBrowser, TrustEntry } from '../sessions/login'
+import type { TrustedDeviceStore, UserRecord } from '../store/auth-store'
 
 const cookieName = 'auth_trust'
 const mostAccounts = 10
@@ -33,6 +33,11 @@ export function writeTrusts(ctx: AuthContext, res: Response, entries: readonly T
 
 export function trustOfUser(ctx: AuthContext, req: Request, userId: string): TrustEntry | null {
   return readTrusts(ctx, req).find((entry) => isOfUser(ctx, entry, userId)) ?? null
+}
+
+/** Without a query: the browser sent an entry of the account, which may stand for the second factor. */
+export function mayBeTrusted(ctx: AuthContext, browser: LoginBrowser | undefined, { id }: Pick<UserRecord, 'id'>): boolean {
+  return trustedDevicesOf(ctx) !== null && browser !== undefined && trustOfUser(ctx, browser.req, id) !== null
 }
 
 /** Null: this browser has no entry of the account, or no browser is trusted. */

@@ -61,11 +61,13 @@ async function trustBrowser(ctx: AuthContext, req: Request, user: UserRecord, se
   if (old) await trustedDevicesOf(ctx)?.deleteForUser(user.id, { tokenHash: hashOpaqueToken(old.token) })
   const endsAt = after(described.at, ctx.settings.trustedDeviceDays * 86_400)
   const entry = newTrustEntry(ctx, user.id, endsAt)
+  // A later login compares the stored row, whose times can have whole seconds.
+  const stored = (await ctx.store.users.find(user.id)) ?? user
   await trustedDevicesOf(ctx)?.insert({
     userId: user.id,
     sessionId,
     tokenHash: hashOpaqueToken(entry.token),
-    digest: trustDigest(ctx, ctx.keys.device[0], user),
+    digest: trustDigest(ctx, ctx.keys.device[0], stored),
     name: described.browser,
     createdAt: described.at,
     lastUsedAt: null,

@@ -228,6 +228,8 @@ describe.each(await databases())('attacks on the tasks of a login on $name', (da
     const third = await owing(host, admin)
     expect(third.tasks_required).toEqual(['device', 'second_factor'])
     expect(host.mails.mails.filter(({ kind, to }) => kind === 'device_code' && to === admin.email)).toHaveLength(2)
+    const rows = await host.knex('auth_email_logins').where({ email: admin.email }).orderBy('created_at')
+    expect(rows.map(({ used_at }) => used_at === null).sort()).toEqual([false, true, true]) // nobody can guess the third
     expect(outcome(await post(host, '/tasks/device/resend', { task_token: third.task_token }))).toEqual([429, 'TOO_MANY_REQUESTS'])
     expect(outcome(await post(host, '/tasks/device', { task_token: third.task_token, code: '00000000' }))).toEqual([
       401,

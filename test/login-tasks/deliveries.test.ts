@@ -6,6 +6,7 @@ import { askTasks } from '../../src/login-tasks/tasks-owed'
 import { loginAs } from '../../src/testing'
 import { otherPassword, password, post } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
+import { enrolled } from '../mfa/people'
 import { userRecord } from '../social/accounts-at-hand'
 import { setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
@@ -47,6 +48,7 @@ describe.each(await databases())('what a login with tasks answers, asks and cost
       const third = await browser.post(`/auth${base}/tasks/new-password`).send(set)
       expect(outcome(third)).toEqual([200, undefined])
       expect(third.body).toMatchObject({ tasks_required: [], task_token: null })
+      expect(setCookieOf(third, 'login_tasks')?.attributes).toContain('1970')
       const cookie = base === '/session' || tokenDelivery === 'session' ? 'auth_session' : 'refresh_token'
       expect(third.headers['set-cookie']?.toString()).toContain(`${cookie}=`)
       const again = await browser.post(`/auth${base}/login`).send({ email: who.email, password: otherPassword })
@@ -203,13 +205,13 @@ describe.each(await databases())('what a login with tasks answers, asks and cost
   })
 
   test('when() has five seconds', async () => {
-    const logger = logTap()
+    const [logger, ctx] = [logTap(), { settings: { mfaEnabled: true } }]
     const tasks = loginTasksOf([task({ key: 'terms', when: () => new Promise(() => undefined), complete() {} })], false)
     vi.useFakeTimers()
     try {
-      const asked = askTasks({ loginTasks: tasks, logger } as Partial<AuthContext> as AuthContext, userRecord(), { amr: ['pwd'] })
+      const asked = askTasks({ ...ctx, loginTasks: tasks, logger } as unknown as AuthContext, userRecord(), { amr: ['pwd'] })
       const settled = vi.fn()
-      asked.catch(settled)
+      asked.then(({ taskAnswers }) => settled(taskAnswers?.owed))
       await vi.advanceTimersByTimeAsync(4_999)
       expect(settled).not.toHaveBeenCalled()
       await vi.advanceTimersByTimeAsync(1)
@@ -218,6 +220,28 @@ describe.each(await databases())('what a login with tasks answers, asks and cost
     } finally {
       vi.useRealTimers()
     }
+  })
+
+  test('a login that must show its second factor first asks no when(); its failure is 503 after the right code, which it does not use up', async () => {
+    let [asked, fails] = [0, true]
+    const when = () => {
+      asked += 1
+      if (fails) throw new Error('a reason of the host')
+      return false
+    }
+    const host = await start({ options: { loginTasks: [task({ key: 'terms', when, complete() {} })] } })
+    fails = false
+    const member = await enrolled(host)
+    ;[asked, fails] = [0, true]
+    const first = await post(host, '/login', { email: member.email, password })
+    expect([first.status, first.body.mfa_required, asked]).toEqual([200, true, 0])
+    const { mfa_token } = first.body
+    const code = member.app.nextCode()
+    expect(outcome(await post(host, '/mfa/verify', { mfa_token, code: '000000' }))).toEqual([401, 'MFA_CODE_INVALID'])
+    expect(outcome(await post(host, '/mfa/verify', { mfa_token, code }))).toEqual([503, 'SERVICE_UNAVAILABLE'])
+    fails = false
+    const again = await post(host, '/mfa/verify', { mfa_token, code })
+    expect([again.status, again.body.tasks_required]).toEqual([200, []])
   })
 
   test('what complete() throws rolls back everything, also what it wrote', async () => {

@@ -2,13 +2,14 @@ import type supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { task } from '../../src'
 import { ValidationError } from '../../src/core/errors'
+import { ask, loginTemplate } from '../email-login/people'
 import { otherPassword, password } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
 import { addIdentity } from '../social/accounts-at-hand'
 import { newPerson } from '../social/redirect-steps'
 import { type Browser, setCookieOf, signIn } from '../support/app'
 import { databases } from '../support/databases'
-import { codeFor, everyTask, expired, onTasks, type Person, person } from './people'
+import { codeFor, everyTask, expired, onTasks, type Person, person, throughFactor } from './people'
 
 const html = { Accept: 'text/html' }
 const unescaped = (text: string) => text.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#39;', "'")
@@ -131,6 +132,68 @@ describe.each(await databases())('the pages of the tasks of a login on $name', (
     const sent = await submit(browser, page, { code: '12345678' })
     expect([sent.status, sent.headers['location']]).toEqual([303, '/auth/login'])
     expect((await follow(browser, sent)).text).toContain('took too long')
+  })
+
+  test('*Not you?* ends the login in this browser and leads to the sign-in page; a link of another site does not', async () => {
+    const host = await start({ settings: { ...pages, tokenDelivery: 'cookie' } })
+    const who = await person(host, expired)
+    const browser = host.browser()
+    const page = await begin(browser, who)
+    const away = unescaped(/<a href="([^"]+)">Not you\?</.exec(page.text)?.[1] ?? '')
+    const foreign = await browser.get(away).set({ ...html, 'Sec-Fetch-Site': 'cross-site' })
+    expect([foreign.status, foreign.text.includes(who.email)]).toEqual([200, true])
+    const left = await browser.get(away).set(html)
+    expect([left.status, left.headers['location']]).toEqual([303, '/auth/login?switch=1'])
+    expect(setCookieOf(left, 'login_tasks')?.attributes).toContain('1970')
+    expect((await browser.get('/auth/tasks').set(html)).text).not.toContain(who.email)
+  })
+
+  test('without our pages, *Not you?* is there too, and the page then says to sign in again', async () => {
+    const host = await start({ settings: { tokenDelivery: 'session' } })
+    const who = await person(host, expired)
+    const browser = host.browser()
+    await browser.post('/auth/login').send({ email: who.email, password })
+    const page = await browser.get('/auth/tasks').set(html)
+    const left = await browser.get(unescaped(/<a href="([^"]+)">Not you\?</.exec(page.text)?.[1] ?? '')).set(html)
+    expect([left.status, left.text.includes('sign in again'), left.text.includes(who.email)]).toEqual([400, true, false])
+    expect(setCookieOf(left, 'login_tasks')?.attributes).toContain('1970')
+  })
+
+  test('fields of the host that are no text make no page, and the log says which', async () => {
+    const page = { title: 'Terms', html: (async () => '<input name="accept">') as never }
+    const host = await start({
+      settings: { ...pages, tokenDelivery: 'cookie' },
+      options: { loginTasks: [task({ key: 'terms', when: () => true, complete() {}, page })] },
+    })
+    const answer = await begin(host.browser(), await person(host))
+    expect([answer.status, answer.text.includes('[object')]).toEqual([500, false])
+    expect(host.logs.text()).toContain('The function html of the task page \\"Terms\\" must return a string')
+  })
+
+  test('browsers keep the cookie, however long the names of the tasks and the address to return to', async () => {
+    const keys = ['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => letter.repeat(40))
+    const many = keys.map((key) => task({ key, when: () => true, complete() {} }))
+    const host = await start({
+      settings: { ...pages, tokenDelivery: 'cookie', emailLogin: 'link', ...loginTemplate },
+      options: { loginTasks: [...everyTask, ...many] },
+    })
+    const who = await person(host, { ...expired, isAdmin: true, name: 'asked' })
+    const returnTo = `/${'x'.repeat(1_023)}`
+    const size = (answer: supertest.Response) => `__Host-login_tasks=${setCookieOf(answer, 'login_tasks')?.value}`.length
+    const sent = { email: who.email, password, return_to: returnTo }
+    const byPage = await host.browser().post('/auth/login').type('form').set('Origin', 'https://app.example.test').send(sent)
+    const { browser, token } = await ask(host, who.email, { body: { return_to: returnTo } })
+    const byMail = await browser.post('/auth/email-login/confirm').send({ token })
+    const again = await throughFactor(host, byMail.body.task_token)
+    const next = await browser.post('/auth/tasks/terms-of-use').send({ task_token: again.body.task_token, accept: true })
+    expect(next.body.tasks_required).toEqual(keys)
+    for (const answer of [byPage, byMail, again, next]) {
+      expect(size(answer)).toBeGreaterThan(1_000)
+      expect(size(answer)).toBeLessThanOrEqual(4_096)
+    }
+    let last = next
+    for (const key of keys) last = await browser.post(`/auth/tasks/${key}`).send({ task_token: last.body.task_token })
+    expect([last.status, last.body.return_to]).toEqual([200, returnTo])
   })
 
   test('there is no page in delivery bearer', async () => {

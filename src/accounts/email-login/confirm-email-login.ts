@@ -1,5 +1,4 @@
 import type { AuthContext } from '../../context'
-import { hasPasswords } from '../../core/config/every-setting'
 import { AppError, EmailLoginInvalidError } from '../../core/errors'
 import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
 import type { Locale } from '../../http/locale'
@@ -42,7 +41,7 @@ export async function confirmEmailLogin(
     announce(ctx, confirmed, locale)
     if (!confirmed.begun) throw new EmailLoginInvalidError()
     const result = await finishLogin(ctx, confirmed.begun)
-    return completed(ctx, result, { returnTo, isTakenOver: confirmed.takenOver !== null })
+    return returnTo === null || result.kind !== 'session' ? result : { ...result, returnTo }
   } catch (error) {
     if (error instanceof AppError && !(error instanceof PasswordAskedError)) announceFailedLogin(ctx, attempt, { reason: error.code })
     throw error
@@ -134,17 +133,4 @@ function announce(ctx: AuthContext, { user, did, takenOver, passkey = null }: Co
   if (did === 'activated') ctx.events.emit('activation', { userId })
   announceSignupPasskey(ctx, user, passkey, locale)
   if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
-}
-
-function completed(
-  { settings }: AuthContext,
-  result: AnyLoginResult,
-  { returnTo, isTakenOver }: { returnTo: string | null; isTakenOver: boolean },
-): AnyLoginResult {
-  if (result.kind !== 'session') return result
-  return {
-    ...result,
-    ...(returnTo !== null && { returnTo }),
-    ...(isTakenOver && hasPasswords(settings) && { passwordRequired: true as const }),
-  }
 }

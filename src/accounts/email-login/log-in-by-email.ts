@@ -19,7 +19,7 @@ import {
   signupOf,
   verifyAddress,
 } from '../email-verification/verify-address'
-import type { Clearing, TakenOver } from '../take-over'
+import { type Clearing, loginAfter, type TakenOver } from '../take-over'
 import { requireEmailLogins } from './request-email-login'
 
 export interface ConfirmOptions {
@@ -111,7 +111,8 @@ function verifyAndLogIn(
       isActivation,
       changes: { ...changes, lastLoginAt: ctx.now() },
     })
-    return { user, begun: await startLogin(ctx, client, user, how), did: isActivation ? 'activated' : 'logged_in', takenOver, passkey }
+    const begun = await startLogin(ctx, client, user, { ...how, ...loginAfter(ctx, takenOver) })
+    return { user, begun, did: isActivation ? 'activated' : 'logged_in', takenOver, passkey }
   })
 }
 

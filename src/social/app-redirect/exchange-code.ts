@@ -98,8 +98,14 @@ async function exchangeOnce(
     const taken = await ctx.store.userTokens.consume(tokenHash, 'OAUTH_CODE', ctx.now())
     const grant = taken && readGrant(taken)
     if (!user?.isActive || !grant || !isAccountDigest(ctx.keys.state, user, grant.digest) || !isOfGrant(grant, codeVerifier)) return null
-    const { amr, provider, providerSid, isYoung = false } = grant
-    const begun = await startLogin(ctx, client, user, { amr, provider, providerSid, isYoung })
+    const { amr, provider, providerSid, isYoung = false, passwordRequired } = grant
+    const begun = await startLogin(ctx, client, user, {
+      amr,
+      provider,
+      providerSid,
+      isYoung,
+      ...(passwordRequired && { passwordRequired }),
+    })
     if (isUndecided(begun)) return null // the account changed while the host was asked
     await leaveReceipt(ctx, code, begun)
     return { begun, provider }

@@ -10,7 +10,7 @@ import type { UserRecord, UserTokenRecord } from '../../store/auth-store'
 
 const codeSeconds = 60
 
-export interface Grant extends Pick<Login, 'amr' | 'provider' | 'providerSid' | 'isYoung'> {
+export interface Grant extends Pick<Login, 'amr' | 'provider' | 'providerSid' | 'isYoung' | 'passwordRequired'> {
   readonly codeChallenge: string | null
   /** `accountDigest` when the code was made. */
   readonly digest: string
@@ -34,13 +34,14 @@ export function readGrant({ payload }: Pick<UserTokenRecord, 'payload'>): Grant 
 export async function issueAppCode(
   ctx: AuthContext,
   user: UserRecord,
-  { amr, provider, providerSid, isYoung = false }: { amr: readonly AuthMethod[] } & Login,
+  { amr, provider, providerSid, isYoung = false, passwordRequired }: { amr: readonly AuthMethod[] } & Login,
   { codeChallenge }: AppDestination,
 ): Promise<string> {
   const [now, code] = [ctx.now(), newOpaqueToken()]
   // `exchangeCode` computes the digest from the stored row, which can have less than `user` in memory.
   const stored = (await ctx.store.users.find(user.id)) ?? user
-  const grant: Grant = { amr, provider, providerSid, isYoung, codeChallenge, digest: accountDigest(ctx.keys.state[0], stored) }
+  const digest = accountDigest(ctx.keys.state[0], stored)
+  const grant: Grant = { amr, provider, providerSid, isYoung, ...(passwordRequired && { passwordRequired }), codeChallenge, digest }
   await ctx.store.userTokens.insert({
     userId: user.id,
     tokenHash: hashOpaqueToken(code),
