@@ -3,6 +3,7 @@ import Joi from 'joi'
 import { type AuthContext, transaction } from '../context'
 import { hasPasswords } from '../core/config/every-setting'
 import { EmailLinkForbiddenError, InvalidTokenError, PasskeyRejectedError, TokenExpiredError, TooManyRequestsError } from '../core/errors'
+import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
 import { text } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
@@ -15,16 +16,7 @@ import { loginRoute } from '../sessions/login-route'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { finishLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
-import {
-  consumeLink,
-  findLink,
-  isPending,
-  issueLink,
-  type LinkProof,
-  type LinkToken,
-  refuseLink,
-  refusesEmailLink,
-} from './email-links/email-link'
+import { consumeLink, findLink, isPending, issueLink, type LinkProof, type LinkToken, refusesEmailLink } from './email-links/email-link'
 import { type SignupMark, signupMarkOf } from './email-verification/signup-binding'
 import {
   isFromSignupBrowser,
@@ -177,7 +169,7 @@ async function activateAnd<T>(
   end: Ending<T>,
 ): Promise<Activated<T>> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, proof)
-  if (isRefused) return refuseLink(ctx, link, 'ACTIVATION')
+  if (isRefused) return refuseActivation(ctx, link)
   const mark = signupMarkOf(link)
   const passkey = shown && (await verifyPendingPasskey(ctx, user.id, mark?.passkey ?? null, shown))
   const weighed = passkey ? { verifiedHash: null } : await verifySignupOwnership(ctx, user, evidence, mark?.id)
@@ -187,6 +179,24 @@ async function activateAnd<T>(
   announceSignupPasskey(ctx, activated.user, activated.passkey, locale)
   if (activated.takenOver) announceTakeOver(ctx, activated.user, activated.takenOver, { locale })
   return activated
+}
+
+/**
+ * Ends the links like `refuseLink`. An expired row, whose token nobody has, keeps the passkey of the sign-up: the host may allow a later
+ * link. @throws EmailLinkForbiddenError
+ */
+async function refuseActivation(ctx: AuthContext, { userId }: UserTokenRecord): Promise<never> {
+  await transaction(ctx, async ({ store, now }) => {
+    const at = now()
+    await store.users.lock(userId)
+    const newest = (await store.userTokens.listOpen(userId, 'ACTIVATION', at)).at(-1)
+    await store.userTokens.consumeAllForUser(userId, at, 'ACTIVATION')
+    if (!newest || !signupMarkOf(newest)?.passkey) return
+    const { payload } = newest
+    const row = { userId, tokenHash: hashOpaqueToken(newOpaqueToken()), payload, expiresAt: at, usedAt: null, createdAt: at }
+    await store.userTokens.insert({ ...row, purpose: 'ACTIVATION' })
+  })
+  throw new EmailLinkForbiddenError()
 }
 
 async function findLinkAndUser(

@@ -1,6 +1,6 @@
 import { type AuthContext, transaction } from '../context'
 import { requirePasswords } from '../core/config/every-setting'
-import { AppError, ConflictError, ForbiddenError, InternalError, ValidationError } from '../core/errors'
+import { AppError, ConflictError, ForbiddenError, InternalError, ServiceUnavailableError, ValidationError } from '../core/errors'
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import type { LinkCode } from '../mail/mail-queue'
@@ -17,6 +17,7 @@ import { newUser } from '../store/user-records'
 import { ACTIVATION_WITHHELD, isPending, issueLink, type LinkToken } from './email-links/email-link'
 import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
 import { newSignupMark, type SignupMark, signupMarkToText } from './email-verification/signup-binding'
+import { announceSignupPasskey, endSignupPasskey, type SignupPasskeyEnd } from './email-verification/signup-passkey'
 import type { CodeRequest } from './mailed-codes/code-request'
 import { codeIssuer, type IssueCode } from './mailed-codes/issue-code'
 import { sendActivation } from './request-link'
@@ -53,6 +54,8 @@ export type Signup<Session = AnyLoginResult> =
       mark: SignupMark
       /** Beside the link. Null: the mail has the link alone, or `link` is null. */
       code: LinkCode | null
+      /** Of an account that `onSignup` activated. */
+      passkey?: SignupPasskeyEnd
       /** True if an earlier sign-up is pending. The mail then already counts against the rate limit. */
       isRepeat: boolean
     }
@@ -90,7 +93,7 @@ export async function signUp(
   const given = { email, name, ...fields, ...credential }
   const { password, userAgent, mayRepeat = true } = input
   const issueCode = await codeIssuer(ctx, codeRequest, { email })
-  const making: Making = { body, client, password, passkey, userAgent, mayRepeat, issueCode }
+  const making: Making = { body, client, password, passkey, userAgent, mayRepeat, issueCode, locale: input.locale }
   const make = () => makeAccount(ctx, given, making)
   return passkey ? oncePerChallenge(ctx, passkey, make, ({ kind }) => kind === 'refused') : make()
 }
@@ -104,6 +107,7 @@ async function makeAccount(ctx: AuthContext, given: NewestSignup, making: Making
   if (account.kind === 'taken' && account.owner) return replaceAccount(ctx, account.owner, given, making) // taken since the look-up
   if (account.kind !== 'made') return account
   ctx.events.emit('signup', { userId: account.user.id, by: passkey ? 'passkey' : 'pwd' })
+  if (account.passkey) announceSignupPasskey(ctx, account.user, account.passkey, making.locale)
   const session = account.session && (await finishLogin(ctx, account.session))
   return { ...account, session }
 }
@@ -155,6 +159,7 @@ interface Making {
   userAgent: string | null | undefined
   mayRepeat: boolean
   issueCode: IssueCode
+  locale: Locale | undefined
 }
 
 /** Opens no session, because a pending account stays pending. */
@@ -170,7 +175,10 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, values: Newes
         throw error
       }
     })
-    if (repeat.kind === 'replaced') return { ...repeat.made, session: null }
+    if (repeat.kind === 'replaced') {
+      if (repeat.made.passkey) announceSignupPasskey(ctx, repeat.made.user, repeat.made.passkey, making.locale)
+      return { ...repeat.made, session: null }
+    }
     if (repeat.kind === 'taken') return { kind: 'taken', owner }
     if (repeat.kind === 'unchanged') return { kind: 'unchanged', mark: null }
     const { user, mark, link, code } = repeat
@@ -231,12 +239,22 @@ async function complete(
       ...made,
       link: null,
       code: null,
+      ...(passkey && { passkey: await passkeyOfActive(ctx, user, passkey) }),
       session: client && (await startLogin(ctx, client, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null })),
     }
   // `refusesEmailLink` is called later, outside the transaction. An account that `onSignup` deactivated gets no link.
   const isAsked = ctx.refusesEmailLink || !(await isPending(ctx, user))
   const link = isAsked ? null : await issueLink(ctx, user.id, 'ACTIVATION', signupMarkToText(mark))
   return { ...made, link, code: link && (await issueCode(ctx, link)), session: null }
+}
+
+/** Like an activation. @throws ServiceUnavailableError if another sign-up adds the same passkey at once */
+async function passkeyOfActive(ctx: AuthContext, user: UserRecord, { pending }: SignupPasskey): Promise<SignupPasskeyEnd> {
+  try {
+    return await endSignupPasskey(ctx, user, pending)
+  } catch (error) {
+    throw error instanceof DuplicateRecordError ? new ServiceUnavailableError({ cause: error }) : error
+  }
 }
 
 /**

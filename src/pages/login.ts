@@ -89,24 +89,31 @@ function addressFormOf({ ctx, reader, returnTo }: Visit, state: FormState, captc
   })
 }
 
-/** These need no address. @param form.isConditional true if the browser may offer passkeys in the address field of the page */
-export function otherWays(visit: Visit, { isConditional, captcha }: { isConditional: boolean; captcha: Part }): Html[] {
+interface PasskeyWay {
+  /** True: the browser may offer passkeys in the address field of the page. */
+  readonly isConditional: boolean
+  readonly captcha: Part
+  readonly saysScript?: boolean
+}
+
+/** These need no address. */
+export function otherWays(visit: Visit, passkey: PasskeyWay): Html[] {
   const { ctx, reader, returnTo } = visit
   const keys = ctx.settings.oauthEnabled ? [...ctx.providers.keys()] : []
   return [
-    ...(ctx.settings.passkeysEnabled ? [passkeyFormOf(visit, isConditional, captcha)] : []),
+    ...(ctx.settings.passkeysEnabled ? [passkeyFormOf(visit, passkey)] : []),
     ...keys.map((key) => providerLogin(reader, listedProvider(ctx.providers, key), returnTo)),
   ]
 }
 
-function passkeyFormOf({ ctx, reader, returnTo }: Visit, isConditional: boolean, captcha: Part) {
+function passkeyFormOf({ ctx, reader, returnTo }: Visit, { captcha, ...way }: PasskeyWay) {
   return passkeyForm(reader, {
+    ...way,
     ...passkeyLoginOptions(ctx, { isInPage: true }),
     action: reader.href('/passkeys/login'),
     fields: [hidden('return_to', returnTo), captcha],
     button: reader.text('passkey.sign_in'),
     look: 'second',
-    isConditional,
     renew: reader.href('/passkeys/login/options'),
   })
 }

@@ -65,6 +65,7 @@ async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
   const home = returnTo === null ? reader.href('/account') : locationOf(returnTo)
   if (req.method !== 'POST' && (await findSignedIn(site, req, res))) return { to: home }
   const signIn = signInAddress(ctx, reader, returnTo)
+  const takesPasskey = ctx.settings.signupWith.includes('passkey')
   const captcha = await captchaWidgets(visit, { form: ['signup'], passkey: ctx.settings.passkeysEnabled ? ['login'] : [] })
   return {
     ...captcha.page,
@@ -75,10 +76,10 @@ async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
       signIn,
       takesForm: ctx.settings.signupWith.includes('password'),
       takesPassword: hasPasswords(ctx.settings),
-      takesPasskey: ctx.settings.signupWith.includes('passkey'),
+      takesPasskey,
       rule: passwordRule(ctx, reader),
       captcha: captcha.form,
-      links: otherWays(visit, { isConditional: false, captcha: captcha.passkey }),
+      links: otherWays(visit, { isConditional: false, captcha: captcha.passkey, saysScript: !takesPasskey }),
     }),
   }
 }

@@ -31,6 +31,7 @@ describe('the sign-up page with a passkey', () => {
     expect([english.includes('type="password"'), english.includes('Sign up with a passkey')]).toEqual([true, true])
     expect(await pageOf(both, 'pt-BR')).toContain('Cadastrar-se com uma chave de acesso')
     const only = await pageOf(alone, 'en-US')
+    for (const page of [english, only]) expect(page.match(/Passkeys need JavaScript/g)).toHaveLength(1)
     expect([only.includes('type="password"'), only.includes('data-from='), only.includes('type="email"')]).toEqual([false, false, true])
     expect((await sendForm(alone.browser(), '/auth/signup', { email: newAddress() })).status).toBe(404)
     const plain = await start({ settings: { ...signupSettings, signupWith: ['password'] } })

@@ -298,6 +298,39 @@ describe.each(await databases())('sign-up with a passkey, on $name', (database) 
     }
   })
 
+  test('an account that onSignup activates has its passkey at once, and the event says so', async () => {
+    const told: unknown[] = []
+    const host = await start({
+      options: {
+        signup: {
+          onSignup: async ({ id, createdAt }, _body, store) =>
+            void (await store.users.update(id, { isActive: true, activatedAt: createdAt })),
+        },
+      },
+    })
+    host.auth.events.on('passkey.added', (payload) => told.push(payload))
+    const [email, authenticator] = [newAddress(), newAuthenticator()]
+    const answer = await signUp(host, await signupBody(host, email, authenticator))
+    expect([answer.status, answer.body.activation_required]).toEqual([201, false])
+    expect((await logIn(host, authenticator)).status).toBe(200)
+    expect(told).toEqual([{ userId: (await userOf(host, email)).id, passkeyId: expect.any(String) }])
+  })
+
+  test('a link that the host refuses ends, and the link that it allows later still has the passkey and the browser', async () => {
+    let refuses = false
+    const host = await start({ options: { refusesEmailLink: () => refuses } })
+    const { email, authenticator, browser, link } = await newcomer(host)
+    refuses = true
+    expect(codeOf(await activate(host, link, {}, browser))).toEqual([403, 'EMAIL_LINK_FORBIDDEN'])
+    refuses = false
+    expect(codeOf(await activate(host, link, {}, browser))).toEqual([401, 'INVALID_TOKEN'])
+    await browser.post('/auth/activation/request').send({ email })
+    const later = tokenOf(await host.mails.next({ kind: 'activation', to: email }))
+    const activated = await activate(host, later, {}, browser)
+    expect([activated.status, activated.body.password_required]).toEqual([200, undefined])
+    expect((await logIn(host, authenticator)).status).toBe(200)
+  })
+
   test('an administrator who activates the account does not bring the passkey to life', async () => {
     const host = await start()
     const { email, authenticator, browser, link } = await newcomer(host)

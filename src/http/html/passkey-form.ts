@@ -15,12 +15,14 @@ interface PasskeyForm {
   readonly isConditional?: boolean
   /** Where the script gets new options before these expire. */
   readonly renew?: string
+  /** False: another form of the page says that passkeys need a script. Default true. */
+  readonly saysScript?: boolean
 }
 
 /** Hidden until the page's script finds that the browser supports passkeys. */
 export function passkeyForm(
   reader: Reader,
-  { action, options, challenge, fields = [], button, look, isConditional, renew }: PasskeyForm,
+  { action, options, challenge, fields = [], button, look, isConditional, renew, saysScript = true }: PasskeyForm,
 ): Html {
   const attributes = html` data-passkey="get" data-options="${JSON.stringify(options)}"${isConditional ? html` data-conditional` : null}${renew === undefined ? null : html` data-renew="${renew}"`} hidden`
   return html`${form({
@@ -29,7 +31,7 @@ export function passkeyForm(
     fields: [...fields, hidden('credential', ''), hidden('challenge_token', challenge)],
     button,
     ...(look && { look }),
-  })}${needsScript(reader)}`
+  })}${saysScript ? needsScript(reader) : null}`
 }
 
 export function needsScript(reader: Reader): Html {
