@@ -142,6 +142,18 @@ describe('codes beside mailed links: requests and lives', () => {
     expect(outcome(await redeem(host, older, 'PASSWORD_RESET', { code: older.code }))).toBe('INVALID_TOKEN')
   })
 
+  test('a newer request of the browser before the earlier mail is made: that mail has the link alone, and no dead code (30.1.4)', async () => {
+    const host = await start({ settings: { tokenDelivery: 'session' }, options: { timingDefence: true } })
+    const [earlier, later] = [await addUser(host.knex, { email: newAddress() }), await addUser(host.knex, { email: newAddress() })]
+    const browser = host.browser()
+    for (const { email } of [earlier, later]) await browser.post('/auth/password-reset/request').send({ email }).expect(202)
+    const first = await host.mails.next({ kind: 'password_reset', to: earlier.email })
+    expect([first.code, first.url]).toEqual([undefined, expect.any(String)])
+    const { code } = await host.mails.next({ kind: 'password_reset', to: later.email })
+    const set = await browser.post('/auth/password-reset/confirm').send({ code, new_password: otherPassword })
+    expect([set.status, set.body.user_id]).toEqual([200, later.id])
+  })
+
   test('the cookie keeps five requests, newest first, for ten minutes (30.1.2)', async () => {
     const host = await start({ settings: { tokenDelivery: 'session', cookieSecure: true }, options: { throttle: { links: false } } })
     const browser = host.browser()

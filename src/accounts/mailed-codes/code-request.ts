@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../../context'
 import { type JsonSchema, string } from '../../http/description'
+import { type CountedAttempt, tryToCount } from '../../rate-limits/rate-limiter'
 import { epochSeconds, readPrivateToken, signPrivateToken } from '../../sessions/challenge'
 import { readProofCookie, setProofCookie } from '../../sessions/cookies'
 import { after } from '../../sessions/find-session'
@@ -50,6 +51,18 @@ export function codeRequestOf(ctx: AuthContext, req: Request, purpose: LinkCodeP
   return newCodeRequest(ctx, purpose, { ip: req.ip, userAgent: req.headers['user-agent'] }, asker)
 }
 
+/** The work after a response may mail a request after the browser has made a newer one. A code would then be dead on arrival. */
+export async function isNewestOfBrowser(ctx: AuthContext, id: string): Promise<boolean> {
+  const counted = await countNewer(ctx, id)
+  await counted?.release()
+  return counted !== null
+}
+
+/** A counter, because nothing may be stored that depends on the address. */
+function countNewer(ctx: AuthContext, id: string): Promise<CountedAttempt | null> {
+  return tryToCount(ctx, [{ name: 'codes:newer', subject: id, rateLimit: { attempts: 1, windowSeconds: codeSeconds } }])
+}
+
 const cookieName = 'mail_code'
 const mostKept = 5
 const typ = 'mailed-code'
@@ -63,7 +76,10 @@ export async function keepCodeRequest(ctx: AuthContext, req: Request, res: Respo
   const { id, purpose, asker } = request
   const earlier = readKept(ctx, req)
   const newest = newestOf(earlier, purpose)
-  if (newest) await codesOf(ctx).consume(newest.id, ctx.now())
+  if (newest) {
+    await countNewer(ctx, newest.id)
+    await codesOf(ctx).consume(newest.id, ctx.now())
+  }
   if (ctx.settings.tokenDelivery !== 'bearer') {
     const kept = [{ id, purpose, asker }, ...earlier].slice(0, mostKept)
     setProofCookie(ctx, res, cookieName, JSON.stringify(kept), codeSeconds)

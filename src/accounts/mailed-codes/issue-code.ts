@@ -6,7 +6,7 @@ import { after } from '../../sessions/find-session'
 import { plainText } from '../../sessions/insert-session'
 import { hashCode, type LinkToken, newCode } from '../email-links/email-link'
 import { mayMailCode } from './code-limit'
-import { type CodeRequest, codeSeconds, codesOf } from './code-request'
+import { type CodeRequest, codeSeconds, codesOf, isNewestOfBrowser } from './code-request'
 
 /** Call it in the transaction that makes the link. Null: the mail has the link alone. */
 export type IssueCode = (ctx: AuthContext, link: LinkToken) => Promise<LinkCode | null>
@@ -17,7 +17,8 @@ export async function codeIssuer(
   request: CodeRequest | null | undefined,
   { email, isKnownDevice = false }: { email: string; isKnownDevice?: boolean },
 ): Promise<IssueCode> {
-  if (!request || !(await mayMailCode(ctx, { email, isKnownDevice }))) return async () => null
+  if (!request || !(await mayMailCode(ctx, { email, isKnownDevice })) || !(await isNewestOfBrowser(ctx, request.id)))
+    return async () => null
   return (ctx, link) => issue(ctx, request, link, { email, isKnownDevice })
 }
 
