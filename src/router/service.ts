@@ -282,7 +282,7 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /**
    * Mails a link to the new address and returns the link. Returns null if no link was mailed. If another account has the new address, the
    * owner of that account gets a notice. With `session`, the change belongs to that session: it ends with the session, and only that
-   * session or the account's password can finish it.
+   * session or the account's password can finish it. Without `session`, the route takes the link; pass the code to `changeEmail` yourself.
    */
   requestEmailChange(input: EmailChange, options?: { locale?: Locale }): Promise<LinkToken | null>
   /**
