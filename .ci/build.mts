@@ -61,7 +61,7 @@ async function bundleCommand(): Promise<void> {
 
 /** Properties that only the client's own files use: no option, no method, no field of a body, no name of the browser. They get short names. */
 const inside =
-  /^(asked|box|changes|csrf|current|insist|isOther|keep|learn|lockName|look|lookedAt|messages|mode|once|options|post|ready|refresh|refreshes|reread|route|send|start|tokens|whoami)$/
+  /^(asked|box|change|changes|clear|csrf|current|insist|isOther|keep|learn|leave|listen|lockName|look|lookedAt|messages|mode|once|options|post|ready|refresh|refreshes|reread|route|send|start|tokens|whoami)$/
 const minify = { compress: true, mangle: true, mangleProps: { include: inside }, codegen: { removeWhitespace: true } }
 
 /** For browsers: each entry is one ES module, which a page can load without a bundler. Passkeys come at the first call that needs them. */

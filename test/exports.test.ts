@@ -96,7 +96,7 @@ test('doorward/testing exports the contract of a store and the test kit', () => 
 
 test('the entries for browsers export a client each, and the hooks and components of React', () => {
   expect(Object.keys(client).sort()).toEqual(['AuthClientError', 'createAuthClient'])
-  expect(Object.keys(passkeys).sort()).toEqual(['askAuthenticator'])
+  expect(Object.keys(passkeys).sort()).toEqual(['askAuthenticator', 'routes', 'signal'])
   expect(Object.keys(captcha)).toEqual(['solveCaptcha'])
   expect(Object.keys(admin).sort()).toEqual(['adminTable', 'createAdminClient'])
   expect(Object.keys(react).sort()).toEqual(['AuthProvider', 'RequireAuth', 'SignedIn', 'SignedOut', 'useAuth', 'useUser'])

@@ -12,6 +12,6 @@ expirePassword /admin/users/:id/expire-password t`
 export function createAdminClient(auth: AuthClient): AdminOperations {
   const { call } = auth as unknown as { call?: Call }
   if (!call) throw new TypeError('createAdminClient() needs the client of createAuthClient().')
-  const methods = operationsOf(adminTable).map(([name, line = '']) => [name, (...args: unknown[]) => call(line, args)])
+  const methods = operationsOf(adminTable).map(([, name, line = '']) => [name, (...args: unknown[]) => call(line, args)])
   return Object.fromEntries(methods)
 }

@@ -43,19 +43,19 @@ export function createAuthClient(options: AuthClientOptions): AuthClient {
     },
     subscribe(listener: Listener) {
       session.start()
-      return session.box.add(listener)
+      return session.box.listen(listener)
     },
-    fetch: (input: RequestInfo | URL, init?: RequestInit) => fetchAs(input, init),
+    fetch: fetchAs,
     dispose: session.dispose,
   }
   for (const [group, lines] of Object.entries(table)) {
     const methods: Record<string, unknown> = group ? {} : client
     if (group) client[group] = methods
-    for (const [name = '', line = ''] of operationsOf(lines)) methods[name] = (...args: unknown[]) => call(line, args)
+    for (const [, name = '', line] of operationsOf(lines)) methods[name] = (...args: unknown[]) => call(line || `${group}.${name}`, args)
   }
-  const { providers } = client as Record<string, Record<string, unknown>>
-  Object.assign(providers as object, { logIn: (key: string, target?: { returnTo?: string }) => leaveFor(session, key, target) })
-  return client as unknown as AuthClient
+  const made = client as unknown as AuthClient
+  made.providers.logIn = (key, target) => leaveFor(session, key, target)
+  return made
 }
 
 /** https, or http of the loopback. */

@@ -13,14 +13,13 @@ export function withCredentials(
   init: RequestInit,
 ): RequestInit & { isOther?: boolean } {
   const headers = new Headers(init.headers ?? request?.headers)
+  const isBearer = tokens || mode === 'bearer'
+  const name = isBearer ? 'Authorization' : 'X-CSRF-Token'
   const isSafe = /^(GET|HEAD|OPTIONS)$/i.test(init.method ?? request?.method ?? 'GET')
-  if (tokens || mode === 'bearer') {
-    if (headers.has('Authorization')) return { ...init, isOther: true }
-    if (tokens) headers.set('Authorization', `Bearer ${tokens.access_token}`)
-    return { ...init, headers }
-  }
-  if (isSafe || !csrf) return { credentials: 'include', ...init, headers }
-  if (!headers.has('X-CSRF-Token')) headers.set('X-CSRF-Token', csrf)
+  const value = isBearer ? tokens && `Bearer ${tokens.access_token}` : !isSafe && csrf
+  const isOther = headers.has(name)
+  if (value && !isOther) headers.set(name, value)
+  if (isBearer) return { ...init, headers, isOther }
   // A browser would send the header along a redirect to another origin.
-  return { credentials: 'include', redirect: 'manual', ...init, headers }
+  return { credentials: 'include', ...(value && { redirect: 'manual' }), ...init, headers }
 }

@@ -26,7 +26,7 @@ export class AuthClientError extends Error {
     retryAfterSeconds: number | null = null,
   ) {
     super(detail || code || `status ${status}`)
-    Object.assign(this, { name: 'AuthClientError', status, code, detail, details: details ?? {}, retryAfterSeconds })
+    Object.assign(this, { name: 'AuthClientError', status, code, detail, details: { ...details }, retryAfterSeconds })
   }
 }
 
@@ -52,9 +52,12 @@ export function jsonOf(response: Response): Promise<Body | null> {
 
 /** The global `fetch`. @throws AuthClientError `NETWORK_ERROR` */
 export function reach(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
-  return fetch(input, init).catch(() => {
-    throw failure('NETWORK_ERROR')
-  })
+  return fetch(input, init).catch(lose)
+}
+
+/** @throws AuthClientError `NETWORK_ERROR` */
+export function lose(): never {
+  throw failure('NETWORK_ERROR')
 }
 
 export function jsonInit(method: string, body: Body): RequestInit {

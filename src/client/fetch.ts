@@ -2,12 +2,17 @@ import { withCredentials } from './credentials.js'
 import { failure, jsonOf, refusalIn } from './error.js'
 import { pageUrl, shared } from './lock.js'
 import type { Session } from './session.js'
-import type { AuthState } from './state.js'
+import { type AuthState, areDifferent } from './state.js'
 
 /** For this time in milliseconds, a client does not refresh after an API that refuses the new token too. */
 const quietMs = 30_000
 
-type Fault = 'session' | 'csrf' | 'freshness'
+/** What a repetition can mend, by the status, code and reason of a refusal. The first: no session. An error without a code of ours counts. */
+const faults = [
+  /^401 (|undefined|UNAUTHORIZED|TOKEN_EXPIRED|INVALID_TOKEN) /,
+  /^403 CSRF_VALIDATION_FAILED (no_cookie|mismatch|signature)$/,
+  /^403 REAUTHENTICATION_REQUIRED /,
+]
 
 export interface FetchRules {
   /** Sends the request. Default: the global `fetch`. */
@@ -40,41 +45,42 @@ export function authFetch(session: Session) {
     if (!isOurs(url)) return fetch(target, init)
     await session.start()
     const { current: now } = session.box
-    if (asked.user && now.user && asked.user.id !== now.user.id) throw failure('USER_CHANGED')
+    if (areDifferent(asked.user, now.user)) throw failure('USER_CHANGED')
     const person = (asked.status === 'loading' ? now : asked).user?.id
-    const mended: Fault[] = []
+    const mended: number[] = []
     for (;;) {
       const { refreshes, messages } = session
       const sent = withCredentials(session, request, init)
       const response = await send(target, sent)
       if (once || (response.url && !isOurs(response.url))) return response
-      const { code, details } = [401, 403].includes(response.status) ? refusalIn(await jsonOf(response.clone())) : {}
-      const fault = faultOf(response.status, code, details?.['reason'] as string)
-      if (fault !== 'session') good = session.refreshes
-      if (!fault || sent.isOther) return response
+      const { status } = response
+      const { code, details } = status === 401 || status === 403 ? refusalIn(await jsonOf(response.clone())) : {}
+      const fault = faults.findIndex((form) => form.test(`${status} ${code} ${details?.['reason']}`))
+      if (fault) good = session.refreshes
+      if (fault < 0 || sent.isOther) return response
       const isAgain = mended.includes(fault)
       // The new token is refused too, or the two before were.
-      if (fault === 'session' && (isAgain || session.refreshes - good > 1)) {
+      if (!fault && (isAgain || session.refreshes - good > 1)) {
         quietUntil = Date.now() + quietMs
         good = session.refreshes
       }
       if (isAgain) return response
       mended.push(fault)
       // With a token from before a refresh, the request is only repeated.
-      const isStale = fault === 'session' && session.refreshes !== refreshes
+      const isStale = !fault && session.refreshes !== refreshes
       const isMended = isStale || (await mend(fault, messages, details?.['methods'] as string[]))
-      const isSamePerson = person !== undefined && session.box.current.user?.id === person
+      const isSamePerson = person && session.box.current.user?.id === person
       if (!isMended || !isSamePerson || request?.bodyUsed || isStream(init.body)) return response
     }
   }
 
   /** False: a repetition would not help. */
-  async function mend(kind: Fault, messages: number, methods: readonly string[] = []): Promise<boolean> {
+  async function mend(fault: number, messages: number, methods: readonly string[] = []): Promise<boolean> {
     try {
-      if (kind === 'freshness') return await confirmed(methods)
-      if (kind === 'csrf' || session.mode === 'session') {
+      if (fault > 1) return await confirmed(methods)
+      if (fault || session.mode === 'session') {
         await session.look()
-        return kind === 'csrf'
+        return !!fault
       }
       if (session.box.current.status === 'signed-out' || Date.now() < quietUntil) return false
       await session.refresh(session.messages !== messages)
@@ -83,12 +89,6 @@ export function authFetch(session: Session) {
       return false // no answer: nobody is signed out
     }
   }
-}
-
-function faultOf(status: number, code: string | null | undefined, reason: string): Fault | null {
-  if (status === 401) return !code || /^(UNAUTHORIZED|TOKEN_EXPIRED|INVALID_TOKEN)$/.test(code) ? 'session' : null
-  if (code === 'REAUTHENTICATION_REQUIRED') return 'freshness'
-  return code === 'CSRF_VALIDATION_FAILED' && /^(no_cookie|mismatch|signature)$/.test(reason) ? 'csrf' : null
 }
 
 /** It can be read only once. */

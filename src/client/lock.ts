@@ -34,12 +34,15 @@ export async function locked<T>(name: string | null, work: (waited: boolean) => 
   return running ?? work(true)
 }
 
-/** Keeps no process of Node alive. Cut to what a timer holds. */
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer: unknown = setTimeout(resolve, Math.min(ms, 2 ** 31 - 1))
-    ;(timer as { unref?: () => void }).unref?.()
-  })
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => callIn(ms, resolve))
+}
+
+/** Keeps no process of Node alive. Cut to what a timer holds. @returns the timer, for `clearTimeout` */
+export function callIn(ms: number, run: () => void): ReturnType<typeof setTimeout> {
+  const timer = setTimeout(run, Math.min(ms, 2e9))
+  ;(timer as { unref?: () => void }).unref?.()
+  return timer
 }
 
 /** A call that comes while another runs gets the result of that one. */

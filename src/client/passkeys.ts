@@ -1,7 +1,11 @@
+import type { AuthClientError } from './error.js'
 import type { Body, Call } from './table.js'
 
+export { routes } from './routes.js'
+
 /**
- * The part of the client that speaks with the authenticator (Web Authentication Level 3). Loaded at the first call that needs it.
+ * The part of the client that speaks with the authenticator (Web Authentication Level 3), and the routes of what is no sign-in. Loaded at
+ * the first call that needs it.
  */
 
 type Options = Body & { readonly challenge_token: string }
@@ -30,6 +34,37 @@ export async function askAuthenticator(call: Call, path: string, body: Body, pas
     ? await navigator.credentials.create({ publicKey: publicKey as unknown as PublicKeyCredentialCreationOptions })
     : await navigator.credentials.get({ publicKey: publicKey as unknown as PublicKeyCredentialRequestOptions })
   Object.assign(body, { credential: encoded(credential), challenge_token })
+}
+
+interface SignalAnswer {
+  readonly rp_id: string
+  readonly user_id: string
+  /** Null: the router does not know every id. The list would hide a passkey that works. */
+  readonly all_accepted_credential_ids: readonly string[] | null
+  readonly name: string
+  readonly display_name: string
+}
+
+/** The signal methods of Web Authentication Level 3, section 5.1.10. A browser can lack each of them. */
+type Signals = Partial<
+  Record<'signalAllAcceptedCredentials' | 'signalCurrentUserDetails', (details: Readonly<Record<string, unknown>>) => Promise<unknown>>
+>
+
+/** The clients of routers without passkeys. */
+const without = new WeakSet<Call>()
+
+/** Tells the authenticators which passkeys are left, and the person's names. Nobody waits for it, and nothing depends on it. */
+export async function signal(call: Call): Promise<void> {
+  if (without.has(call)) return
+  try {
+    const answer = (await call('GET/passkeys/signal', [])) as SignalAnswer
+    const { rp_id: rpId, user_id: userId, all_accepted_credential_ids: allAcceptedCredentialIds, name, display_name: displayName } = answer
+    const browser = PublicKeyCredential as unknown as Signals
+    if (allAcceptedCredentialIds) await browser.signalAllAcceptedCredentials?.({ rpId, userId, allAcceptedCredentialIds })
+    await browser.signalCurrentUserDetails?.({ rpId, userId, name, displayName })
+  } catch (error) {
+    if ((error as Partial<AuthClientError>).status === 404) without.add(call)
+  }
 }
 
 /** What the options need. The confirmation of a registration goes there alone. */

@@ -1,8 +1,8 @@
 import { withCredentials } from './credentials.js'
 import { type AuthClientError, errorOf, jsonInit, jsonOf, reach } from './error.js'
-import { hasDocument, isBrowser, locked, pause, shared } from './lock.js'
+import { callIn, hasDocument, isBrowser, locked, shared } from './lock.js'
 import type { User } from './operations.js'
-import { report, type StateBox, stateBox } from './state.js'
+import { areDifferent, report, type StateBox, stateBox } from './state.js'
 import type { AuthClientOptions, Tokens, WhoAmI } from './types.js'
 
 /** What one client knows, and the requests by which it learns who is signed in. */
@@ -40,7 +40,10 @@ export interface Session {
   insist(): Promise<unknown>
   /** At most once at a time. @param isLate asks first, because another tab may have refreshed */
   refresh(isLate?: boolean): Promise<void>
+  /** Without a new refresh token, such as after a confirmation, the old one stays. */
   keep(tokens: Tokens | null): Promise<void>
+  /** Nobody is signed in, and the other tabs hear it. */
+  leave(): void
   /** In delivery `bearer`, reads the storage. True: another tab has changed it. */
   reread(): Promise<boolean>
   /** Tells the other tabs that a login or logout happened. */
@@ -65,8 +68,26 @@ export function createSession(options: AuthClientOptions): Session {
   let wake = () => {}
 
   const isBearer = () => session.mode === 'bearer'
+  /** Of the lock and the channel. */
+  const nameOf = () => `doorward ${session.url()}`
   /** Without a storage, each tab is a session of its own. */
   const isShared = () => isBrowser && !(isBearer() && !storage)
+
+  /** Waits, and asks again while nobody else got an answer. */
+  const again = shared(async (error: unknown) => {
+    let failed: unknown = error
+    for (let wait = 1; failed && isUnsure; wait = Math.min(wait * 2, mostWaitSeconds)) {
+      const ms = ((failed as Partial<AuthClientError>).retryAfterSeconds || wait) * 1000
+      await new Promise<void>((resolve) => {
+        const timer = callIn(ms, resolve)
+        wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+      failed = isUnsure && (await session.look().catch((next: unknown) => next))
+    }
+  })
 
   const session: Session = {
     options,
@@ -89,11 +110,11 @@ export function createSession(options: AuthClientOptions): Session {
     },
 
     start() {
-      session.ready ??= begin().catch(() => {})
+      if (!session.ready) session.ready = begin().catch(() => {})
       return session.ready
     },
 
-    lockName: () => (isShared() ? `doorward ${session.url()}` : null),
+    lockName: () => (isShared() ? nameOf() : null),
 
     route: (path, hasCookieRoute) => session.url() + (hasCookieRoute && session.mode === 'both' ? '/cookie' : '') + path,
 
@@ -101,8 +122,10 @@ export function createSession(options: AuthClientOptions): Session {
       if (isBearer() && !session.tokens) return apply(null)
       const answer = await whoami()
       if (!answer) return
-      if (refreshes && !answer.user && (answer.can_refresh || session.tokens?.refresh_token)) return session.refresh()
-      if (!answer.user && session.tokens) await session.keep(null)
+      if (!answer.user) {
+        if (refreshes && (answer.can_refresh || session.tokens?.refresh_token)) return session.refresh()
+        if (session.tokens) await session.keep(null)
+      }
       apply(answer.user)
     },
 
@@ -117,6 +140,10 @@ export function createSession(options: AuthClientOptions): Session {
     refresh: shared(refreshOnce),
 
     async keep(tokens) {
+      if (tokens) {
+        const { access_token, refresh_token } = tokens
+        tokens = { access_token, refresh_token: refresh_token ?? session.tokens?.refresh_token }
+      }
       session.tokens = tokens
       isStored = false
       try {
@@ -131,6 +158,11 @@ export function createSession(options: AuthClientOptions): Session {
       const { tokens } = session
       if (storage && isStored && (isBearer() || !session.mode)) session.tokens = await stored()
       return tokens?.refresh_token !== session.tokens?.refresh_token
+    },
+
+    leave() {
+      state.change(null)
+      session.post('changed')
     },
 
     post(kind) {
@@ -148,16 +180,16 @@ export function createSession(options: AuthClientOptions): Session {
   }
 
   async function begin(): Promise<void> {
-    const url = session.url()
-    if (isBrowser) listen(url)
+    session.url() // @throws TypeError
+    if (isBrowser) listen()
     if (storage) await session.reread()
     if (!session.tokens && isHintMissing()) return apply(null)
     await ask()
   }
 
-  function listen(url: string): void {
+  function listen(): void {
     if (globalThis.BroadcastChannel) {
-      channel = new BroadcastChannel(`doorward ${url}`)
+      channel = new BroadcastChannel(nameOf())
       channel.onmessage = ({ data }) => {
         session.messages++
         if (data !== 'refreshed' && isShared()) session.ready = session.reread().then(() => ask())
@@ -195,17 +227,8 @@ export function createSession(options: AuthClientOptions): Session {
   function apply(user: User | null): void {
     isUnsure = false
     const was = state.current.user
-    state.set(user)
-    if (was && user && was.id !== user.id) session.post('changed')
-  }
-
-  /** Waits, and asks again while nobody else got an answer. */
-  async function again(error: unknown, wait = 1): Promise<void> {
-    await new Promise<void>((resolve) => {
-      wake = resolve // as soon as the browser is online
-      pause(((error as Partial<AuthClientError>).retryAfterSeconds || wait) * 1000).then(resolve)
-    })
-    if (isUnsure) await session.look().catch((next) => again(next, Math.min(wait * 2, mostWaitSeconds)))
+    state.change(user)
+    if (areDifferent(was, user)) session.post('changed')
   }
 
   async function whoami(): Promise<WhoAmI | undefined> {
@@ -257,9 +280,9 @@ export function createSession(options: AuthClientOptions): Session {
         if (status === 429 || status >= 500) throw errorOf(response, null)
         return session.look(false)
       }
-    const { user_id, access_token, refresh_token } = (await response.json()) as Tokens & { user_id: string }
-    if (access_token && session.changes === changes) await session.keep({ access_token, refresh_token })
-    return () => refreshed(user_id)
+    const answer = (await response.json()) as Tokens & { user_id: string }
+    if (answer.access_token && session.changes === changes) await session.keep(answer)
+    return () => refreshed(answer.user_id)
   }
 
   function refreshed(userId: string): unknown {
@@ -267,10 +290,7 @@ export function createSession(options: AuthClientOptions): Session {
     session.lookedAt = Date.now()
     const { user } = state.current
     if (userId === user?.id) return session.post('refreshed')
-    if (user) {
-      state.set(null)
-      session.post('changed')
-    }
+    if (user) session.leave()
     return ask(false)
   }
 

@@ -12,37 +12,38 @@ export type Listener = (state: AuthState) => void
 export interface StateBox {
   readonly current: AuthState
   /** Null: nobody is signed in. Tells the listeners only of a change. */
-  set(user: User | null): void
-  add(listener: Listener): () => void
+  change(user: User | null): void
+  listen(listener: Listener): () => void
   clear(): void
 }
 
 export function stateBox(): StateBox {
-  let listeners: Listener[] = []
-  let now: AuthState = Object.freeze({ status: 'loading', user: null })
+  const listeners = new Set<Listener>()
+  let now = frozen('loading', null)
   return {
     get current() {
       return now
     },
-    set(user) {
-      const status = user ? 'signed-in' : 'signed-out'
-      if (status === now.status && JSON.stringify(user) === JSON.stringify(now.user)) return
-      now = Object.freeze({ status, user })
-      for (const listener of listeners) if (listeners.includes(listener)) tell(listener, now) // one can stop another
+    change(user) {
+      const next = frozen(user ? 'signed-in' : 'signed-out', user)
+      if (JSON.stringify(next) === JSON.stringify(now)) return
+      now = next
+      for (const listener of [...listeners]) if (listeners.has(listener)) tell(listener, now) // one can stop another
     },
-    add(listener) {
+    listen(listener) {
       const own: Listener = (state) => listener(state) // the same function may listen twice
-      listeners = [...listeners, own]
+      listeners.add(own)
       tell(own, now)
-      return () => {
-        listeners = listeners.filter((other) => other !== own)
-      }
+      return () => listeners.delete(own)
     },
-    clear() {
-      listeners = []
-    },
+    clear: () => listeners.clear(),
   }
 }
+
+const frozen = (status: AuthState['status'], user: User | null): AuthState => Object.freeze({ status, user })
+
+/** Undefined or null: nobody, who is not different. */
+export const areDifferent = (one: User | null | undefined, other: User | null | undefined) => one && other && one.id !== other.id
 
 function tell(listener: Listener, state: AuthState): void {
   try {

@@ -1,4 +1,5 @@
 import { adminTable } from '../../src/client/admin'
+import { routes } from '../../src/client/routes'
 import { operationsOf, table } from '../../src/client/table'
 import type { OpenApi } from '../support/openapi'
 
@@ -23,16 +24,16 @@ export function everyOperation(): Operation[] {
 }
 
 function allOperations(): Operation[] {
-  return Object.entries(table).flatMap(([group, lines]) => linesOf(lines).map((operation) => ({ ...operation, group })))
+  return Object.entries(table).flatMap(([group, lines]) => linesOf(lines, group).map((operation) => ({ ...operation, group })))
 }
 
 export function adminOperations(): Line[] {
   return linesOf(adminTable)
 }
 
-function linesOf(lines: string): Line[] {
-  return operationsOf(lines).map(([name = '', line = '']) => {
-    const [, method, path = '', flags = ''] = /(\w*)(\S+) ?(.*)/.exec(line) ?? []
+function linesOf(lines: string, group = ''): Line[] {
+  return operationsOf(lines).map(([, name = '', line]) => {
+    const [, method, path = '', flags = ''] = /(\w*)(\S+) ?(.*)/.exec(line || (routes[`${group}.${name}`] ?? '')) ?? []
     return { name, method: method || 'POST', path, flags }
   })
 }

@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { routes } from '../../src/client/routes'
+import { operationsOf, table } from '../../src/client/table'
 import { everything } from '../openapi/configurations'
 import { documentOf } from '../openapi/document-of'
 import { appPerTest } from '../support/app-per-test'
@@ -40,7 +42,7 @@ const others: Readonly<Record<string, string>> = {
   'GET /client-config': 'the client asks by itself',
   'GET /captcha': 'solveCaptcha of doorward/client/captcha asks there',
   'POST /signup/passkey/options': 'signing up with a passkey asks there',
-  'GET /passkeys/signal': 'docs/passkeys.md has its script',
+  'GET /passkeys/signal': 'the client asks by itself after a login and after a change',
   'POST /reauthenticate/passkey/options': 'passkey: true asks there',
   'POST /mfa/passkey/options': 'passkey: true asks there',
   'POST /passkeys/login/options': 'passkeys.logIn asks there',
@@ -63,6 +65,13 @@ test('every mounted route has a method or a reason, and every method has a route
   expect(operations.filter(({ flags }) => flags.includes('k')).map(({ path }) => path)).toEqual(withCookieRoute)
 })
 
+test('routes.ts has the route of each operation of which the table has only the name, and no other', () => {
+  const named = Object.entries(table).flatMap(([group, lines]) =>
+    operationsOf(lines).flatMap(([, name, line]) => (line ? [] : [`${group}.${name}`])),
+  )
+  expect(Object.keys(routes)).toEqual(named)
+})
+
 test('each flag of a method is a fact of its route', async () => {
   const document = await documentOf(await everyRoute())
   const facts = everyOperation().map(({ name, method, path, flags }) => {
@@ -75,7 +84,7 @@ test('each flag of a method is a fact of its route', async () => {
       r: isLogin,
       t: takes('refresh_token'),
       m: takes('mfa_token'),
-      q: takes('request_token') && path.startsWith('/email-login'),
+      q: takes('request_token'),
       a: takes('signup_token'),
       x: takes('task_token'),
     }

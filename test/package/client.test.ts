@@ -36,5 +36,5 @@ test('Node imports each entry by the name of the package', () => {
   `
   // It ends although the client tries again: a client keeps no process alive.
   const printed = execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: root, encoding: 'utf8', timeout: 20_000 })
-  expect(printed.split('\n')).toEqual(['2', '1', '1', '2', '6', 'loading', ''])
+  expect(printed.split('\n')).toEqual(['2', '3', '1', '2', '6', 'loading', ''])
 })
