@@ -133,5 +133,6 @@ export function segment(part: unknown): string {
 /** The page leaves for the provider. */
 export function leaveFor(session: Session, key: string, { returnTo = '' } = {}): void {
   const query = returnTo && `?return_to=${encodeURIComponent(returnTo)}`
-  location.assign(session.route(`/oauth/${segment(key)}/login`, false) + query)
+  const url = session.route(`/oauth/${segment(key)}/login`, false) + query
+  location.assign(url)
 }

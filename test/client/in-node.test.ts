@@ -433,6 +433,26 @@ describe('origins', () => {
   })
 })
 
+describe('a part of a path', () => {
+  const odd = ['.', '..', '']
+
+  test.each(odd)('%j is refused, so it cannot make the path that of another route, and nothing is sent', async (part) => {
+    const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
+    await expect(visitor.auth.sessions.revoke(part)).rejects.toThrow(TypeError)
+    await expect(visitor.auth.passkeys.remove(part)).rejects.toThrow(TypeError)
+    await expect(visitor.auth.providers.link(part)).rejects.toThrow(TypeError)
+    await expect(visitor.auth.tasks.complete(part)).rejects.toThrow(TypeError)
+    expect(() => visitor.auth.providers.logIn(part)).toThrow(TypeError)
+    expect(visitor.seen()).toEqual(['GET /auth/whoami 200'])
+  })
+
+  test.each(['../me', '%2e%2e', '..%2fme', 'a/b', '?x=1', '#x', '...', '\\..\\me'])('%j stays one part', async (part) => {
+    const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
+    await expect(visitor.auth.sessions.revoke(part)).rejects.toMatchObject({ status: 401 })
+    expect(visitor.seen()[1]).toMatch(/^DELETE \/auth\/sessions\/[^/?#]+ 401$/)
+  })
+})
+
 describe('answers of other hands', () => {
   test('details that are null, and a login that is answered by a page', async () => {
     const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
@@ -517,6 +537,49 @@ describe('the state', () => {
     vi.advanceTimersByTime(200)
     vi.useRealTimers()
     await vi.waitFor(() => expect(seen).toEqual(['loading', person.email]))
+  })
+
+  test.each(['503', 'a lost network'])('dispose() ends the timer of the next attempt after %s, and nothing is asked later', async (fate) => {
+    const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
+    visitor.meet(() => (fate === '503' ? new Response(null, { status: 503, headers: { 'Retry-After': '3000' } }) : 'lost'))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    statesOf(visitor.auth)
+    await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1))
+    visitor.auth.dispose()
+    expect(vi.getTimerCount()).toBe(0)
+    await vi.advanceTimersByTimeAsync(4_000_000)
+    expect([visitor.requests.length, vi.getTimerCount()]).toEqual([1, 0])
+  })
+
+  test('dispose() while a request is under way begins no timer', async () => {
+    const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
+    let release = () => {}
+    visitor.meet(
+      () =>
+        new Promise((resolve) => {
+          release = () => resolve(new Response(null, { status: 503 }))
+        }),
+    )
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    statesOf(visitor.auth)
+    await vi.waitFor(() => expect(release.toString()).toContain('503'))
+    visitor.auth.dispose()
+    release()
+    await vi.waitFor(() => expect(visitor.requests).toEqual(['GET /auth/whoami 503']))
+    await vi.advanceTimersByTimeAsync(100_000)
+    expect([visitor.requests.length, vi.getTimerCount()]).toEqual([1, 0])
+  })
+
+  test('the client makes one series of attempts, whatever else fails meanwhile', async () => {
+    const visitor = await visit(await open('both'), { delivery: 'both' })
+    visitor.meet(() => 'lost')
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    statesOf(visitor.auth)
+    await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1))
+    await expect(visitor.auth.logOut()).rejects.toMatchObject({ code: 'NETWORK_ERROR' })
+    void visitor.auth.account.get().catch(() => {})
+    await vi.advanceTimersByTimeAsync(7_500) // after 1, 2 and 4 seconds
+    expect(visitor.requests.filter((line) => line.includes('whoami'))).toHaveLength(4)
   })
 
   test('an expired access cookie is refreshed at the start: whoami, refresh, whoami', async () => {
