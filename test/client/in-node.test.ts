@@ -539,17 +539,20 @@ describe('the state', () => {
     await vi.waitFor(() => expect(seen).toEqual(['loading', person.email]))
   })
 
-  test.each(['503', 'a lost network'])('dispose() ends the timer of the next attempt after %s, and nothing is asked later', async (fate) => {
-    const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
-    visitor.meet(() => (fate === '503' ? new Response(null, { status: 503, headers: { 'Retry-After': '3000' } }) : 'lost'))
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    statesOf(visitor.auth)
-    await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1))
-    visitor.auth.dispose()
-    expect(vi.getTimerCount()).toBe(0)
-    await vi.advanceTimersByTimeAsync(4_000_000)
-    expect([visitor.requests.length, vi.getTimerCount()]).toEqual([1, 0])
-  })
+  test.each(['503', 'a lost network'])(
+    'dispose() ends the timer of the next attempt after %s, and nothing is asked later',
+    async (fate) => {
+      const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
+      visitor.meet(() => (fate === '503' ? new Response(null, { status: 503, headers: { 'Retry-After': '3000' } }) : 'lost'))
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      statesOf(visitor.auth)
+      await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1))
+      visitor.auth.dispose()
+      expect(vi.getTimerCount()).toBe(0)
+      await vi.advanceTimersByTimeAsync(4_000_000)
+      expect([visitor.requests.length, vi.getTimerCount()]).toEqual([1, 0])
+    },
+  )
 
   test('dispose() while a request is under way begins no timer', async () => {
     const visitor = await visit(await open('cookie'), { delivery: 'cookie' })

@@ -5,6 +5,8 @@ import { member } from '../server-session/devices'
 import { databases } from '../support/databases'
 import { visitors } from './visitor'
 
+type MailKind = 'activation' | 'password_reset' | 'email_verification' | 'email_change'
+
 const [sqlite] = await databases()
 if (!sqlite) throw new Error('no database answers')
 const { start } = onCodes(sqlite)
@@ -12,9 +14,11 @@ const visit = visitors()
 
 describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the client types the codes of mails, in delivery %s', (tokenDelivery) => {
   const open = async () => {
-    const host = await start({ settings: { tokenDelivery, emailLogin: 'both', emailLoginUrlTemplate: 'https://app.example.test/enter/{token}' } })
+    const host = await start({
+      settings: { tokenDelivery, emailLogin: 'both', emailLoginUrlTemplate: 'https://app.example.test/enter/{token}' },
+    })
     const visitor = await visit(host, { delivery: tokenDelivery })
-    const codeOf = async (kind: string, to: string) => (await host.mails.next({ kind, to })).code ?? ''
+    const codeOf = async (kind: MailKind, to: string) => (await host.mails.next({ kind, to })).code ?? ''
     return { host, visitor, codeOf }
   }
 

@@ -19,6 +19,8 @@ declare global {
 interface Asked {
   route: string
   status: number
+  /** The header X-Call. */
+  call: string | undefined
   begun: number
   ended: number
 }
@@ -61,10 +63,10 @@ function browserFiles(): Promise<Record<string, string>> {
   return bundle
 }
 
-/** To be called in a `describe`. */
-export function shops() {
+/** To be called in a `describe`. @param keepsPages the browser keeps pages for its button *Back*, which automation turns off */
+export function shops({ keepsPages = false } = {}) {
   const start = appPerTest()
-  const { listen, newContext } = chromiumHosts()
+  const { listen, newContext } = chromiumHosts({ keepsPages })
   return {
     async open(settings: MountOptions['settings'] = {}, options: Partial<MountOptions> = {}): Promise<Shop> {
       const files = await browserFiles()
@@ -78,8 +80,11 @@ export function shops() {
           (req: Request, res: Response, next) => {
             const begun = performance.now()
             const route = `${req.method} ${req.path}`
+            const call = req.get('x-call')
             if (/^\/(auth|api)\//.test(req.path))
-              res.on('close', () => asked.push({ route, status: res.writableEnded ? res.statusCode : 0, begun, ended: performance.now() }))
+              res.on('close', () =>
+                asked.push({ route, call, status: res.writableEnded ? res.statusCode : 0, begun, ended: performance.now() }),
+              )
             next()
           },
         ],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { plugIn } from '../support/virtual-authenticator'
 import { chromiumPath, hasChromium } from './chromium'
 import { demoInChromium } from './demo-in-chromium'
 import { newestLink } from './newest-link'
@@ -44,16 +45,7 @@ describe.skipIf(!hasChromium)('the demo in Chromium', { timeout: 60_000 }, () =>
 
   test('a person signs up, opens the link from the outbox, adds a passkey, and comes back by it without typing anything', async () => {
     const page = await inChromium.open()
-    const devtools = await page.context().newCDPSession(page)
-    await devtools.send('WebAuthn.enable')
-    const options = {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-    } as const
-    await devtools.send('WebAuthn.addVirtualAuthenticator', { options: { ...options, automaticPresenceSimulation: true } })
+    await plugIn(page)
 
     await page.getByRole('link', { name: 'Create an account' }).click()
     await page.getByLabel('Email address').fill('ines@example.com')

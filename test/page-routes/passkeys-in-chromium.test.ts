@@ -5,26 +5,12 @@ import { password, signedIn } from '../local/people'
 import { enrolled, mfaSettings } from '../mfa/people'
 import { passkeySettings } from '../passkeys/people'
 import { databases } from '../support/databases'
+import { type Device, plugIn } from '../support/virtual-authenticator'
 import { type PagesHost, pagesInChromium, sendInPage } from './pages-in-chromium'
 
 const [database] = await databases()
 if (!database) throw new Error('no database')
 const dayMs = 86_400_000
-
-type Device = Awaited<ReturnType<typeof plugIn>>
-
-/** The authenticator of the browser's device. `isUserVerified: false`: it cannot tell that its owner is there. */
-async function plugIn(page: Page, { isUserVerified = true } = {}) {
-  const devtools = await page.context().newCDPSession(page)
-  await devtools.send('WebAuthn.enable')
-  const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified } as const
-  const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: { ...options, automaticPresenceSimulation: true },
-  })
-  return {
-    present: (enabled: boolean) => devtools.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled }),
-  }
-}
 
 async function logIn(page: Page, { email }: { email: string }): Promise<void> {
   await page.goto('/auth/login')

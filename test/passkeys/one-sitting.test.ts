@@ -9,6 +9,7 @@ import { type PagesHost, pagesInChromium } from '../page-routes/pages-in-chromiu
 import { onPages } from '../page-routes/people'
 import { databases } from '../support/databases'
 import { type Driven, hasFirefox, launchFirefox, type Tab } from '../support/firefox'
+import { plugIn } from '../support/virtual-authenticator'
 import { signupSettings } from './newcomers'
 import { newAuthenticator } from './people'
 
@@ -41,19 +42,6 @@ describe.skipIf(!hasChromium)('sign-up in one sitting, in Chromium on a phone', 
   const { serve: serveAt, browse } = pagesInChromium(database)
   // An address of numbers has no passkeys.
   const serve = (settings: object) => serveAt({ settings }, 'localhost')
-
-  async function plugIn(page: Page) {
-    const devtools = await page.context().newCDPSession(page)
-    await devtools.send('WebAuthn.enable')
-    const options = {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-    } as const
-    await devtools.send('WebAuthn.addVirtualAuthenticator', { options: { ...options, automaticPresenceSimulation: true } })
-  }
 
   /** Of the page that is shown: it is not wider than the phone, and this many fields take a password. */
   async function passwordsOn(page: Page): Promise<number> {

@@ -8,6 +8,7 @@ import { newAddress } from '../local/people'
 import { onPages } from '../page-routes/people'
 import { databases } from '../support/databases'
 import { selfSigned } from '../support/self-signed'
+import { plugIn } from '../support/virtual-authenticator'
 import { signupSettings } from './newcomers'
 
 const [database] = await databases()
@@ -59,17 +60,7 @@ describe.skipIf(!hasChromium)('related origins, in Chromium: two routers over on
     const context = await chromium.newContext()
     context.setDefaultTimeout(15_000)
     const page = await context.newPage()
-    const devtools = await context.newCDPSession(page)
-    await devtools.send('WebAuthn.enable')
-    const options = {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-    } as const
-    const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', { options })
-    const present = (enabled: boolean) => devtools.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled })
+    const { present } = await plugIn(page, { isPresent: false })
     return { hosts, lists, page, present }
   }
 

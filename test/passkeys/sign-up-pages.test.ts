@@ -1,4 +1,3 @@
-import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { hasChromium } from '../demo/chromium'
 import { type LocalHost, newAddress, password, userOf } from '../local/people'
@@ -6,6 +5,7 @@ import { pagesInChromium } from '../page-routes/pages-in-chromium'
 import { onPages, problemOf, sendForm } from '../page-routes/people'
 import { databases } from '../support/databases'
 import { tokenOf } from '../support/mailbox'
+import { plugIn } from '../support/virtual-authenticator'
 import { newcomer, shownPasskey, signupBody, signupOptions, signupSettings } from './newcomers'
 import { logIn, newAuthenticator } from './people'
 
@@ -144,19 +144,6 @@ describe.each([true, false])('the activation page of a sign-up with a passkey, w
 
 describe.skipIf(!hasChromium)('sign-up with a passkey on the pages, in Chromium', { timeout: 90_000 }, () => {
   const { serve, browse } = pagesInChromium(database)
-
-  async function plugIn(page: Page) {
-    const devtools = await page.context().newCDPSession(page)
-    await devtools.send('WebAuthn.enable')
-    const options = {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-    } as const
-    await devtools.send('WebAuthn.addVirtualAuthenticator', { options: { ...options, automaticPresenceSimulation: true } })
-  }
 
   test.each([
     ['beside passwords', signupSettings],

@@ -5,13 +5,13 @@ import { afterAll, afterEach, beforeAll } from 'vitest'
 import { launchChromium } from '../demo/chromium'
 
 /** To be called in a `describe`: one Chromium for all of its tests. What a test opens is closed after it. */
-export function chromiumHosts() {
+export function chromiumHosts({ keepsPages = false } = {}) {
   const servers: Server[] = []
   const contexts: BrowserContext[] = []
   let chromium: Browser
 
   beforeAll(async () => {
-    chromium = await launchChromium()
+    chromium = await launchChromium([], keepsPages ? ['--disable-back-forward-cache'] : [])
   })
   afterEach(async () => {
     for (const context of contexts.splice(0)) await context.close()

@@ -14,6 +14,11 @@ export function raceTimeout(usual: number): number {
 /** `zones`: the TZ of each of the two processes of a race. */
 export const raceZones: readonly [string, string] = (env['DOORWARD_RACE_ZONES']?.split(',') as [string, string]) ?? ['UTC', 'UTC']
 
+/** `client`: how long four tabs ask for data, in seconds. Every run has less time. */
+export function trafficSeconds(usual: number): number {
+  return Number(env['DOORWARD_TRAFFIC_SECONDS'] ?? usual)
+}
+
 /** `pool-of-one`: no pool has more than one connection, whatever a test asks for. */
 export const poolOfOne = env['DOORWARD_TEST_POOL'] === '1'
 
