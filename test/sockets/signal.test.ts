@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import jwt from 'jsonwebtoken'
 import { describe, expect, test } from 'vitest'
 import { createGuards, createKnexStore, errors } from '../../src'
 import {
@@ -160,6 +162,30 @@ for (const database of await databases()) {
       expect(stateOf(signal)).toBe('open')
       await kept.commit()
       expect(await endOf(signal, 2_000)).toBe('INVALID_TOKEN')
+    })
+
+    test('10,000 signals of 10,000 sessions are ten statements a poll, of which each end is seen', { timeout: 120_000 }, async () => {
+      const host = await startHost(1)
+      const { token } = await signedIn(host)
+      const { sid, ...claims } = jwt.decode(token) as Record<string, unknown>
+      const row = (await host.knex('auth_sessions').where({ id: sid }))[0] as Record<string, unknown>
+      const ids = Array.from({ length: 10_000 }, () => randomUUID())
+      await host.knex.batchInsert(
+        'auth_sessions',
+        ids.map((id) => ({ ...row, id, token_hash: id })),
+        50,
+      )
+      const found = []
+      for (const id of ids) found.push(hold(await host.auth.guards.verifyToken(jwt.sign({ ...claims, sid: id }, testSecret))))
+      expect(new Set(found.map(({ signal }) => stateOf(signal)))).toEqual(new Set(['open']))
+      const last = found.at(-1) as (typeof found)[number]
+      await host.knex('auth_sessions').where({ id: last.sessionId }).update({ revoked_at: host.clock.now().getTime() })
+      const queries = recordQueries(host.knex)
+      expect(await endOf(last.signal, 5_000)).toBe('INVALID_TOKEN')
+      const polled = queries.stop()
+      expect(new Set(polled.map((sql) => sql.match(/\?|\$\d+/g)?.length))).toEqual(new Set([1_000]))
+      expect(polled.length).toBeGreaterThanOrEqual(10)
+      expect(polled.length).toBeLessThanOrEqual(20) // the poll that was under way, and one more
     })
 
     test('200 signals of 40 sessions are one statement a poll; released, they are none', async () => {
