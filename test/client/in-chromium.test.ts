@@ -121,40 +121,6 @@ describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => 
     expect(await Promise.all(tabs.map(stateOf))).toEqual(tabs.map(() => person.email))
   })
 
-  test('a reload, four seconds without a network and a frozen tab sign nobody out', async () => {
-    const shop = await open({ tokenDelivery: 'cookie', accessTokenTtlSeconds: 2 })
-    const person = await member(shop.host)
-    const context = await shop.context()
-    const [one, two, three, frozen] = [
-      await shop.tab(context, { delivery: 'cookie' }),
-      await shop.tab(context, { delivery: 'cookie' }),
-      await shop.tab(context, { delivery: 'cookie' }),
-      await shop.tab(context, { delivery: 'cookie' }),
-    ]
-    await logIn(one, { email: person.email, password })
-    for (const tab of [two, three, frozen]) await expect.poll(() => stateOf(tab)).toBe(person.email)
-    for (const tab of [one, two, three, frozen]) await startTraffic(tab)
-    const cdp = await context.newCDPSession(frozen)
-    await cdp.send('Page.setWebLifecycleState', { state: 'frozen' })
-    await sleep(3_000)
-    await two.reload()
-    await openClient(two, { delivery: 'cookie' })
-    await startTraffic(two)
-    await sleep(1_500)
-    await context.setOffline(true)
-    await sleep(4_000)
-    expect(await stateOf(one)).toBe(person.email)
-    await context.setOffline(false)
-    await sleep(1_000)
-    for (const tab of [one, two, three]) await stopTraffic(tab)
-    for (const tab of [one, two, three]) await startTraffic(tab)
-    await cdp.send('Page.setWebLifecycleState', { state: 'active' })
-    await sleep(4_000)
-    for (const tab of [one, two, three]) expect((await stopTraffic(tab)).bad).toEqual([])
-    expect(refreshesOf(shop).filter(({ status }) => status >= 400)).toEqual([])
-    for (const tab of [one, two, three, frozen]) expect(await stateOf(tab)).toBe(person.email)
-  })
-
   test('a tab that never lets go of the lock: the others continue after 10 seconds', async () => {
     const shop = await open({ tokenDelivery: 'cookie', accessTokenTtlSeconds: 2 })
     const person = await member(shop.host)
