@@ -53,6 +53,8 @@ describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => 
       const shop = await open({ tokenDelivery, ...(tokenDelivery === 'session' ? { refreshReuseGraceSeconds: 0 } : {}) })
       const person = await member(shop.host)
       const context = await shop.context()
+      // A login would also tell the authenticators.
+      await context.addInitScript(() => Reflect.deleteProperty(PublicKeyCredential, 'signalCurrentUserDetails'))
       for (const delivery of [tokenDelivery, undefined]) {
         const page = await shop.tab(context, delivery ? { delivery } : {})
         expect([await stateOf(page), shop.routes()]).toEqual(['signed-out', []])
