@@ -11,7 +11,7 @@ import type { Captcha, CaptchaWhen } from './http/captcha'
 import type { GuardRequest } from './http/guard-request'
 import type { LoginTasks, TaskAnswers } from './login-tasks/login-task'
 import type { MailQueue } from './mail/mail-queue'
-import type { ProviderTokensHook, SignupOptions, TakeOverHook } from './options'
+import type { InvitationAcceptedHook, ProviderTokensHook, SignupOptions, TakeOverHook } from './options'
 import type { WebAuthn } from './passkeys/webauthn/ceremonies'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-types'
 import type { Provider } from './providers/passport-provider'
@@ -80,6 +80,7 @@ export interface AuthContext {
   /** Null: every action but a login is asked. */
   readonly captchaWhen: CaptchaWhen | null
   readonly onTakeOver: TakeOverHook | null
+  readonly onInvitationAccepted: InvitationAcceptedHook | null
   readonly onProviderTokens: ProviderTokensHook | null
   /** Runs work that no response waits for. */
   readonly background: Background

@@ -67,7 +67,15 @@ export type { TaskStep } from './login-tasks/steps'
 export { type SmtpMailerOptions, smtpMailer } from './mail/smtp-mailer'
 export { type AuditLog, type AuditLogOptions, auditLog } from './observers/audit-log'
 export { type EventMetrics, type MetricsRegistry, metrics } from './observers/metrics'
-export type { AuthRouterOptions, ProviderTokensHook, SignupInput, SignupOptions, SignupUnit, TakeOverHook } from './options'
+export type {
+  AuthRouterOptions,
+  InvitationAcceptedHook,
+  ProviderTokensHook,
+  SignupInput,
+  SignupOptions,
+  SignupUnit,
+  TakeOverHook,
+} from './options'
 export type { PasskeyOptions } from './passkeys/passkey-challenge'
 export type { PublicPasskey } from './passkeys/register'
 export type { CredentialDescriptor, PasskeyCreationOptions, PasskeyRequestOptions } from './passkeys/webauthn/ceremonies'

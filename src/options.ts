@@ -100,6 +100,12 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
    */
   onTakeOver?: TakeOverHook<Host>
   /**
+   * Runs inside the transaction in which an account uses an invitation: `(user, data, { trx }) => …`. `data` is what the invitation was
+   * created with. For example, add the account to a team here. If the function throws an `AppError`, that is the response. Any other error
+   * is a 500. In both cases nothing changes. The function can run again after a conflict.
+   */
+  onInvitationAccepted?: InvitationAcceptedHook<Host>
+  /**
    * Compares the tables with the columns that the store writes. The comparison begins at once, and `createAuthRouter` does not wait for it.
    * `auth.ready()` waits for the result. A call of the store also waits, but at most 5 seconds. `false`: no comparison. `ignore`: keys of
    * findings to ignore. Default: every finding counts.
@@ -196,6 +202,13 @@ export type TakeOverHook<Host extends HostTypes = HostTypes> = (
   unit: Pick<SignupUnit, 'trx'>,
 ) => void | Promise<void>
 
+/** Called inside the transaction in which an account uses an invitation. `user` is the row of the active account. */
+export type InvitationAcceptedHook<Host extends HostTypes = HostTypes> = (
+  user: WithFields<UserRecord, Host>,
+  data: unknown,
+  unit: Pick<SignupUnit, 'trx'>,
+) => void | Promise<void>
+
 /** Receives a provider's tokens. `provider` is the registration key. `tokens.raw` is the whole response of the token endpoint. */
 export type ProviderTokensHook<Host extends HostTypes = HostTypes> = (
   user: WithFields<PublicUser, Host>,
@@ -231,6 +244,7 @@ const known = {
   signup: true,
   loginTasks: true,
   onTakeOver: true,
+  onInvitationAccepted: true,
   guardRequest: true,
   captcha: true,
   captchaWhen: true,
@@ -351,6 +365,7 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['captcha', optional(isObject), 'an object: { verify, html, csp, field, failOpen }'],
   ['captchaWhen', optional((value) => typeof value === 'function'), 'a function of a request and { action } that says true or false'],
   ['onTakeOver', optional((value) => typeof value === 'function'), 'a function of a user and the store of the transaction'],
+  ['onInvitationAccepted', optional((value) => typeof value === 'function'), 'a function of a user and the data of the invitation'],
   ['onProviderTokens', optional((value) => typeof value === 'function'), 'a function of a user, a provider and its tokens'],
   ['timingDefence', optional((value) => typeof value === 'boolean'), 'true or false'],
   ['throttle', optional(isObject), 'an object: { counters, routes, login, signup, mfa, links, mail }'],

@@ -14,6 +14,7 @@ const bands: Readonly<Record<string, readonly string[]>> = {
     'sessions',
     'accounts',
     'second-factor',
+    'invitations',
     'login-tasks',
     'passkeys',
     'captcha',
@@ -44,7 +45,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   speakeasy: /^second-factor\/accept-code\.ts$/,
   // The base, the store and the clients of providers know no Express.
   express:
-    /^(http|rate-limits|sessions|accounts|second-factor|trusted-devices|passkeys|captcha|social|admin|login-tasks|guards|pages|router)\//,
+    /^(http|rate-limits|sessions|accounts|second-factor|trusted-devices|passkeys|captcha|social|admin|invitations|login-tasks|guards|pages|router)\//,
 }
 
 /** What the build puts into the command's own file: hosts install none of it. */

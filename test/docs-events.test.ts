@@ -34,6 +34,7 @@ describe('docs/events.md', () => {
       'identity.linked identity.unlinked mfa.enrolled mfa.disabled mfa.failed recovery_code.used passkey.added passkey.removed passkey.cloned throttled account.deactivated ' +
       'provider.failed mail.failed ' +
       'email_login.requested login.new_device device.trusted device.untrusted task.required task.done password.expired ' +
+      'invitation.created invitation.revoked invitation.accepted ' +
       'account.taken_over admin.granted admin.revoked users.imported undo.used undo.conflict purge.done'
 
     expect(Object.keys(eventFields).sort()).toEqual(closed.split(' ').sort())

@@ -14,6 +14,7 @@ const promised: [code: string, status: number, family: ErrorClass][] = [
   ['EMAIL_LOGIN_INVALID', 401, catalogue.UnauthorizedError],
   ['MFA_TOKEN_INVALID', 401, catalogue.UnauthorizedError],
   ['TASK_TOKEN_INVALID', 401, catalogue.UnauthorizedError],
+  ['INVITATION_REQUIRED', 403, catalogue.ForbiddenError],
   ['PASSKEY_REJECTED', 401, catalogue.UnauthorizedError],
   ['OAUTH_CODE_INVALID', 401, catalogue.UnauthorizedError],
   ['OAUTH_STATE_MISMATCH', 401, catalogue.UnauthorizedError],

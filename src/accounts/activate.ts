@@ -1,4 +1,4 @@
-import type { Request } from 'express'
+import type { Request, Response } from 'express'
 import Joi from 'joi'
 import { type AuthContext, transaction } from '../context'
 import { hasPasswords } from '../core/config/every-setting'
@@ -7,6 +7,7 @@ import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
 import { text } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
+import { forgetUsedInvitation, invitationRefusals } from '../invitations/carried'
 import { type ProvenPasskey, useProvenPasskey, verifyPendingPasskey } from '../passkeys/pending-passkey'
 import { againAfterRace, type PresentedPasskey } from '../passkeys/verify-passkey'
 import { hasPassword } from '../passwords/verify-password'
@@ -54,6 +55,7 @@ export function activationRoutes(ctx: AuthContext, set: RouteSet): Route[] {
         InvalidTokenError,
         ...passwordRefusals(ctx),
         ...(ctx.webauthn ? [PasskeyRejectedError] : []),
+        ...invitationRefusals(ctx),
         TokenExpiredError,
         EmailLinkForbiddenError,
         TooManyRequestsError,
@@ -61,6 +63,7 @@ export function activationRoutes(ctx: AuthContext, set: RouteSet): Route[] {
     },
     limit: 'activate',
     endsSessions: true,
+    after: (ctx: AuthContext, req: Request, res: Response, { userId }: AnyLoginResult) => forgetUsedInvitation(ctx, req, res, userId),
   } as const
   const run = async (ctx: AuthContext, req: Request, presented: Presented, body: EvidenceBody, client: LoginClient) => {
     const evidence = withSignup(await signupOwnershipOf(ctx, req, body), presented)
@@ -237,8 +240,8 @@ function activateInside<T>(
       trustsLink:
         proven !== null || (trustsLink(ctx, mark, hasDuplicates) && !(byPage && hasPasswords(ctx.settings) && hasPassword(locked))),
       passkey: proven?.pending ?? mark?.passkey ?? null,
+      invitation: mark?.invitation ?? null,
       clearing: hasDuplicates ? clearing : 'nothing',
-      changes: { isActive: true, activatedAt: now },
     })
     return { user, ended: await end(ctx, user, takenOver), takenOver, passkey }
   })

@@ -10,6 +10,7 @@ import { passwordText, validate } from '../http/input'
 import { isReturnTo, locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
 import { sendSeeOther } from '../http/send'
+import { forgetUsedInvitation } from '../invitations/carried'
 import { leadToTasks } from '../login-tasks/lead-to-tasks'
 import { passkeyLoginOptions } from '../passkeys/passkey-login'
 import type { PresentedPasskey } from '../passkeys/verify-passkey'
@@ -64,6 +65,7 @@ export function activationPage(ctx: AuthContext): Route[] {
       if (pagesEnabled && (passkey || (await isOfOwner(ctx, token, evidence)))) return activateAndEnter(ctx, click, { evidence, passkey })
       const resetLink = await activateOnly(ctx, token, { evidence, passkey, byPage: true, locale })
       await clearEndedCookies(ctx, req, res)
+      await forgetUsedInvitation(ctx, req, res, null)
       return resetLink && { resetToken: resetLink.token }
     },
   })
@@ -98,6 +100,7 @@ async function activateAndEnter(
 ): Promise<PageAfter> {
   const result = await activate(ctx, token, loginClient(ctx, req), { ...proof, byPage: true, locale })
   await clearEndedCookies(ctx, req, res)
+  await forgetUsedInvitation(ctx, req, res, result.userId)
   const returnTo = readSignupReturn(ctx, req)
   return entering(ctx, req, res, result, returnTo !== null && isReturnTo(ctx.settings, returnTo) ? returnTo : null)
 }

@@ -22,6 +22,8 @@ interface RepeatedSignup {
   /** If false, the address of a pending account counts as taken. */
   readonly mayRepeat: boolean
   readonly issueCode: IssueCode
+  /** The id. Null: none. */
+  readonly invitation: string | null
 }
 
 /** `again`: the same person; `link` is null if no mail may be sent. `unchanged`: another password, and the account keeps its values. */
@@ -91,7 +93,7 @@ interface Known {
 /** Null if another sign-up has changed the password, so that the caller must verify it again. */
 function decide<T>(
   ctx: AuthContext,
-  { values, userAgent, issueCode }: RepeatedSignup,
+  { values, userAgent, issueCode, invitation }: RepeatedSignup,
   { seen, isSame, isHidden, sendsLink, isLast }: Known,
   clearing: Clearing,
   complete: (ctx: AuthContext, user: UserRecord) => Promise<T>,
@@ -104,7 +106,7 @@ function decide<T>(
     await keepImported(ctx, locked)
     if (isSame && !isChanged) {
       if (!isHidden) return { kind: 'taken' }
-      const mark = newSignupMark(ctx, locked, userAgent)
+      const mark = newSignupMark(ctx, locked, userAgent, { invitation })
       const link = sendsLink ? await issueLink(ctx, locked.id, 'ACTIVATION', signupMarkToText(mark)) : null
       return { kind: 'again', user: locked, mark, link, code: link && (await issueCode(ctx, link)) }
     }

@@ -10,7 +10,7 @@ import { checkPassword } from '../passwords/check-password'
 import { hashPassword, hasPassword, unusablePassword } from '../passwords/verify-password'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
-import { DuplicateRecordError, type HostFields, type NewUser, type UserRecord } from '../store/auth-store'
+import { DuplicateRecordError, type HostFields, type InvitationRecord, type NewUser, type UserRecord } from '../store/auth-store'
 import { isSingleValue } from '../store/knex/host-fields'
 import { transactionOf } from '../store/knex/knex-store'
 import { newUser } from '../store/user-records'
@@ -18,10 +18,13 @@ import { ACTIVATION_WITHHELD, isPending, issueLink, type LinkToken } from './ema
 import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
 import { newSignupMark, type SignupMark, signupMarkToText } from './email-verification/signup-binding'
 import { announceSignupPasskey, endSignupPasskey, type SignupPasskeyEnd } from './email-verification/signup-passkey'
+import { retryingWithoutFields } from './email-verification/verify-address'
+import { completeFirstActivation, firstActivation } from './first-activation'
 import type { CodeRequest } from './mailed-codes/code-request'
 import { codeIssuer, type IssueCode } from './mailed-codes/issue-code'
 import { sendActivation } from './request-link'
 import { hidesTakenAddress, isOfPending, type NewestSignup, signUpAgain } from './sign-up-again'
+import { announceTakeOver, takeOver, tellHostOfTakeOver } from './take-over'
 import { requireName } from './update-profile'
 
 export interface SignUpInput {
@@ -54,7 +57,7 @@ export type Signup<Session = AnyLoginResult> =
       mark: SignupMark
       /** Beside the link. Null: the mail has the link alone, or `link` is null. */
       code: LinkCode | null
-      /** Of an account that `onSignup` activated. */
+      /** Of an account that is active immediately. */
       passkey?: SignupPasskeyEnd
       /** True if an earlier sign-up is pending. The mail then already counts against the rate limit. */
       isRepeat: boolean
@@ -72,6 +75,7 @@ export type Signup<Session = AnyLoginResult> =
  * @param client gets a session if the account is active immediately; null for no session
  * @param shown the new passkey of a sign-up without a password
  * @param codeRequest null: the mail has the link alone
+ * @param invitation the caller has checked it. If its token was mailed, the address is verified and the account is active at once
  * @throws ValidationError, ServiceUnavailableError, ForbiddenError (`admit` returned false), PasskeyInvalidError, and the errors of `admit`
  * and `onSignup`
  */
@@ -79,7 +83,11 @@ export async function signUp(
   ctx: AuthContext,
   input: SignUpInput,
   client: LoginClient | null,
-  { passkey: shown = null, codeRequest = null }: { passkey?: PresentedPasskey | null; codeRequest?: CodeRequest | null } = {},
+  {
+    passkey: shown = null,
+    codeRequest = null,
+    invitation = null,
+  }: { passkey?: PresentedPasskey | null; codeRequest?: CodeRequest | null; invitation?: InvitationRecord | null } = {},
 ): Promise<Signup> {
   const email = requireEmail(input.email)
   const name = requireName(input.name)
@@ -93,21 +101,26 @@ export async function signUp(
   const given = { email, name, ...fields, ...credential }
   const { password, userAgent, mayRepeat = true } = input
   const issueCode = await codeIssuer(ctx, codeRequest, { email })
-  const making: Making = { body, client, password, passkey, userAgent, mayRepeat, issueCode, locale: input.locale }
+  const making: Making = { body, client, password, passkey, userAgent, mayRepeat, issueCode, locale: input.locale, invitation }
   const make = () => makeAccount(ctx, given, making)
   return passkey ? oncePerChallenge(ctx, passkey, make, ({ kind }) => kind === 'refused') : make()
 }
 
 async function makeAccount(ctx: AuthContext, given: NewestSignup, making: Making): Promise<Signup> {
-  const { password, passkey, mayRepeat } = making
+  const { password, passkey, mayRepeat, invitation } = making
   const owner = await ctx.store.users.findByEmail(given.email)
   if (owner) return replaceAccount(ctx, owner, given, making)
   if (mayRepeat && hidesTakenAddress(ctx.settings)) await isOfPending(ctx, null, { password, values: given })
-  const account = await insertAccount(ctx, newAccount(ctx, given), making)
+  const account = await insertAccount(ctx, newAccount(ctx, given, invitation), making)
   if (account.kind === 'taken' && account.owner) return replaceAccount(ctx, account.owner, given, making) // taken since the look-up
   if (account.kind !== 'made') return account
   ctx.events.emit('signup', { userId: account.user.id, by: passkey ? 'passkey' : 'pwd' })
-  if (account.passkey) announceSignupPasskey(ctx, account.user, account.passkey, making.locale)
+  return finishSignup(ctx, account, making.locale)
+}
+
+/** After the commit. */
+async function finishSignup(ctx: AuthContext, account: MadeSignup, locale: Locale | undefined): Promise<Signup> {
+  if (account.passkey) announceSignupPasskey(ctx, account.user, account.passkey, locale)
   const session = account.session && (await finishLogin(ctx, account.session))
   return { ...account, session }
 }
@@ -145,9 +158,14 @@ export async function sendFirstLink(
 }
 
 /** The response of the sign-up does not reveal that the address is taken. */
-export async function tellOwner(ctx: AuthContext, seen: UserRecord | null, address: string, locale: Locale): Promise<void> {
-  const owner = seen ?? (await ctx.store.users.findByEmail(requireEmail(address)))
-  if (owner) mailNotice(ctx, owner, 'address_taken', locale)
+export async function tellOwner(
+  ctx: AuthContext,
+  seen: UserRecord | null,
+  { email, hasInvitation }: { email: string; hasInvitation: boolean },
+  locale: Locale,
+): Promise<void> {
+  const owner = seen ?? (await ctx.store.users.findByEmail(requireEmail(email)))
+  if (owner) mailNotice(ctx, owner, 'address_taken', locale, hasInvitation ? { hasInvitation } : {})
 }
 
 interface Making {
@@ -160,14 +178,17 @@ interface Making {
   mayRepeat: boolean
   issueCode: IssueCode
   locale: Locale | undefined
+  invitation: InvitationRecord | null
 }
 
 /** Opens no session, because a pending account stays pending. */
 async function replaceAccount(ctx: AuthContext, owner: UserRecord, values: NewestSignup, making: Making): Promise<Signup> {
   const refusals = new Set<unknown>()
   if (making.passkey) await useSignupChallenge(ctx, owner.id, making.passkey)
+  if (making.invitation?.isMailed) return takePending(ctx, owner, values, { ...making, invitation: making.invitation })
   try {
-    const repeat = await signUpAgain(ctx, owner, { ...making, values }, async (ctx, user) => {
+    const invitation = making.invitation?.id ?? null
+    const repeat = await signUpAgain(ctx, owner, { ...making, values, invitation }, async (ctx, user) => {
       try {
         return await complete(ctx, user, { ...making, client: null }, true)
       } catch (error) {
@@ -188,6 +209,42 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, values: Newes
     if (refusals.has(error) || !isOfValue || !values.fields) throw error
     return { kind: 'refused', error: error instanceof DuplicateRecordError ? new ConflictError({ cause: error }) : error }
   }
+}
+
+/** The mailed token verifies the address, so the sign-up takes over a pending account of the address, which may be another person's. */
+async function takePending(
+  ctx: AuthContext,
+  owner: UserRecord,
+  { hashedPassword, passwordSetAt, name, fields }: NewestSignup,
+  making: Making & { invitation: InvitationRecord },
+): Promise<Signup> {
+  const taken = await retryingWithoutFields(ctx, (clearing) =>
+    transaction(ctx, async (ctx) => {
+      const locked = await ctx.store.users.lock(owner.id)
+      if (locked?.email !== owner.email || !(await isPending(ctx, locked))) return null
+      const now = ctx.now()
+      const { changes, ...takenOver } = await takeOver(ctx, locked, clearing)
+      const activation = firstActivation(ctx, making.invitation.id)
+      await ctx.store.users.update(locked.id, {
+        ...changes,
+        ...activation,
+        hashedPassword,
+        passwordSetAt,
+        ...(name !== null && { name }),
+        ...((changes.fields || fields) && { fields: { ...changes.fields, ...fields } }),
+        emailVerifiedAt: now,
+        updatedAt: now,
+      })
+      const user = await ctx.store.users.lock(locked.id)
+      if (!user) throw new InternalError({ cause: new Error('The account is gone.') })
+      await tellHostOfTakeOver(ctx, user)
+      return { made: await complete(ctx, user, making, true), takenOver }
+    }),
+  )
+  if (!taken) return { kind: 'taken', owner }
+  ctx.events.emit('activation', { userId: owner.id })
+  announceTakeOver(ctx, taken.made.user, taken.takenOver, {})
+  return finishSignup(ctx, taken.made, making.locale)
 }
 
 /** An error of our own INSERT can become a result, for example a taken address. An error of `onSignup` passes through. */
@@ -224,7 +281,7 @@ type MadeSignup = Signup<BegunLogin> & { kind: 'made' }
 async function complete(
   ctx: AuthContext,
   inserted: UserRecord,
-  { body, client, passkey, userAgent, issueCode }: Making,
+  { body, client, passkey, userAgent, issueCode, invitation }: Making,
   isRepeat: boolean,
 ): Promise<MadeSignup> {
   if (passkey && !isRepeat) await useSignupChallenge(ctx, inserted.id, passkey) // `replaceAccount` has done so already
@@ -232,9 +289,10 @@ async function complete(
   // `onSignup` may have changed the account. An inactive one gets no session.
   const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
   if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
-  const mark = newSignupMark(ctx, user, userAgent, passkey?.pending)
+  const mark = newSignupMark(ctx, user, userAgent, { passkey: passkey?.pending ?? null, invitation: invitation?.id ?? null })
   const made = { kind: 'made', user, mark, isRepeat } as const
-  if (user.isActive)
+  if (user.isActive) {
+    await completeFirstActivation(ctx, user, invitation?.id ?? null)
     return {
       ...made,
       link: null,
@@ -242,6 +300,7 @@ async function complete(
       ...(passkey && { passkey: await passkeyOfActive(ctx, user, passkey) }),
       session: client && (await startLogin(ctx, client, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null })),
     }
+  }
   // `refusesEmailLink` is called later, outside the transaction. An account that `onSignup` deactivated gets no link.
   const isAsked = ctx.refusesEmailLink || !(await isPending(ctx, user))
   const link = isAsked ? null : await issueLink(ctx, user.id, 'ACTIVATION', signupMarkToText(mark))
@@ -278,8 +337,11 @@ function withoutPassword({ extra = {}, password }: SignUpInput): Record<string, 
   return Object.fromEntries(Object.entries(extra).filter(([, value]) => password === undefined || value !== password))
 }
 
-function newAccount(ctx: AuthContext, given: NewestSignup): NewUser {
+function newAccount(ctx: AuthContext, given: NewestSignup, invitation: InvitationRecord | null): NewUser {
   const now = ctx.now()
-  const isActive = ctx.settings.autoActivate
-  return newUser(now, { ...given, isActive, activatedAt: isActive ? now : null })
+  const isVerified = invitation?.isMailed ?? false
+  const activation = isVerified || ctx.settings.autoActivate ? firstActivation(ctx, invitation?.id ?? null) : pending
+  return newUser(now, { ...given, ...activation, emailVerifiedAt: isVerified ? now : null })
 }
+
+const pending = { isActive: false, activatedAt: null }

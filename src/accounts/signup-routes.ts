@@ -9,23 +9,25 @@ import { ConflictError, EmailTakenError, PasskeyInvalidError, SignupThrottledErr
 import { describeError } from '../core/logger'
 import { seeTroubleshooting } from '../core/troubleshooting'
 import { type Description, flag, instant, type JsonSchema, type Refusal, shape, string, stringOrNull } from '../http/description'
-import { emailAddress } from '../http/email-address'
-import { withFixedResponseTime } from '../http/fixed-response-time'
+import { emailAddress, requireEmail } from '../http/email-address'
+import { bodyWithFixedResponseTime, withFixedResponseTime } from '../http/fixed-response-time'
 import { askSchema, isJoiSchema, type StandardSchema } from '../http/host-schema'
 import { passwordText, readJsonBody, text, validate } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
-import type { Route } from '../http/routes'
+import { type Route, withBody } from '../http/routes'
 import { sendJson, setResult } from '../http/send'
-import { creationOptionsSchema, optionsBody } from '../passkeys/passkey-challenge'
-import { passkeySignupOptions } from '../passkeys/sign-up'
+import { forgetUsedInvitation, type InvitationField, invitationField, invitationOf, invitationRefusals } from '../invitations/carried'
+import { requireInvitation, requireInvitationById } from '../invitations/invitation'
+import { creationOptionsSchema, optionsBody, type PasskeyOptions } from '../passkeys/passkey-challenge'
+import { invitationOfPasskeySignup, passkeySignupOptions } from '../passkeys/sign-up'
 import type { PresentedPasskey } from '../passkeys/verify-passkey'
-import { countAttempt, limitsOfClient } from '../rate-limits/rate-limiter'
+import type { PasskeyCreationOptions } from '../passkeys/webauthn/ceremonies'
+import { countAttempt, limitsOfClient, routeRateLimit } from '../rate-limits/rate-limiter'
 import { type PasskeyFields, passkeyFields } from '../second-factor/irreversible-code'
 import { loginBody, loginClient, setLoginCookies, taskFields, taskMembers, withTasks } from '../sessions/delivery'
 import type { AnyLoginResult } from '../sessions/login'
-import { publicOperation } from '../sessions/operation'
 import type { RouteSet } from '../sessions/routes-by-delivery'
-import type { HostFields, UserRecord } from '../store/auth-store'
+import type { HostFields, InvitationRecord, UserRecord } from '../store/auth-store'
 import { ACTIVATION_WITHHELD } from './email-links/email-link'
 import { newSignupToken, setSignupBinding } from './email-verification/signup-binding'
 import { hostGuard } from './host-guard'
@@ -36,7 +38,7 @@ import { announceDroppedFields, pickWritable } from './update-profile'
 
 type MadeAccount = Signup & { kind: 'made' }
 
-interface SignupBody extends CaptchaField {
+interface SignupBody extends CaptchaField, InvitationField {
   email: string
   /** Undefined if passwords are off, and at a sign-up with a passkey. */
   password?: string
@@ -69,7 +71,10 @@ function waysOf(ctx: AuthContext): SignupWay[] {
     refuses: [PasskeyInvalidError],
   }
   const ways = [...(signupWith.includes('password') ? [byPassword] : []), ...(signupWith.includes('passkey') ? [byPasskey] : [])]
-  return ways.map((way) => ({ ...way, body: way.body.append<SignupBody & PasskeyFields>(captchaField(ctx)) }))
+  return ways.map((way) => ({
+    ...way,
+    body: way.body.append<SignupBody & PasskeyFields>({ ...captchaField(ctx), ...invitationField(ctx) }),
+  }))
 }
 
 const waitingFields = { user_id: stringOrNull, activation_required: flag, activation_url: stringOrNull, signup_token: string }
@@ -114,7 +119,13 @@ function signupRoute(ctx: AuthContext, { base, delivery, before }: RouteSet, { p
     describes: {
       summary,
       answers: answersOf(ctx, delivery),
-      refuses: [...signupRefusals, ...refuses, ...captchaRefusals(ctx), ...(ctx.store.users.hostFields ? [ConflictError] : [])],
+      refuses: [
+        ...signupRefusals,
+        ...refuses,
+        ...captchaRefusals(ctx),
+        ...invitationRefusals(ctx),
+        ...(ctx.store.users.hostFields ? [ConflictError] : []),
+      ],
       hostsBody: ctx.signup.schema,
       hostRefuses: ctx.signup.onSignup !== undefined,
     },
@@ -122,17 +133,19 @@ function signupRoute(ctx: AuthContext, { base, delivery, before }: RouteSet, { p
     body,
     handle: async (ctx, req, res) => {
       const given = await readJsonBody(req, res)
-      const { shown, ...input } = await readSignup(ctx, given, body)
+      const { shown, invitation: token, ...input } = await readSignup(ctx, given, body)
       await requireCaptcha(ctx, req, 'signup', Object(given).captcha)
       await countAttempt(ctx, limitsOfClient('signup:client', clientOf(req), ctx.rateLimits.signup), { Exhausted: SignupThrottledError })
+      const invitation = await invitationOfSignup(ctx, invitationOf(ctx, req, token), { email: input.email, shown })
       const locale = localeOf(ctx, req)
       const code = codeRequestOf(ctx, req, 'ACTIVATION')
       const about = { ...input, locale, userAgent: req.headers['user-agent'] }
-      const signup = await signUp(ctx, about, loginClient(ctx, req), { passkey: shown, codeRequest: code })
-      if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
+      const signup = await signUp(ctx, about, loginClient(ctx, req), { passkey: shown, codeRequest: code, invitation })
+      if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, { email: input.email, hasInvitation: invitation !== null }, locale)
       if (signup.kind === 'refused') refuseOrHide(ctx, signup.error)
       const link = signup.kind === 'made' ? await linkToShow(ctx, signup, locale, code) : null
       const signupToken = newSignupToken(ctx, ('mark' in signup && signup.mark?.id) || null)
+      if (signup.kind === 'made' && signup.user.isActive) await forgetUsedInvitation(ctx, req, res, signup.user.id)
       const member = await keepCodeRequest(ctx, req, res, code && { ...code, signup: signupToken })
       return answerOf(ctx, res, signup, { link, signupToken, member }, delivery)
     },
@@ -141,9 +154,7 @@ function signupRoute(ctx: AuthContext, { base, delivery, before }: RouteSet, { p
 
 /** The options are equal for every `tokenDelivery`, so one route is enough. */
 function optionsRoute(ctx: AuthContext): Route {
-  return publicOperation(ctx, {
-    method: 'POST',
-    path: '/signup/passkey/options',
+  const describes = {
     summary: 'Get the options to create the passkey of a sign-up',
     answers: [
       {
@@ -152,14 +163,40 @@ function optionsRoute(ctx: AuthContext): Route {
         schema: creationOptionsSchema,
       },
     ],
-    limit: 'signup_passkey_options',
-    body: withoutPasswords,
-    handle: (_req, res, body) => {
-      const begun = passkeySignupOptions(ctx, body)
-      setResult(res, begun)
-      sendJson(res, 200, optionsBody(begun))
+    refuses: invitationRefusals(ctx),
+  } as const
+  const send = (res: Response, begun: PasskeyOptions<PasskeyCreationOptions>) => {
+    setResult(res, begun)
+    sendJson(res, 200, optionsBody(begun))
+  }
+  const route = {
+    method: 'POST',
+    path: '/signup/passkey/options',
+    describes,
+    before: [routeRateLimit(ctx, 'signup_passkey_options')],
+    body: withoutPasswords.append<SignupBody>(invitationField(ctx)),
+  } as const
+  if (!ctx.settings.invitationsEnabled)
+    return withBody({ ...route, handle: (_req, res, body) => send(res, passkeySignupOptions(ctx, body)) })
+  return bodyWithFixedResponseTime(ctx, {
+    ...route,
+    handle: async (ctx, req, res, { invitation: token, ...body }) => {
+      const invitation = await requireInvitation(ctx, invitationOf(ctx, req, token), requireEmail(body.email))
+      const begun = passkeySignupOptions(ctx, { ...body, invitation: invitation?.id ?? null })
+      return () => send(res, begun)
     },
   })
+}
+
+/** The options of a passkey carry the invitation, so the sign-up itself need not bring it again. */
+function invitationOfSignup(
+  ctx: AuthContext,
+  token: string | null,
+  { email: typed, shown }: { email: string; shown: PresentedPasskey | null },
+): Promise<InvitationRecord | null> {
+  const email = requireEmail(typed)
+  const carried = shown && ctx.settings.invitationsEnabled ? invitationOfPasskeySignup(ctx, email, shown) : null
+  return carried === null ? requireInvitation(ctx, token, email) : requireInvitationById(ctx, carried, email)
 }
 
 interface ReadSignup extends SignupBody {
@@ -175,7 +212,12 @@ async function readSignup(ctx: AuthContext, body: unknown, ours: SignupWay['body
   const read = { ...own, shown: credential === undefined ? null : { credential, challenge } }
   const { schema } = ctx.signup
   if (!schema) return { ...read, extra: {}, fields: {} }
-  const presented = without(Object(body), ...(read.shown ? ['credential', 'challenge_token'] : []), ...(ctx.captcha ? ['captcha'] : []))
+  const presented = without(
+    Object(body),
+    ...(read.shown ? ['credential', 'challenge_token'] : []),
+    ...(ctx.captcha ? ['captcha'] : []),
+    ...(ctx.settings.invitationsEnabled ? ['invitation'] : []),
+  )
   const extra = isJoiSchema(schema)
     ? validate(schema, presented, { presence: 'optional' })
     : await askStandard(ctx, schema, Object(presented))
@@ -196,10 +238,15 @@ function without(body: object, ...names: readonly string[]): object {
 }
 
 /** If the response must not reveal that the address is taken, mails the owner instead. @throws EmailTakenError */
-function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: string, locale: Locale): void {
+function refuseOrTellOwner(
+  ctx: AuthContext,
+  owner: UserRecord | null,
+  given: { email: string; hasInvitation: boolean },
+  locale: Locale,
+): void {
   if (!hidesTakenAddress(ctx.settings)) throw new EmailTakenError()
   // No 503 here, because a sign-up with a free address gets none.
-  const isStarted = ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, owner, address, locale))
+  const isStarted = ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, owner, given, locale))
   if (!isStarted && owner) ctx.events.emit('mail.failed', { userId: owner.id, kind: 'notice', reason: 'too_many' })
 }
 

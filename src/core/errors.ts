@@ -154,6 +154,12 @@ export class CaptchaRequiredError extends ForbiddenError {
   static override readonly detail = localized('error.captcha_required')
 }
 
+/** One error for a missing, unknown, used up, revoked or expired invitation, and for one that is for another address. */
+export class InvitationRequiredError extends ForbiddenError {
+  static override readonly code = 'INVITATION_REQUIRED'
+  static override readonly detail = localized('error.invitation_required')
+}
+
 export class AccountInactiveError extends ForbiddenError {
   static override readonly code = 'ACCOUNT_INACTIVE'
   static override readonly detail = localized('error.account_inactive')

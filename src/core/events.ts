@@ -61,10 +61,15 @@ export interface AuthEventPayloads {
     sessions?: number
     emailLogins?: number
     trustedDevices?: number
+    invitations?: number
     counters?: number
     auditLog?: number
     milliseconds: number
   }
+  /** `actorId`: the administrator. Absent: code of the host. */
+  'invitation.created': { invitationId: string; actorId?: string }
+  'invitation.revoked': { invitationId: string; actorId?: string }
+  'invitation.accepted': { invitationId: string; userId: string }
   'undo.used': { userId: string; addressRestored: boolean }
   'undo.conflict': { userId: string }
   'account.taken_over': { userId: string }
@@ -115,7 +120,10 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'admin.granted': ['userId', 'actorId'],
   'admin.revoked': ['userId', 'actorId'],
   'users.imported': ['count', 'admins'],
-  'purge.done': ['users', 'userTokens', 'sessions', 'emailLogins', 'trustedDevices', 'counters', 'auditLog', 'milliseconds'],
+  'purge.done': ['users', 'userTokens', 'sessions', 'emailLogins', 'trustedDevices', 'invitations', 'counters', 'auditLog', 'milliseconds'],
+  'invitation.created': ['invitationId', 'actorId'],
+  'invitation.revoked': ['invitationId', 'actorId'],
+  'invitation.accepted': ['invitationId', 'userId'],
   'undo.used': ['userId', 'addressRestored'],
   'undo.conflict': ['userId'],
   'account.taken_over': ['userId'],

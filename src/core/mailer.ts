@@ -1,6 +1,6 @@
 /** A mail that is ready to send. The host decides how to send the mail. */
 export interface AuthMail {
-  kind: 'activation' | 'password_reset' | 'email_verification' | 'email_change' | 'email_login' | 'device_code' | 'notice'
+  kind: 'activation' | 'password_reset' | 'email_verification' | 'email_change' | 'email_login' | 'device_code' | 'invitation' | 'notice'
   /** A single address. */
   to: string
   /** One line. Until the address is verified, an attacker may have chosen it: keep it out of headers and unrequested mails. */
@@ -38,7 +38,7 @@ export interface MailRefusal {
   outcome?: 'unknown'
 }
 
-/** The first five and `account_restored` can have a link, the first five, `confirmation_code` and `device_code` a code. The rest: notices. */
+/** The first five, `invitation` and `account_restored` can have a link, the first five, `confirmation_code` and `device_code` a code. The rest: notices. */
 export const mailTopics = [
   'activation',
   'password_reset',
@@ -47,6 +47,7 @@ export const mailTopics = [
   'email_login',
   'confirmation_code',
   'device_code',
+  'invitation',
   'no_account',
   'address_taken',
   'password_changed',
@@ -88,7 +89,10 @@ export interface TemplateMail {
   locale: 'en-US' | 'pt-BR' | (string & {})
   /** In `identity_linked` and `identity_unlinked`: the registration key. In `account_taken_over`: the key of the linked provider. */
   provider?: string
-  /** What was removed or what is left, one text an item, in the reader's language. In `email_change`: the new address. */
+  /**
+   * What was removed or what is left, one text an item, in the reader's language. In `email_change`: the new address. In `invitation`: who
+   * invites.
+   */
   items?: readonly string[]
   /** True: a code of an authenticator app, or a passkey, confirmed the change. In that case no link can undo the change. */
   isFinal?: boolean
@@ -106,6 +110,8 @@ export interface TemplateMail {
   asked?: { readonly at: Date; readonly browser: string | null; readonly host: string | null }
   /** In `no_account`: true if people may sign up with the address. */
   canSignUp?: boolean
+  /** In `address_taken`: true if the sign-up had an invitation. Tell the reader where a signed-in person redeems it. */
+  hasInvitation?: boolean
   /** In `activation`: the sign-up that caused the mail. */
   signup?: { readonly at: Date; readonly browser: string | null }
   /** In `new_device`, `device_trusted` and `device_code`: the time, browser and IP address of the login. Null: the value is unknown. */

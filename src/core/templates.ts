@@ -14,6 +14,9 @@ export const linkPageNames = [
   'undo',
   'undone',
   'undone_without_address',
+  'invitation',
+  'invitation_kept',
+  'invitation_left',
   'link_invalid',
   'link_refused',
   'address_taken',
@@ -63,7 +66,8 @@ export interface PageInput {
   readonly problem: string | null
   /**
    * A list in the reader's language. On `undo` and `undone`: the ways to log in afterwards. On `email_login`: the address that logs in, and
-   * where the login was requested. On `email_change` and `email_changed`: the new address. Empty on every other page.
+   * where the login was requested. On `email_change` and `email_changed`: the new address. On
+   * `invitation`: who invites, for which address, and until when. Empty on every other page.
    */
   readonly items: readonly string[]
   /** The value of `settings.loginUrl`. Null if a login would not help, for example because the person is already logged in. */

@@ -101,10 +101,11 @@ function thingOf({ topic, url, code }: MailParts): ValidThing {
 }
 
 /** A person gets only one mail per request, so it also tells a second effect. */
-function alsoHappened({ topic, provider, usedRecoveryCode, removedPasskeys, canSignUp }: MailParts): TopicText['lines'] {
+function alsoHappened({ topic, provider, usedRecoveryCode, removedPasskeys, canSignUp, hasInvitation }: MailParts): TopicText['lines'] {
   if (usedRecoveryCode) return ['mail.recovery_code']
   if (removedPasskeys) return ['mail.passkeys_removed']
   if (canSignUp) return ['mail.can_sign_up']
+  if (hasInvitation) return ['mail.can_redeem']
   return topic === 'account_taken_over' && provider !== undefined ? ['mail.identity_linked.lead'] : []
 }
 

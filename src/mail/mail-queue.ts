@@ -214,6 +214,8 @@ export interface MailContent {
   code?: { digits: string; host: string | null } | LinkCode
   /** For `no_account`: the person can sign up. */
   canSignUp?: boolean
+  /** For `address_taken`: the sign-up had an invitation. */
+  hasInvitation?: boolean
   /** Where the reader of `no_account` or `address_taken` goes on. */
   pageUrl?: string | null
   /** The name of the identity provider in the option `providers`. */
@@ -235,7 +237,22 @@ interface Writer {
 
 /** Without the host's template, or if it fails, returns the built-in mail: a faulty template never prevents a mail. */
 export function writeMail({ settings, texts, templates, logger }: Writer, content: MailContent): AuthMail {
-  const { topic, to, locale, link, provider, items, isFinal, usedRecoveryCode, removedPasskeys, signup, login, code, canSignUp } = content
+  const {
+    topic,
+    to,
+    locale,
+    link,
+    provider,
+    items,
+    isFinal,
+    usedRecoveryCode,
+    removedPasskeys,
+    signup,
+    login,
+    code,
+    canSignUp,
+    hasInvitation,
+  } = content
   const takesPasswords = settings === undefined || hasPasswords(settings)
   const name = content.name === null ? null : sayableName(content.name)
   const url = link?.url ?? content.pageUrl ?? null
@@ -251,6 +268,7 @@ export function writeMail({ settings, texts, templates, logger }: Writer, conten
     ...(code && { code: code.digits }),
     ...(code && 'asked' in code && { codeExpiresAt: code.expiresAt, asked: { ...code.asked, host: code.host } }),
     ...(canSignUp !== undefined && { canSignUp }),
+    ...(hasInvitation && { hasInvitation }),
   }
   const mail = { topic, name: content.saysName ? name : null, url, expiresAt, locale, ...about }
   const { subject, text, html } =

@@ -7,6 +7,7 @@ import { hasPasswords } from '../core/config/every-setting'
 import { withFixedErrorTime } from '../http/fixed-response-time'
 import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
+import { forgetUsedInvitation } from '../invitations/carried'
 import { countRequest } from '../rate-limits/rate-limiter'
 import { leaveNotice } from '../sessions/cookies'
 import { clearEndedCookies } from '../sessions/current-auth'
@@ -72,6 +73,7 @@ async function activateByCode(visit: Visit, fields: Fields, { returnTo }: Awaite
     ),
   )
   await clearEndedCookies(ctx, req, res)
+  await forgetUsedInvitation(ctx, req, res, login.userId)
   if (login.kind === 'session') setLoginCookies(ctx, res, login)
   return afterLogin({ ...visit, returnTo }, login)
 }

@@ -7,6 +7,8 @@ import type { Reader } from '../http/html/reader'
 import type { Page } from '../http/html/send-page'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
+import { readInvitation } from '../invitations/carried'
+import { findByToken } from '../invitations/invitation'
 import type { BoundSignup } from '../router/request-service/request-service'
 import { captchaOfForm, captchaWidgets } from './captcha'
 import { awaitMail } from './check-mail'
@@ -79,6 +81,7 @@ async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
       takesPasskey,
       rule: passwordRule(ctx, reader),
       captcha: captcha.form,
+      invitation: await invitationOfPage(visit),
       links: otherWays(visit, { isConditional: false, captcha: captcha.passkey, saysScript: !takesPasskey }),
     }),
   }
@@ -116,6 +119,21 @@ async function afterSignup(visit: Visit, email: string, signup: BoundSignup): Pr
   return { to: visit.returnTo === null ? visit.reader.href('/account') : locationOf(visit.returnTo) }
 }
 
+interface InvitationView {
+  /** False: the mode requires an invitation, and this browser has none. */
+  readonly isThere: boolean
+  /** Null: any address. */
+  readonly email: string | null
+}
+
+/** Null: invitations play no part. A cookie whose invitation is over counts, so that the person can put it aside. */
+async function invitationOfPage({ ctx, req }: Visit): Promise<InvitationView | null> {
+  const { invitationsEnabled, signupMode } = ctx.settings
+  const token = invitationsEnabled ? readInvitation(ctx, req) : null
+  if (token === null) return signupMode === 'invite' ? { isThere: false, email: null } : null
+  return { isThere: true, email: (await findByToken(ctx, token))?.email ?? null }
+}
+
 interface SignupView {
   readonly returnTo: string | null
   readonly signIn: string
@@ -126,6 +144,7 @@ interface SignupView {
   /** Shown before the first try. */
   readonly rule: string
   readonly captcha: Part
+  readonly invitation: InvitationView | null
   /** Ways without a form. */
   readonly links: readonly Html[]
 }
@@ -137,14 +156,26 @@ function signupPage(reader: Reader, state: FormState, view: SignupView): Html {
     html`<h1>${reader.text('signup.title')}</h1>
 `,
     problem(state),
-    takesForm ? addressForm(reader, state, view) : passkeySignup(reader, view, 'first', whoFields(reader, state)),
+    invitationNote(reader, view.invitation),
+    takesForm ? addressForm(reader, state, view) : passkeySignup(reader, view, 'first', whoFields(reader, state, view)),
     ...(ways.length === 0 ? [] : [or(reader), html`<div class="ways">${ways}</div>`]),
     html`<p class="after">${reader.text('signup.has_account')} <a href="${signIn}">${reader.text('login.button')}</a></p>
 `,
   )
 }
 
-function addressForm(reader: Reader, state: FormState, { returnTo, takesPassword, rule, captcha }: SignupView): Html {
+function invitationNote(reader: Reader, invitation: InvitationView | null): Part {
+  if (invitation === null) return null
+  if (!invitation.isThere)
+    return html`<p class="note">${reader.text('invitation.needed')}</p>
+`
+  const leave = form({ action: reader.href('/invitations/leave'), fields: [], button: reader.text('invitation.leave'), look: 'plain' })
+  return html`<p class="note">${reader.text('invitation.note')}</p>
+${leave}`
+}
+
+function addressForm(reader: Reader, state: FormState, view: SignupView): Html {
+  const { returnTo, takesPassword, rule, captcha } = view
   const password = {
     name: 'password',
     label: reader.text('field.password'),
@@ -155,15 +186,28 @@ function addressForm(reader: Reader, state: FormState, { returnTo, takesPassword
   return form({
     action: reader.href('/signup'),
     attributes: html` data-signup`,
-    fields: [hidden('return_to', returnTo), ...whoFields(reader, state), takesPassword ? field(reader, state, password) : null, captcha],
+    fields: [
+      hidden('return_to', returnTo),
+      ...whoFields(reader, state, view),
+      takesPassword ? field(reader, state, password) : null,
+      captcha,
+    ],
     button: reader.text('signup.button'),
   })
 }
 
-function whoFields(reader: Reader, state: FormState): Html[] {
+function whoFields(reader: Reader, state: FormState, { invitation }: Pick<SignupView, 'invitation'>): Html[] {
+  const value = invitation?.email ?? ''
   return [
     field(reader, state, { name: 'name', label: reader.text('account.name'), autocomplete: 'name', isOptional: true }),
-    field(reader, state, { name: 'email', label: reader.text('field.email'), type: 'email', autocomplete: 'username', isFirst: true }),
+    field(reader, state, {
+      name: 'email',
+      label: reader.text('field.email'),
+      type: 'email',
+      autocomplete: 'username',
+      value,
+      isFirst: true,
+    }),
   ]
 }
 

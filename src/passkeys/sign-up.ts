@@ -21,13 +21,22 @@ import { CeremonyRefused, type PasskeyCreationOptions } from './webauthn/ceremon
 /** Equal for every address: reads and stores nothing. @throws ValidationError for an invalid address */
 export function passkeySignupOptions(
   ctx: AuthContext,
-  { email: typed, name }: { email: string; name?: string | null | undefined },
+  { email: typed, name, invitation = null }: { email: string; name?: string | null | undefined; invitation?: string | null },
 ): PasskeyOptions<PasskeyCreationOptions> {
   const email = requireEmail(typed)
   const handle = newOpaqueToken()
-  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'signup', ownerOf(email), { handle })
+  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'signup', ownerOf(email), {
+    handle,
+    ...(invitation !== null && { invitation }),
+  })
   const user = { id: handle, name: email, displayName: name || email }
   return { options: passkeyToolsOf(ctx).webauthn.creationOptions({ challenge, seconds, user, exclude: [] }), challenge: token }
+}
+
+/** The id of the invitation for which the options were made. Null: none, or a wrong challenge, which the sign-up refuses later. */
+export function invitationOfPasskeySignup(ctx: AuthContext, email: string, { challenge }: PresentedPasskey): string | null {
+  const invitation = readPasskeyChallenge(ctx, 'signup', ownerOf(email), challenge)?.carries['invitation']
+  return typeof invitation === 'string' ? invitation : null
 }
 
 /** A new passkey that the request has shown to be made for this sign-up. */

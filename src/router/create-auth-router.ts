@@ -22,6 +22,8 @@ import { whoamiRoutes } from '../guards/whoami'
 import { answerErrors } from '../http/error-envelope'
 import { refuseRequest } from '../http/forgotten-call'
 import { mountRoutes, watchSetup } from '../http/routes'
+import { forgetInvitation, readInvitation } from '../invitations/carried'
+import { invitationAdminRoutes, invitationRoutes } from '../invitations/routes'
 import { taskRoutes } from '../login-tasks/routes'
 import type { MailQueue } from '../mail/mail-queue'
 import type { AuthRouterOptions } from '../options'
@@ -161,6 +163,7 @@ function logoutRules(ctx: AuthContext): LogoutRules {
     endOthers(req, res, endedIds) {
       keepDeviceAfterLogout(ctx, req, res, endedIds)
       endOwnAttempts(ctx, req, res)
+      if (readInvitation(ctx, req) !== null) forgetInvitation(ctx, res)
     },
   }
 }
@@ -204,8 +207,17 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
       routes: passkeyRoutes(ctx, guards),
     },
     { name: 'Server-side sessions', about: 'Sessions in the database, with one cookie.', routes: serverSessionRoutes(ctx, guards, logout) },
+    {
+      name: 'Invitations',
+      about: 'Invite people to sign up. The mode `invite` requires an invitation for every new account.',
+      routes: invitationRoutes(ctx, guards),
+    },
     { name: 'Undo', about: 'Undo changes to an account with the link from a mail.', routes: undoRoutes(ctx) },
-    { name: 'Administration', about: 'Manage the accounts of other people. Only for administrators.', routes: adminRoutes(ctx, guards) },
+    {
+      name: 'Administration',
+      about: 'Manage the accounts of other people. Only for administrators.',
+      routes: [...adminRoutes(ctx, guards), ...invitationAdminRoutes(ctx, guards)],
+    },
     { name: 'Keys', about: 'The public keys to verify access tokens.', routes: [...keySetRoutes(ctx), ...metadataRoutes(ctx)] },
   ]
 }

@@ -93,6 +93,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     signup: options.signup ?? {},
     guardRequest: options.guardRequest ?? null,
     onTakeOver: options.onTakeOver ?? null,
+    onInvitationAccepted: options.onInvitationAccepted ?? null,
     onProviderTokens: options.onProviderTokens ?? null,
     background: createBackground(logger, { isDelayed: defendsTiming }),
     gridMs: defendsTiming ? settings.timingGridMilliseconds : 0,

@@ -39,6 +39,7 @@ import type { AuthEventName } from '../core/events'
 import { readTypedAddress } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { readReturnTo } from '../http/return-to'
+import { type InvitationService, invitationService } from '../invitations/invitation-service'
 import { expirePassword, type PasswordExpiry } from '../login-tasks/expire-password'
 import {
   beginSecondFactor,
@@ -123,6 +124,12 @@ export interface RequestedEmailLogin {
   expiresAt: Date | null
 }
 
+/** For a login that can create an account. */
+export interface WithInvitation {
+  /** The token of an invitation. Required for a new account with `signupMode: 'invite'`. */
+  invitation?: string | null | undefined
+}
+
 export interface LogoutOptions {
   /** Revokes every session of the account. Default false. */
   allSessions?: boolean
@@ -196,7 +203,10 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * Mails a link or a code to log in with. `requestToken` belongs to the code. If no account with this address may log in by email, nothing
    * is mailed. `url`, `code` and `expiresAt` are then null. Counts only against the rate limit of mails to the address.
    */
-  requestEmailLogin(email: string, options?: { locale?: Locale; returnTo?: string } & AskedFrom): Promise<RequestedEmailLogin>
+  requestEmailLogin(
+    email: string,
+    options?: { locale?: Locale; returnTo?: string } & AskedFrom & WithInvitation,
+  ): Promise<RequestedEmailLogin>
   /** Logs a person in by the link's token, or by the code and its `requestToken`. */
   confirmEmailLogin(
     proof: { token: string } | { code: string; requestToken: string },
@@ -211,12 +221,12 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * Logs a person in with a provider's profile. The method trusts the profile, so verify the profile first. `profile.provider` is the
    * registration key.
    */
-  logInWithIdentity(profile: OAuthUser, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
+  logInWithIdentity(profile: OAuthUser, options?: { locale?: Locale } & WithInvitation & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
    * Logs a person in with a provider's token. For an access token, the method asks the provider which application and which person the
    * token belongs to. An id_token works once.
    */
-  logInWithToken(input: TokenInHand, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
+  logInWithToken(input: TokenInHand, options?: { locale?: Locale } & WithInvitation & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Starts the session for the one-time code that an app got at `redirect_to`, or returns a challenge. */
   exchangeOAuthCode(input: OAuthCodeExchange): Promise<LoginResult>
   refresh(refreshToken: string): Promise<LoginResult>
@@ -380,6 +390,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * @throws NotFoundError unless the trusted device belongs to this account; ConfigurationError if `trustedDeviceDays` is 0
    */
   removeTrustedDevice(userId: string, trustedDeviceId: string): Promise<void>
+  /** Manages invitations. The methods throw a ConfigurationError while `invitationsEnabled` is off. */
+  readonly invitations: InvitationService
   /** Logs out by the session cookie's value. An unknown value is not an error. */
   logOutSession(sessionToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
   logOutSession(sessionToken: string, options?: LogoutOptions): Promise<void>
@@ -500,8 +512,9 @@ export function createService(ctx: AuthContext): AuthService {
     findUser: (userId) => findUser(ctx, userId),
     updateUser: async (userId, changes, acting) => updateUser(ctx, userId, changes, requireNamed(acting)),
     logInWithIdentity: (profile, options = {}) =>
-      delivered(logInWithIdentity(ctx, profile, client(options), { locale: localeOf(options) })),
-    logInWithToken: (input, options = {}) => delivered(logInWithToken(ctx, input, client(options), { locale: localeOf(options) })),
+      delivered(logInWithIdentity(ctx, profile, client(options), { locale: localeOf(options), invitation: options.invitation ?? null })),
+    logInWithToken: (input, options = {}) =>
+      delivered(logInWithToken(ctx, input, client(options), { locale: localeOf(options), invitation: options.invitation ?? null })),
     exchangeOAuthCode: (input) => exchangeCode(ctx, input, { gets: 'tokens', origin: {} }),
     refresh: (refreshToken) => refresh(ctx, refreshToken),
     logOut: (async (refreshToken: string, options?: LogoutOptions) =>
@@ -532,6 +545,7 @@ export function createService(ctx: AuthContext): AuthService {
     revokeOtherSessions: async (userId, sessionId) => (await revokeOtherSessions(ctx, { id: sessionId, userId })).count,
     listTrustedDevices: async (userId) => listTrustedDevices(ctx, userId),
     removeTrustedDevice: async (userId, id) => removeTrustedDevice(ctx, userId, id),
+    invitations: invitationService(ctx),
     logOutSession: (async (sessionToken: string, options?: LogoutOptions) =>
       leadingOn(ctx, await logOutSession(ctx, sessionToken, options), options)) as AuthService['logOutSession'],
     using: (store) => createService(insideHostTransaction(ctx, store)),
@@ -547,12 +561,21 @@ function requirePasskeySignup(ctx: AuthContext): AuthContext {
 async function requestByService(
   ctx: AuthContext,
   email: string,
-  { locale, returnTo = undefined, ...origin }: AskedFrom & { locale: Locale; returnTo?: string },
+  { locale, returnTo = undefined, invitation = null, ...origin }: AskedFrom & { locale: Locale; returnTo?: string } & WithInvitation,
 ): Promise<RequestedEmailLogin> {
   const id = randomUUID()
   const destination = readReturnTo(ctx.settings, returnTo === undefined ? [] : [returnTo])
   requireEmailLogins(ctx)
-  const issued = await requestEmailLogin(ctx, { id, email, returnTo: destination, locale, device: null, earlierId: null, ...origin })
+  const issued = await requestEmailLogin(ctx, {
+    id,
+    email,
+    returnTo: destination,
+    locale,
+    device: null,
+    earlierId: null,
+    invitation,
+    ...origin,
+  })
   const { url = null, code = null, expiresAt = null } = issued ?? {}
   return { requestToken: signRequestToken(ctx, id), url, code, expiresAt }
 }

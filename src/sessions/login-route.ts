@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import type Joi from 'joi'
 import type { AuthContext } from '../context'
 import type { Description } from '../http/description'
@@ -28,6 +28,8 @@ export interface LoginOperation<Body> {
   /** The login ends other sessions, so the browser loses their cookies. */
   readonly endsSessions?: true
   readonly run: (ctx: AuthContext, req: Request, body: Body, client: LoginClient) => Promise<AnyLoginResult>
+  /** Before the response, for example for a cookie that the login has used. */
+  readonly after?: (ctx: AuthContext, req: Request, res: Response, result: AnyLoginResult) => Promise<void>
 }
 
 export function loginRoute<Body>(ctx: AuthContext, { base, delivery, before }: RouteSet, operation: LoginOperation<Body>): Route {
@@ -39,6 +41,7 @@ export function loginRoute<Body>(ctx: AuthContext, { base, delivery, before }: R
     handle: async (ctx, req, res, body) => {
       const result = await run(ctx, req, body, loginClient(ctx, req))
       if (operation.endsSessions) await clearEndedCookies(ctx, req, res)
+      await operation.after?.(ctx, req, res, result)
       sendLogin(ctx, res, result, delivery)
     },
   })
@@ -56,6 +59,7 @@ export function sessionLoginRoute<Body>(ctx: AuthContext, operation: LoginOperat
       handle: async (ctx, req, res, body) => {
         const result = await run(ctx, req, body, loginClientWith(ctx, req, 'session'))
         if (operation.endsSessions) await clearEndedCookies(ctx, req, res)
+        await operation.after?.(ctx, req, res, result)
         sendSessionLogin(ctx, res, result)
       },
     }),

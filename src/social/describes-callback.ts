@@ -24,6 +24,7 @@ import {
   UnauthorizedError,
 } from '../core/errors'
 import { type Answer, type Description, type QueryParameter, string } from '../http/description'
+import { invitationRefusals } from '../invitations/carried'
 import { loginAnswer } from '../sessions/delivery'
 import { identitySchema } from './identities'
 import { ticketSchemas } from './link-identity'
@@ -56,6 +57,7 @@ export function describesCallback(ctx: Pick<AuthContext, 'settings' | 'loginTask
       MfaRequiredError,
       MfaFactorTooNewError,
       ReauthenticationRequiredError,
+      ...invitationRefusals(ctx),
     ],
     ...(settings.oauthErrorRedirect !== null && { refusals: 'redirect' }),
   }

@@ -10,6 +10,7 @@ import {
   signupOf,
   verifyAddress,
 } from '../accounts/email-verification/verify-address'
+import { completeFirstActivation, firstActivation } from '../accounts/first-activation'
 import { announceTakeOver, type Clearing, isToldOwner, loginAfter, type TakenOver } from '../accounts/take-over'
 import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
 import { type AuthContext, transaction } from '../context'
@@ -26,6 +27,7 @@ import {
 } from '../core/errors'
 import { normalizeEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
+import { invitationOfLogin } from '../invitations/invitation'
 import { unusablePassword } from '../passwords/verify-password'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser } from '../providers/provider-client'
@@ -47,6 +49,8 @@ export interface IdentityLoginOptions {
   destination?: Destination | null
   /** The login writes its account here as soon as it has found it. */
   attempt?: LoginAttempt
+  /** The token of an invitation, for a new account. */
+  invitation?: string | null
 }
 
 const rounds = 4
@@ -71,6 +75,7 @@ export async function logInWithIdentity(
       destination: options.destination ?? null,
       evidence: options.evidence ?? (async () => ({})),
       attempt: options.attempt ?? newLoginAttempt(null),
+      invitation: options.invitation ?? null,
     })
     if (!login) continue
     announce(ctx, profile, login, locale)
@@ -93,18 +98,36 @@ async function tryOnce(
   about.attempt.userId = account?.id ?? null
   about.attempt.email = account?.email ?? profile.email
   const isEmailOwnerPending = emailOwner !== null && !emailOwner.isActive && (await mayActivate(ctx, emailOwner))
+  const invitation = link ? null : await findInvitation(ctx, profile, { token: about.invitation, emailOwner, isEmailOwnerPending })
   const decision = decideIdentity(ctx.settings, profile, { linked: link?.user ?? null, emailOwner, isEmailOwnerPending })
   try {
     if (decision.kind === 'log_in') {
       const linkedAt = link?.identity.createdAt ?? ctx.now()
       return await logInLinked(ctx, decision.user, profile, { client, linkedAt, destination: about.destination })
     }
-    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, client, about)
-    return await createAccount(ctx, decision.email, profile, client, about.locale)
+    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, client, { ...about, invitation })
+    return await createAccount(ctx, { ...profile, email: decision.email }, client, { locale: about.locale, invitation })
   } catch (error) {
     if (error instanceof DuplicateRecordError) return null
     throw error
   }
+}
+
+/**
+ * An existing account needs none, and ignores the one that was given. Any other refusal would tell whether the address has an account, so
+ * this one comes first.
+ * @throws InvitationRequiredError
+ */
+async function findInvitation(
+  ctx: AuthContext,
+  { email, emailVerified }: OAuthUser,
+  { token, emailOwner, isEmailOwnerPending }: { token: string | null; emailOwner: UserRecord | null; isEmailOwnerPending: boolean },
+): Promise<string | null> {
+  if (email === null) return null
+  const isVerified = emailVerified === true
+  const isLinked = emailOwner !== null && isVerified && ctx.settings.oauthLinkByVerifiedEmail
+  if (isLinked && !isEmailOwnerPending) return null
+  return (await invitationOfLogin(ctx, token, { email, isVerified, isPending: isLinked }))?.id ?? null
 }
 
 /** A first login in another tab may have linked the identity since the search by identity, so this searches for the link again. */
@@ -193,7 +216,7 @@ async function linkByVerifiedEmail(
   seen: UserRecord,
   profile: OAuthUser,
   client: LoginClient,
-  { locale, evidence, destination }: { locale: Locale; evidence: () => Promise<SignupOwnership>; destination: Destination | null },
+  { locale, evidence, destination, invitation }: VerifiedLink,
 ): Promise<SocialLogin | null> {
   const { provider, sid: providerSid } = profile
   if (!isFirstVerification(ctx, seen, !seen.isActive)) {
@@ -208,11 +231,24 @@ async function linkByVerifiedEmail(
   }
   const weighed = await verifySignupOwnership(ctx, seen, await evidence(), await signupOf(ctx, seen))
   const login = await retryingWithoutFields(ctx, (clearing) =>
-    verifyAndLink(ctx, seen, profile, client, { weighed, clearing, destination }),
+    verifyAndLink(ctx, seen, profile, client, { weighed, clearing, destination, invitation }),
   )
   // One mail only: the notice of a take-over also mentions the link.
   if (login && !(login.takenOver && isToldOwner(login.takenOver.what))) mailNotice(ctx, seen, 'identity_linked', locale, { provider })
   return login
+}
+
+interface VerifiedLink {
+  readonly locale: Locale
+  readonly evidence: () => Promise<SignupOwnership>
+  readonly destination: Destination | null
+  /** The id of the invitation that the login brought. */
+  readonly invitation: string | null
+}
+
+interface FirstProof {
+  readonly weighed: VerifiedSignupOwnership
+  readonly clearing: Clearing
 }
 
 /** The link is the first verification of the address, and activates a pending account. */
@@ -221,14 +257,22 @@ function verifyAndLink(
   seen: UserRecord,
   profile: OAuthUser,
   client: LoginClient,
-  { weighed, clearing, destination }: { weighed: VerifiedSignupOwnership; clearing: Clearing; destination: Destination | null },
+  { weighed, clearing, destination, invitation }: Pick<VerifiedLink, 'destination' | 'invitation'> & FirstProof,
 ): Promise<SocialLogin | null> {
   const isActivation = !seen.isActive
   return transaction(ctx, async (ctx) => {
     const user = await lockForProof(ctx, seen, profile.email)
     if (!user) return null
     const activation = isActivation ? await activating(ctx, user, clearing) : {}
-    const { user: proven, takenOver, passkey } = await verifyAddress(ctx, user, weighed, { isActivation, ...activation })
+    const {
+      user: proven,
+      takenOver,
+      passkey,
+    } = await verifyAddress(ctx, user, weighed, {
+      ...activation,
+      isActivation,
+      invitation: invitation ?? activation.invitation ?? null,
+    })
     // After a take-over, this identity is the account's only credential, so it does not count as new.
     const isYoung = !takenOver && usableAt(ctx, ctx.now()) !== null
     const { provider, sid: providerSid } = profile
@@ -299,22 +343,23 @@ async function logInLinked(
 
 async function createAccount(
   ctx: AuthContext,
-  email: string,
-  profile: OAuthUser,
+  { email, ...profile }: OAuthUser & { email: string },
   client: LoginClient,
-  locale: Locale,
+  { locale, invitation }: { locale: Locale; invitation: string | null },
 ): Promise<SocialLogin> {
   const now = ctx.now()
   return transaction(ctx, async (ctx) => {
     const account = newUser(now, {
+      ...firstActivation(ctx, invitation),
       email,
       hashedPassword: unusablePassword(),
       name: profile.name ?? ctx.texts.say(locale, 'account.placeholder_name'),
       lastLoginAt: now,
       emailVerifiedAt: profile.emailVerified === true ? now : null,
     })
-    const user = await ctx.store.users.insert(account, { by: 'provider', profile })
-    await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
+    const user = await ctx.store.users.insert(account, { by: 'provider', profile: { ...profile, email } })
+    await identitiesOf(ctx).insert(identityRecord(user.id, { ...profile, email }, now))
+    await completeFirstActivation(ctx, user, invitation)
     const login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid } as const
     return { begun: await startLogin(ctx, client, user, login), did: 'created' }
   })

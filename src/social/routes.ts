@@ -22,6 +22,7 @@ import { wantsPage } from '../http/return-to'
 import type { Route } from '../http/routes'
 import { refuseEmbedding, refusingCrossSite } from '../http/same-site'
 import { sendEmpty, sendJson, sendRedirect, setResult } from '../http/send'
+import { forgetUsedInvitation, invitationOfQuery, invitationQuery } from '../invitations/carried'
 import { leadToTasks } from '../login-tasks/lead-to-tasks'
 import { verifiesSignIn } from '../providers/id-token'
 import { normalizeProfile } from '../providers/normalize-profile'
@@ -78,7 +79,7 @@ function loginRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare): R
     path: '/oauth/:provider/login',
     describes: {
       summary: 'Begin a login: send the browser to the provider',
-      query: [...destinationQuery(ctx.settings), ...loginHintQuery(ctx)],
+      query: [...destinationQuery(ctx.settings), ...loginHintQuery(ctx), ...invitationQuery(ctx)],
       answers: [
         {
           status: 302,
@@ -97,7 +98,8 @@ function loginRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare): R
       const destination = destinationOfQuery(ctx, req)
       const loginHint = readLoginHint(client, req)
       const browser = browserOf(ctx, req)
-      const attempt = beginAttempt(ctx, req, res, key, { purpose: 'login', browser, destination })
+      const invitation = invitationOfQuery(ctx, req)
+      const attempt = beginAttempt(ctx, req, res, key, { purpose: 'login', browser, destination, invitation })
       markBrowser(ctx, res, browser)
       // `authorizeUrl` can call the provider (a pushed authorization request), so the start is limited too.
       sendRedirect(res, await share.run(key, clientOf(req), () => flow.authorizeUrl(attempt, { loginHint })))
@@ -200,11 +202,13 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   }
   const locale = askedLocale(ctx, req) ?? attempt.locale ?? localeOf(ctx, req)
   const { destination } = attempt
-  const options = { locale, evidence: () => signupOwnershipOf(ctx, req), attempt: login, destination }
+  const invitation = attempt.purpose === 'login' ? attempt.invitation : null
+  const options = { locale, evidence: () => signupOwnershipOf(ctx, req), attempt: login, destination, invitation }
   if (isApp(destination)) {
     const result = await logInWithIdentity(ctx, profile, { gets: destination, origin: {} }, options)
     await handOverTokens(ctx, result.userId, key, tokens)
     await clearEndedCookies(ctx, req, res)
+    await forgetUsedInvitation(ctx, req, res, result.userId)
     return sendToApp(ctx, req, res, destination, result as AppCode | LoginChallenge) // the client gets a code
   }
   // An attempt that another browser began logs in here too, but the device cookie then proves nothing.
@@ -212,6 +216,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const result = await logInWithIdentity(ctx, profile, browser, options)
   await handOverTokens(ctx, result.userId, key, tokens)
   await clearEndedCookies(ctx, req, res)
+  await forgetUsedInvitation(ctx, req, res, result.userId)
   const target = successTarget(ctx.settings, destination)
   if (target !== null && result.kind === 'challenge' && wantsPage(req)) return sendChallenge(ctx, req, res, { ...result, target })
   if (target !== null && result.kind === 'tasks' && wantsPage(req)) return leadToTasks(ctx, req, res, result)

@@ -30,6 +30,8 @@ interface LoginFlow extends AttemptCore {
   readonly purpose: 'login'
   /** The browser that began the attempt (`browserOf`). Null without a mark. */
   readonly browser: string | null
+  /** The token of an invitation, for a new account. */
+  readonly invitation: string | null
 }
 
 /** Begun by a signed-in person, and valid only for this account and this session. */
@@ -101,8 +103,16 @@ function secretOf(ctx: Pick<AuthContext, 'settings' | 'keys'>, fields: readonly 
 function attemptOf({ texts }: AuthContext, [purpose, provider, random, expiry, locale, ...rest]: string[], secret: number): Attempt | null {
   const [expiresAt, language] = [Number(expiry), texts.find(locale ?? '')]
   const core = { provider: provider ?? '', random: random ?? '', expiresAt, secret, locale: language }
-  if (purpose === 'login' && (rest.length === 1 || rest.length === 2))
-    return { ...core, purpose, browser: rest[0] || null, destination: destinationOf(rest[1]) }
+  if (purpose === 'login' && rest.length >= 1 && rest.length <= 3) {
+    const [browser, destination, invitation] = rest
+    return {
+      ...core,
+      purpose,
+      browser: browser || null,
+      destination: destinationOf(destination || undefined),
+      invitation: invitation === undefined ? null : decoded(invitation),
+    }
+  }
   const [user, digest, sessionId, startedAt, final, destination] = rest
   if ((purpose !== 'link' && purpose !== 'reauthenticate') || rest.length < 5 || rest.length > 6) return null
   const userId = decoded(user ?? '')
@@ -127,7 +137,10 @@ function fieldsOf(attempt: Attempt): string[] {
   const { purpose, provider, random, expiresAt, locale, destination } = attempt
   const core = [purpose, provider, random, String(expiresAt), locale ?? '']
   const last = destination ? [encoded(JSON.stringify(destination))] : []
-  if (attempt.purpose === 'login') return [...core, attempt.browser ?? '', ...last]
+  if (attempt.purpose === 'login') {
+    const { browser, invitation } = attempt
+    return [...core, browser ?? '', ...(invitation === null ? last : [last[0] ?? '', encoded(invitation)])]
+  }
   const { userId, digest, sessionId, startedAt, isFinal } = attempt
   return [...core, encoded(userId), digest, sessionId ?? '', String(startedAt), writeIrreversibility(isFinal), ...last]
 }

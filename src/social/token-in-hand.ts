@@ -14,6 +14,7 @@ import { withOwnMessage } from '../core/logger'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
+import { forgetUsedInvitation, type InvitationField, invitationField, invitationOf, invitationRefusals } from '../invitations/carried'
 import { normalizeProfile } from '../providers/normalize-profile'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
 import type { OAuthTokens, OAuthUser, TokenProof } from '../providers/provider-client'
@@ -34,7 +35,7 @@ const accessTokenPattern = /^[\x21-\x7e]{1,8192}$/
 
 export const accessTokenText = Joi.string().pattern(accessTokenPattern)
 
-interface TokenBody {
+interface TokenBody extends InvitationField {
   access_token?: string
   id_token?: string
   nonce?: string
@@ -52,7 +53,7 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
       describes: {
         summary: 'Log in with an access token or an id_token that an app already has',
         answers: [loginAnswer(ctx, tokenDelivery)],
-        refuses: [...accountRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
+        refuses: [...accountRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError, ...invitationRefusals(ctx)],
       },
       delivers: 'login',
       before: [...(setsCookies ? [sameSite(ctx)] : []), routeRateLimit(ctx, 'oauth_token')],
@@ -60,18 +61,21 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
         access_token: accessTokenText.optional(),
         id_token: Joi.string().pattern(idTokenPattern).optional(),
         nonce: Joi.string().pattern(noncePattern).optional(),
+        ...invitationField(ctx),
       })
         .xor('access_token', 'id_token')
         .without('access_token', 'nonce'),
-      handle: async (req, res, { access_token: accessToken = '', id_token: idToken, nonce }) => {
+      handle: async (req, res, { access_token: accessToken = '', id_token: idToken, nonce, invitation: token }) => {
         const provider = String(req.params['provider'])
         const locale = localeOf(ctx, req)
         const given = idToken === undefined ? { provider, accessToken } : { provider, idToken, nonce }
         const client = clientOf(req)
         const attempt = newLoginAttempt(client)
-        const options = { locale, evidence: () => signupOwnershipOf(ctx, req), attempt }
+        const invitation = invitationOf(ctx, req, token)
+        const options = { locale, evidence: () => signupOwnershipOf(ctx, req), attempt, invitation }
         const result = await share.run(provider, client, () => logInWithToken(ctx, given, loginClient(ctx, req), options))
         await clearEndedCookies(ctx, req, res)
+        await forgetUsedInvitation(ctx, req, res, result.userId)
         sendLogin(ctx, res, result, tokenDelivery)
       },
     }),

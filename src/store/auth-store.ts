@@ -28,6 +28,10 @@ export interface AuthStore {
   readonly emailLogins?: EmailLoginStore
   /** Required when `trustedDeviceDays` is not 0. */
   readonly trustedDevices?: TrustedDeviceStore
+  /** Required when `invitationsEnabled`. */
+  readonly invitations?: InvitationStore
+  /** Required when `invitationsEnabled`. */
+  readonly invitationUses?: InvitationUseStore
   /**
    * Runs `work` in one transaction at READ COMMITTED. If a transaction is open, `work` joins that transaction. After a deadlock
    * or a serialization failure the store runs `work` again from the start, a few times.
@@ -628,11 +632,13 @@ export interface EmailLoginRecord {
   isKnownDevice: boolean
   /** What the link or code is for. Null or absent: a login, or the confirmation of a session. */
   purpose?: EmailLoginPurpose | null
+  /** The invitation that a new account uses. Null or absent: none. */
+  invitationId?: string | null
 }
 
 /** A row is open while `usedAt` is null and `expiresAt` is in the future. */
 export interface EmailLoginStore {
-  /** The fields that rows have. Absent: all but `purpose`. */
+  /** The fields that rows have. Absent: all but `purpose` and `invitationId`. */
   readonly fields?: ReadonlySet<keyof EmailLoginRecord>
   /** @throws DuplicateRecordError when the token's hash exists already; ValidationError for a value that no column can hold */
   insert(login: EmailLoginRecord): Promise<void>
@@ -701,6 +707,64 @@ export interface TrustedDeviceStore {
   deleteExpired(expired: Expired): Promise<number>
   /** Returns false if the table does not exist. Only the purge calls `isPresent`. If the adapter has no `isPresent`, doorward assumes true. */
   isPresent?(): Promise<boolean>
+}
+
+/** An invitation is open while `usesLeft` is above 0, `revokedAt` is null, and `expiresAt` is in the future. */
+export interface InvitationRecord {
+  id: string
+  /** SHA-256 of the token, hexadecimal. Unique. */
+  tokenHash: string
+  /** In lower case. Only an account with this address uses the invitation. Null: any account. */
+  email: string | null
+  /** JSON text of the host. Null: none. */
+  data: string | null
+  usesLeft: number
+  /** True: only a mail has shown the token, so the token verifies the address. */
+  isMailed: boolean
+  /** The administrator. Null: code of the host. */
+  createdBy: string | null
+  createdAt: Date
+  expiresAt: Date
+  revokedAt: Date | null
+}
+
+export interface InvitationStore {
+  /** @throws DuplicateRecordError when the token's hash exists already */
+  insert(invitation: Omit<InvitationRecord, 'id'>): Promise<InvitationRecord>
+  /** Also finds an invitation that is not open. */
+  find(wanted: { id: string } | { tokenHash: string }): Promise<InvitationRecord | null>
+  /** Lists invitations newest first, at most `limit`, and only those after the invitation of `after`. Equal times are ordered by id. */
+  list(page: { after: Pick<InvitationRecord, 'id' | 'createdAt'> | null; limit: number }): Promise<InvitationRecord[]>
+  /** Lists the open invitations that were mailed to this address, oldest first, at most 100. */
+  listOpenMailed(email: string, at: Date): Promise<InvitationRecord[]>
+  /**
+   * Takes one use of an open invitation, by one guarded UPDATE. Returns the row with the uses that are left. If the invitation is not open,
+   * changes nothing and returns null. If several callers take the last use at once, one caller gets the row.
+   */
+  consume(id: string, at: Date): Promise<InvitationRecord | null>
+  /** Replaces the token of an open invitation that was mailed, by one guarded UPDATE. Returns true if there was one. */
+  replaceToken(id: string, tokenHash: string, at: Date): Promise<boolean>
+  /** Revokes an invitation by one guarded UPDATE. Returns true if it was not revoked before. */
+  revoke(id: string, at: Date): Promise<boolean>
+  /** Deletes invitations that had expired by `before`, with their uses. Returns how many invitations. */
+  deleteExpired(expired: Expired): Promise<number>
+  /** Returns false if the table does not exist. Only the purge calls `isPresent`. If the adapter has no `isPresent`, doorward assumes true. */
+  isPresent?(): Promise<boolean>
+}
+
+/** An account has used an invitation. Unique over invitation and user. */
+export interface InvitationUseRecord {
+  id: string
+  invitationId: string
+  userId: string
+  createdAt: Date
+}
+
+export interface InvitationUseStore {
+  /** @throws DuplicateRecordError when the user has used the invitation already */
+  insert(use: Omit<InvitationUseRecord, 'id'>): Promise<InvitationUseRecord>
+  /** Returns true if the user has used the invitation. */
+  isUsedBy(invitationId: string, userId: string): Promise<boolean>
 }
 
 const isDuplicateRecord = Symbol.for('doorward.duplicate-record.v1')

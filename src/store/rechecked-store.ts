@@ -3,6 +3,8 @@ import type {
   AuthStore,
   EmailLoginStore,
   IdentityStore,
+  InvitationStore,
+  InvitationUseStore,
   PasskeyStore,
   SessionStore,
   SessionWithUser,
@@ -19,7 +21,7 @@ export type ReportMismatch = (verb: string) => void
 /** A database may treat 'ANA' and 'ana' as equal, or a value as a pattern (CVE-2022-39263). Reports a mismatch as not found. */
 export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
   const recheck = recheckWith(report)
-  const { identities, recoveryCodes, passkeys, sessions, emailLogins, trustedDevices } = store
+  const { identities, recoveryCodes, passkeys, sessions, emailLogins, trustedDevices, invitations, invitationUses } = store
   return {
     users: usersOf(store.users, recheck),
     userTokens: userTokensOf(store.userTokens, recheck),
@@ -29,6 +31,8 @@ export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthSt
     ...(sessions && { sessions: sessionsOf(sessions, recheck) }),
     ...(emailLogins && { emailLogins: emailLoginsOf(emailLogins, recheck) }),
     ...(trustedDevices && { trustedDevices: trustedDevicesOf(trustedDevices, recheck) }),
+    ...(invitations && { invitations: invitationsOf(invitations, recheck) }),
+    ...(invitationUses && { invitationUses: invitationUsesOf(invitationUses, recheck) }),
     transaction: (work, options) => store.transaction((inside) => work(recheckedStore(inside, report)), options),
     ...(store.afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),
   }
@@ -223,6 +227,36 @@ function trustedDevicesOf(trustedDevices: TrustedDeviceStore, { only, inserted }
     deleteForUser: (userId, choice) => trustedDevices.deleteForUser(userId, choice),
     deleteExpired: (expired) => trustedDevices.deleteExpired(expired),
     isPresent: async () => (await trustedDevices.isPresent?.()) ?? true,
+  }
+}
+
+function invitationsOf(invitations: InvitationStore, { only, inserted }: Recheck): InvitationStore {
+  return {
+    insert: async (invitation) =>
+      inserted('invitations.insert', await invitations.insert(invitation), (row) => row.tokenHash === invitation.tokenHash),
+    find: async (wanted) => only('invitations.find', await invitations.find(wanted), (invitation) => meets(invitation, wanted)),
+    list: (page) => invitations.list(page),
+    listOpenMailed: async (email, at) =>
+      (await invitations.listOpenMailed(email, at)).filter((row) =>
+        only('invitations.listOpenMailed', row, (invitation) => invitation.email === email && invitation.isMailed),
+      ),
+    consume: async (id, at) => only('invitations.consume', await invitations.consume(id, at), (invitation) => invitation.id === id),
+    replaceToken: (id, tokenHash, at) => invitations.replaceToken(id, tokenHash, at),
+    revoke: (id, at) => invitations.revoke(id, at),
+    deleteExpired: (expired) => invitations.deleteExpired(expired),
+    isPresent: async () => (await invitations.isPresent?.()) ?? true,
+  }
+}
+
+function invitationUsesOf(uses: InvitationUseStore, { inserted }: Recheck): InvitationUseStore {
+  return {
+    insert: async (use) =>
+      inserted(
+        'invitationUses.insert',
+        await uses.insert(use),
+        (row) => row.userId === use.userId && row.invitationId === use.invitationId,
+      ),
+    isUsedBy: (invitationId, userId) => uses.isUsedBy(invitationId, userId),
   }
 }
 

@@ -5,6 +5,7 @@ import type {
   CompleteStore,
   EmailLoginRecord,
   IdentityRecord,
+  InvitationRecord,
   NewIdentity,
   NewPasskey,
   NewUser,
@@ -160,6 +161,27 @@ export async function withTrustedDevice(
   return asGiven(newTrustedDevice(userId, overrides), (given) => store.trustedDevices.insert(given))
 }
 
+type NewInvitation = Omit<InvitationRecord, 'id'>
+
+export function newInvitation(overrides: Partial<NewInvitation> = {}): NewInvitation {
+  return {
+    tokenHash: freshHash(),
+    email: `${randomUUID()}@example.test`,
+    data: '{"team":"a"}',
+    usesLeft: 1,
+    isMailed: true,
+    createdBy: null,
+    createdAt: AT,
+    expiresAt: later(60_000),
+    revokedAt: null,
+    ...overrides,
+  }
+}
+
+export async function withInvitation(store: CompleteStore, overrides: Partial<NewInvitation> = {}): Promise<InvitationRecord> {
+  return asGiven(newInvitation(overrides), (given) => store.invitations.insert(given))
+}
+
 export async function withEmailLogin(store: CompleteStore, overrides: Partial<EmailLoginRecord> = {}): Promise<EmailLoginRecord> {
   const login = newEmailLogin(overrides)
   await store.emailLogins.insert(login)
@@ -269,10 +291,10 @@ export async function withSession(store: CompleteStore, overrides: Partial<Sessi
 export const LONG_AGO = new Date('2001-02-03T04:05:06.789Z')
 
 /** Other cases and an earlier run of the contract may have left rows of the time before `AT`. */
-export async function deleteLongAgo({ users, userTokens, sessions, emailLogins, trustedDevices }: AuthStore): Promise<void> {
+export async function deleteLongAgo({ users, userTokens, sessions, emailLogins, trustedDevices, invitations }: AuthStore): Promise<void> {
   const expired = { before: later(8 * 86_400_000, LONG_AGO), most: 1_000 }
   await deleteAll(async () => (await users.deleteAbandoned?.(expired))?.deleted ?? 0)
-  for (const table of [userTokens, sessions, emailLogins, trustedDevices])
+  for (const table of [userTokens, sessions, emailLogins, trustedDevices, invitations])
     await deleteAll(async () => (await table?.deleteExpired(expired)) ?? 0)
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { AuthStore, CompleteStore } from '../store/auth-store'
 import type { Cases } from './cases'
 import { IDENTITY_CASES } from './identity-cases'
+import { INVITATION_CASES, INVITATION_USE_CASES } from './invitation-cases'
 import { EMAIL_LOGIN_CASES, LOGIN_CASES } from './login-cases'
 import { PASSKEY_CASES, RECOVERY_CODE_CASES } from './passkey-cases'
 import { ROTATION_CASES, SESSION_CASES } from './session-cases'
@@ -11,7 +12,15 @@ import { USER_CASES } from './user-cases'
 import { hostFieldCases, USER_LIST_CASES } from './user-list-cases'
 import { USER_TOKEN_CASES } from './user-token-cases'
 
-type OptionalTable = 'identities' | 'recoveryCodes' | 'passkeys' | 'sessions' | 'emailLogins' | 'trustedDevices'
+type OptionalTable =
+  | 'identities'
+  | 'recoveryCodes'
+  | 'passkeys'
+  | 'sessions'
+  | 'emailLogins'
+  | 'trustedDevices'
+  | 'invitations'
+  | 'invitationUses'
 
 export interface StoreContractOptions {
   /** The store of a case, the same one if you like: each case makes its own users and does not expect an empty store. */
@@ -50,9 +59,11 @@ function casesOf(cases: Cases, makeStore: () => Promise<AuthStore>, table: Optio
   return cases.map(([name, check]) => ({ name, run: run(check) }))
 }
 
+const newTables: readonly OptionalTable[] = ['trustedDevices', 'invitations', 'invitationUses']
+
 /** An adapter from before this table existed still follows the contract. */
 function isNewerThan(store: AuthStore, table: OptionalTable | null): boolean {
-  return table === 'trustedDevices' && store.trustedDevices === undefined
+  return table !== null && newTables.includes(table) && store[table] === undefined
 }
 
 const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
@@ -67,6 +78,8 @@ const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
   { table: 'sessions', cases: ROTATION_CASES },
   { table: 'emailLogins', cases: EMAIL_LOGIN_CASES },
   { table: 'trustedDevices', cases: TRUSTED_DEVICE_CASES },
+  { table: 'invitations', cases: INVITATION_CASES },
+  { table: 'invitationUses', cases: INVITATION_USE_CASES },
   { table: null, cases: UNIT_CASES },
 ]
 

@@ -20,6 +20,7 @@ const toldOtherwise: Partial<Record<keyof Settings, string>> = {
   oauthAllowAccountCreation: 'as `signupEnabled`',
   sessionMaxSeconds: 'the greater of `2592000` and `sessionTtlSeconds`',
   openapiEnabled: '`false` in production, else `true`',
+  invitationsEnabled: "`true` with `signupMode: 'invite'`, else `false`",
 }
 
 const defaults = resolveSettings({ jwtSecret: 'Zq8vR2nX5tLw0cJ7hYb3KdMf9sPg6aUe' }, { production: true })
@@ -55,6 +56,7 @@ test('every option of the router is documented, and no other', () => {
     captcha: true,
     captchaWhen: true,
     onTakeOver: true,
+    onInvitationAccepted: true,
     onProviderTokens: true,
     checkTables: true,
     purge: true,

@@ -339,6 +339,9 @@ const table: Record<keyof Settings, Row> = {
   passwordLogin: flag(true),
   unknownDevice: { byDefault: 'off', good: [['off'], ['notice'], ['code']], bad: ['on', true, null], beside: { tokenDelivery: 'cookie' } },
   signupEnabled: flag(true),
+  signupMode: { byDefault: 'open', good: [['open'], ['invite'], ['approve']], bad: ['closed', 'invited', true, null] },
+  invitationsEnabled: flag(false),
+  invitationUrlTemplate: template,
   signupWith: {
     byDefault: ['password'],
     good: [[['password']], ['["password"]', ['password']]],
@@ -574,6 +577,16 @@ test('oauthAllowAccountCreation inherits signupEnabled unless it is given', () =
   expect(resolve({ signupEnabled: true }).oauthAllowAccountCreation).toBe(true)
   expect(resolve({ signupEnabled: false, oauthAllowAccountCreation: true }).oauthAllowAccountCreation).toBe(true)
   expect(resolve({ signupEnabled: true, oauthAllowAccountCreation: 'false' }).oauthAllowAccountCreation).toBe(false)
+})
+
+test('invitations are on by default in sign-up mode invite only', () => {
+  expect(resolve({ signupMode: 'invite' }).invitationsEnabled).toBe(true)
+  expect(resolve({ signupMode: 'open' }).invitationsEnabled).toBe(false)
+  expect(resolve({ signupMode: 'open', invitationsEnabled: 'true' }).invitationsEnabled).toBe(true)
+})
+
+test('sign-up mode invite with invitations switched off is refused', () => {
+  expect(refusalOf({ signupMode: 'invite', invitationsEnabled: false })).toContain('invitationsEnabled (AUTH_INVITATIONS_ENABLED)')
 })
 
 test('sessionMaxSeconds is 30 days by default, and never below sessionTtlSeconds', () => {

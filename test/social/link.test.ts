@@ -704,8 +704,8 @@ test('an account id of any characters goes through the cookie and back', () => {
   const core = { provider: 'acme', random: 'r', expiresAt: 600, secret: 0, locale: null, destination: null }
   const attempts: Attempt[] = [
     { ...core, purpose: 'link', userId: 'a.b~c%20é;"𝄞=', digest: 'd', sessionId: null, startedAt: 1, isFinal: false },
-    { ...core, purpose: 'login', browser: 'b-1', locale: 'pt-BR' },
-    { ...core, purpose: 'login', browser: null, locale: 'fr-CA', destination: { returnTo: '/a.b~c?q="\\"' } },
+    { ...core, purpose: 'login', browser: 'b-1', locale: 'pt-BR', invitation: 'x'.repeat(128) },
+    { ...core, purpose: 'login', browser: null, locale: 'fr-CA', destination: { returnTo: '/a.b~c?q="\\"' }, invitation: 'a.b~c' },
     {
       ...core,
       purpose: 'link',

@@ -139,6 +139,25 @@ const TABLES: Readonly<Record<keyof HostTables, { columns: Record<string, Kind>;
     },
     unique: [['tokenHash']],
   },
+  invitations: {
+    columns: {
+      id: 'key',
+      tokenHash: 'varchar 64',
+      email: 'varchar 320',
+      data: 'text',
+      usesLeft: 'integer',
+      isMailed: 'flag',
+      createdBy: 'user',
+      createdAt: 'instant',
+      expiresAt: 'instant',
+      revokedAt: 'instant',
+    },
+    unique: [['tokenHash']],
+  },
+  invitationUses: {
+    columns: { id: 'key', invitationId: 'varchar 36', userId: 'user', createdAt: 'instant' },
+    unique: [['invitationId', 'userId']],
+  },
 }
 
 const tableName = (record: string) => `CRM_${record}`

@@ -9,6 +9,8 @@ import {
   type Expired,
   type HostFields,
   type IdentityRecord,
+  type InvitationRecord,
+  type InvitationUseRecord,
   type PasskeyRecord,
   type PasskeyUse,
   type RecoveryCodeRecord,
@@ -35,6 +37,8 @@ export function memoryStore(hostFields?: UserStore['hostFields']): CompleteStore
     sessions: [],
     emailLogins: [],
     trustedDevices: [],
+    invitations: [],
+    invitationUses: [],
   }
   let last: Promise<unknown> = Promise.resolve()
 
@@ -95,6 +99,8 @@ interface Rows {
   sessions: SessionRecord[]
   emailLogins: EmailLoginRecord[]
   trustedDevices: TrustedDeviceRecord[]
+  invitations: InvitationRecord[]
+  invitationUses: InvitationUseRecord[]
 }
 
 /** Runs a verb on the rows; a verb checks before it writes, so that alone it is all or nothing. */
@@ -397,6 +403,62 @@ function storeOn(
         ),
       deleteExpired: (expired) => run(({ trustedDevices }) => removeEnded(trustedDevices, ({ endsAt }) => endsAt, expired)),
     },
+
+    invitations: {
+      insert: (invitation) => run(({ invitations }) => add(invitations, { ...invitation, id: randomUUID() }, ['tokenHash'])),
+      find: (wanted) =>
+        run(
+          ({ invitations }) =>
+            invitations.find((invitation) =>
+              Object.entries(wanted).every(([field, value]) => invitation[field as keyof InvitationRecord] === value),
+            ) ?? null,
+        ),
+      list: ({ after, limit }) =>
+        run(({ invitations }) => {
+          const sorted = oldestFirst(invitations).toReversed()
+          const isOlder = ({ createdAt, id }: InvitationRecord) =>
+            after === null || createdAt < after.createdAt || (createdAt.getTime() === after.createdAt.getTime() && id < after.id)
+          return sorted.filter(isOlder).slice(0, limit)
+        }),
+      listOpenMailed: (email, at) =>
+        run(({ invitations }) =>
+          oldestFirst(
+            invitations.filter((invitation) => invitation.email === email && invitation.isMailed && isOpenInvitation(invitation, at)),
+          ).slice(0, 100),
+        ),
+      consume: (id, at) =>
+        run(({ invitations }) => {
+          const invitation = invitations.find((candidate) => candidate.id === id && isOpenInvitation(candidate, at))
+          if (invitation) invitation.usesLeft -= 1
+          return invitation ?? null
+        }),
+      replaceToken: (id, tokenHash, at) =>
+        run(({ invitations }) => {
+          const invitation = invitations.find(
+            (candidate) => candidate.id === id && candidate.isMailed && isOpenInvitation(candidate, at),
+          )
+          if (invitation) invitation.tokenHash = tokenHash
+          return invitation !== undefined
+        }),
+      revoke: (id, at) =>
+        run(({ invitations }) => {
+          const invitation = invitations.find((candidate) => candidate.id === id && candidate.revokedAt === null)
+          if (invitation) invitation.revokedAt = at
+          return invitation !== undefined
+        }),
+      deleteExpired: (expired) =>
+        run(({ invitations, invitationUses }) => {
+          const count = removeEnded(invitations, ({ expiresAt }) => expiresAt, expired)
+          remove(invitationUses, (use) => !invitations.some(({ id }) => id === use.invitationId))
+          return count
+        }),
+    },
+
+    invitationUses: {
+      insert: (use) => run(({ invitationUses }) => add(invitationUses, { ...use, id: randomUUID() }, ['invitationId', 'userId'])),
+      isUsedBy: (invitationId, userId) =>
+        run(({ invitationUses }) => invitationUses.some((use) => use.invitationId === invitationId && use.userId === userId)),
+    },
   }
   return store
 }
@@ -452,6 +514,10 @@ function isWanted(login: EmailLoginRecord, wanted: Partial<EmailLoginRecord>): b
 
 function isOpen({ usedAt, expiresAt }: EmailLoginRecord, at: Date): boolean {
   return usedAt === null && expiresAt > at
+}
+
+function isOpenInvitation({ usesLeft, revokedAt, expiresAt }: InvitationRecord, at: Date): boolean {
+  return usesLeft > 0 && revokedAt === null && expiresAt > at
 }
 
 function isAlive({ revokedAt, expiresAt }: SessionRecord, at: Date): boolean {

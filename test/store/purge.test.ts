@@ -118,6 +118,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
         sessions: 203,
         emailLogins: 0,
         trustedDevices: 0,
+        invitations: 0,
       })
 
       const reads = recording.stop().filter((sql) => /^select .*auth_sessions/.test(sql))
@@ -130,6 +131,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
         sessions: 1,
         emailLogins: 0,
         trustedDevices: 0,
+        invitations: 0,
       })
       expect(await purgeExpired(store, { before: later(1) })).toEqual({
         users: 0,
@@ -137,6 +139,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
         sessions: 0,
         emailLogins: 0,
         trustedDevices: 0,
+        invitations: 0,
       })
     } finally {
       await close()
@@ -203,7 +206,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
 })
 
 test('a store without optional tables is purged of what it has; a `before` that is no instant is refused', async () => {
-  const { userTokens, sessions: _, emailLogins: __, trustedDevices: ___, ...rest } = memoryStore()
+  const { userTokens, sessions: _, emailLogins: __, trustedDevices: ___, invitations: ____, ...rest } = memoryStore()
   const store: AuthStore = { ...rest, userTokens }
 
   expect(await purgeExpired(store)).toEqual({ userTokens: 0 })

@@ -17,9 +17,11 @@ const COLUMNS: Readonly<Record<string, string>> = {
   auth_sessions:
     'amr authenticated_at created_at ends_at expires_at generation id ip is_persistent kind last_seen_at provider provider_sid revoked_at rotated_at token_hash user_agent user_id',
   auth_counters: 'count counter_key ends_at',
+  auth_invitations: 'created_at created_by data email expires_at id is_mailed revoked_at token_hash uses_left',
+  auth_invitation_uses: 'created_at id invitation_id user_id',
   auth_audit_log: 'created_at id name payload request_id user_id',
   auth_email_logins:
-    'code_hash created_at email expires_at id ip is_known_device purpose return_to session_id token_hash tries used_at user_agent',
+    'code_hash created_at email expires_at id invitation_id ip is_known_device purpose return_to session_id token_hash tries used_at user_agent',
 }
 
 for (const database of await databases()) {

@@ -23,6 +23,8 @@ export interface AskedFrom {
 
 interface ToIssue extends AskedFrom, Pick<EmailLoginRecord, 'id' | 'email' | 'returnTo' | 'sessionId' | 'isKnownDevice'> {
   readonly carries: 'link' | 'code' | 'both'
+  /** Null or left out: none. */
+  readonly invitationId?: string | null
 }
 
 /** For an address. A known device can exceed it. */
@@ -32,7 +34,7 @@ const mostOpen = 5
 export async function issueEmailLogin(
   ctx: AuthContext,
   emailLogins: EmailLoginStore,
-  { carries, ip, userAgent, ...given }: ToIssue,
+  { carries, ip, userAgent, invitationId = null, ...given }: ToIssue,
 ): Promise<IssuedEmailLogin> {
   const now = ctx.now()
   const token = carries === 'code' ? null : newOpaqueToken()
@@ -48,6 +50,7 @@ export async function issueEmailLogin(
     createdAt: now,
     expiresAt,
     usedAt: null,
+    ...(invitationId !== null && { invitationId }),
   })
   return { token, url: token && emailLoginUrl(ctx, token), code, expiresAt }
 }

@@ -16,7 +16,7 @@ export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVer
   readonly id: string | null
 }
 
-type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
+type OtherPurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE' | 'INVITATION'
 
 /**
  * Call it before the link is made: a request without a mail must make no link and invalidate none. Counts nothing without a mailer. A
@@ -28,7 +28,7 @@ type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
 export async function mayMail(
   ctx: AuthContext,
   recipient: Pick<Recipient, 'id' | 'email'>,
-  purpose: LinkPurpose | CodePurpose,
+  purpose: LinkPurpose | OtherPurpose,
   { besides = null, device = null }: { besides?: LinkToken | null; device?: { id: string } | null } = {},
 ): Promise<boolean> {
   const { links } = ctx.rateLimits.mail
@@ -53,8 +53,10 @@ export async function mayMail(
 async function openLinks(
   ctx: AuthContext,
   { id, email }: Pick<Recipient, 'id' | 'email'>,
-  purpose: LinkPurpose | CodePurpose,
+  purpose: LinkPurpose | OtherPurpose,
 ): Promise<readonly { tokenHash: string | null }[]> {
+  // An invitation never exceeds the limits, because the administrator can send it again later.
+  if (purpose === 'INVITATION') return [{ tokenHash: '' }]
   if (purpose !== 'EMAIL_LOGIN' && purpose !== 'CONFIRMATION_CODE')
     return id === null ? [] : ctx.store.userTokens.listOpen(id, purpose, ctx.now())
   const open = ctx.store.emailLogins ? await openEmailLogins(ctx.store.emailLogins, email, ctx.now()) : []
@@ -72,7 +74,7 @@ interface HourKeys {
 /** Seconds. If a process dies, its counter `sending` disappears after this time. */
 const aMoment = 60
 
-function hourKeys(purpose: LinkPurpose | CodePurpose, email: string): HourKeys {
+function hourKeys(purpose: LinkPurpose | OtherPurpose, email: string): HourKeys {
   return { sent: counterKey(`mail:sent:${purpose}`, email), sending: counterKey(`mail:sending:${purpose}`, email) }
 }
 
@@ -182,7 +184,7 @@ export function mailNotice(
   recipient: Recipient,
   topic: NoticeTopic | 'account_restored',
   locale: Locale = ctx.settings.defaultLocale,
-  about: Pick<MailContent, 'provider' | 'items' | 'canSignUp' | 'login' | 'removedPasskeys'> = {},
+  about: Pick<MailContent, 'provider' | 'items' | 'canSignUp' | 'hasInvitation' | 'login' | 'removedPasskeys'> = {},
 ): void {
   if (!ctx.mailQueue) return
   const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...about, pageUrl: pageOf(ctx, topic, about) })

@@ -7,6 +7,7 @@ import { browserName, type Locale } from '../../http/locale'
 import type { Route } from '../../http/routes'
 import { refuseCrossSite } from '../../http/same-site'
 import { sendSeeOther } from '../../http/send'
+import { forgetUsedInvitation } from '../../invitations/carried'
 import { leadToTasks } from '../../login-tasks/lead-to-tasks'
 import { routeRateLimit } from '../../rate-limits/rate-limiter'
 import { destinationOfChallenge } from '../../sessions/challenge'
@@ -55,6 +56,7 @@ export function emailLoginPage(ctx: AuthContext): Route[] {
         attempt,
       })
       await clearEndedCookies(ctx, req, res)
+      await forgetUsedInvitation(ctx, req, res, result.userId)
       if (browserRequestId !== null) forgetRequest(ctx, res)
       return {
         answer() {

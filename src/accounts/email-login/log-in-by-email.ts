@@ -1,6 +1,7 @@
 import { type AuthContext, transaction } from '../../context'
 import { EmailLoginInvalidError, InternalError } from '../../core/errors'
 import type { Locale } from '../../http/locale'
+import { invitationOfLogin } from '../../invitations/invitation'
 import { againAfterRace } from '../../passkeys/verify-passkey'
 import { unusablePassword } from '../../passwords/verify-password'
 import type { LoginAttempt } from '../../sessions/devices/login-limits'
@@ -19,6 +20,7 @@ import {
   signupOf,
   verifyAddress,
 } from '../email-verification/verify-address'
+import { completeFirstActivation, firstActivation } from '../first-activation'
 import { type Clearing, loginAfter, type TakenOver } from '../take-over'
 import { requireEmailLogins } from './request-email-login'
 
@@ -105,11 +107,12 @@ function verifyAndLogIn(
     const locked = await lockForProof(ctx, seen, login.email)
     if (!locked) return null
     await consume(ctx, login)
-    const { changes = {}, ...activation } = isActivation ? await activating(ctx, locked, clearing) : {}
+    const activation = isActivation ? await activating(ctx, locked, clearing) : {}
     const { user, takenOver, passkey } = await verifyAddress(ctx, locked, weighed, {
       ...activation,
       isActivation,
-      changes: { ...changes, lastLoginAt: ctx.now() },
+      invitation: login.invitationId ?? activation.invitation ?? null,
+      changes: { lastLoginAt: ctx.now() },
     })
     const begun = await startLogin(ctx, client, user, { ...how, ...loginAfter(ctx, takenOver) })
     return { user, begun, did: isActivation ? 'activated' : 'logged_in', takenOver, passkey }
@@ -120,25 +123,34 @@ function verifyAndLogIn(
  * If `onSignup` throws, no account is created and the login stays unused. If it makes the account inactive, no session begins.
  * @throws EmailLoginInvalidError if another confirmation was first; DuplicateRecordError if another request created the account meanwhile
  */
-export function signUpByEmail(
+export async function signUpByEmail(
   ctx: AuthContext,
   login: EmailLoginRecord,
   client: LoginClient,
   { returnTo }: ConfirmingEmailLogin,
 ): Promise<ConfirmedEmailLogin> {
+  const invitation = await invitationOf(ctx, login)
   return transaction(ctx, async (ctx) => {
     await consume(ctx, login)
-    const inserted = await ctx.store.users.insert(newAccount(ctx, login.email), { by: 'email_login' })
+    const inserted = await ctx.store.users.insert(newAccount(ctx, login.email, invitation), { by: 'email_login' })
     await ctx.signup.onSignup?.(inserted, {}, ctx.store, { trx: transactionOf(ctx.store), isRepeat: false })
     // The hook may have changed the account.
     const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
     if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
+    if (user.isActive) await completeFirstActivation(ctx, user, invitation)
     const begun = user.isActive ? await startLogin(ctx, client, user, loginOf(returnTo)) : null
     return { user, begun, did: 'signed_up', takenOver: null }
   })
 }
 
-function newAccount(ctx: AuthContext, email: string): NewUser {
+/** The request has checked the invitation of its row. Without one, the mode or the invitations may have changed since. */
+async function invitationOf(ctx: AuthContext, { email, invitationId = null }: EmailLoginRecord): Promise<string | null> {
+  if (invitationId !== null) return invitationId
+  return (await invitationOfLogin(ctx, null, { email, isVerified: true, isPending: false }))?.id ?? null
+}
+
+function newAccount(ctx: AuthContext, email: string, invitation: string | null): NewUser {
   const now = ctx.now()
-  return newUser(now, { email, name: null, hashedPassword: unusablePassword(), lastLoginAt: now, emailVerifiedAt: now })
+  const activation = firstActivation(ctx, invitation)
+  return newUser(now, { ...activation, email, name: null, hashedPassword: unusablePassword(), lastLoginAt: now, emailVerifiedAt: now })
 }

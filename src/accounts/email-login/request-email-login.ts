@@ -1,13 +1,14 @@
 import type { Request, Response } from 'express'
 import { type AuthContext, transaction } from '../../context'
-import { AppError } from '../../core/errors'
+import { AppError, InvitationRequiredError } from '../../core/errors'
 import { normalizeEmail } from '../../http/email-address'
 import type { Locale } from '../../http/locale'
+import { invitationOfLogin } from '../../invitations/invitation'
 import { epochSeconds, readPrivateToken, signPrivateToken } from '../../sessions/challenge'
 import { clearProofCookie, readProofCookie, setProofCookie } from '../../sessions/cookies'
 import type { KnownDevice } from '../../sessions/devices/device-cookie'
 import { after } from '../../sessions/find-session'
-import type { EmailLoginStore, UserRecord } from '../../store/auth-store'
+import type { EmailLoginStore, InvitationRecord, UserRecord } from '../../store/auth-store'
 import { findByAddress, refusesEmailLink } from '../email-links/email-link'
 import { type AskedFrom, emailLoginsOf, type IssuedEmailLogin, issueEmailLogin, makeRoom } from '../email-links/issue-email-login'
 import { mailCode, mailNotice, mayMail } from '../email-links/send-mail'
@@ -24,6 +25,8 @@ interface EmailLoginRequest extends AskedFrom {
   readonly device: KnownDevice | null
   /** The browser's earlier request. */
   readonly earlierId: string | null
+  /** The token of an invitation, for a new account. */
+  readonly invitation: string | null
 }
 
 /** Without an account, mails a notice unless the confirmation may create one (`emailLoginSilent`: none). Null: no link, no code. */
@@ -32,14 +35,31 @@ export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginReq
   ctx.events.emit('email_login.requested', { userId: user?.id ?? null })
   if (!user) return requestForNobody(ctx, request)
   if (!(user.isActive ? !(await refusesEmailLink(ctx, user)) : await mayActivate(ctx, user))) return null
-  return issueAndMail(ctx, user, request)
+  const invitation = user.isActive ? null : await findInvitation(ctx, request, { isPending: true })
+  return issueAndMail(ctx, user, { ...request, invitationId: invitation?.id ?? null })
+}
+
+/** Null: none. Undefined: the one that was given is not good, or a missing one is required. */
+async function findInvitation(
+  ctx: AuthContext,
+  { email, invitation }: EmailLoginRequest,
+  { isPending }: { isPending: boolean },
+): Promise<InvitationRecord | null | undefined> {
+  try {
+    return await invitationOfLogin(ctx, invitation, { email, isVerified: true, isPending })
+  } catch (error) {
+    if (error instanceof InvitationRequiredError) return undefined
+    throw error
+  }
 }
 
 async function requestForNobody(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
   const email = normalizeEmail(request.email)
   if (email === null) return null // the text is not a valid address
   const { emailLoginSignup, emailLoginSilent, signupEnabled } = ctx.settings
-  if (await isAdmitted(ctx, email)) return issueAndMail(ctx, null, request)
+  const invitation = await findInvitation(ctx, { ...request, email }, { isPending: false })
+  if (invitation === undefined) return null
+  if (await isAdmitted(ctx, email)) return issueAndMail(ctx, null, { ...request, invitationId: invitation?.id ?? null })
   if (emailLoginSilent) return null
   const canSignUp = signupEnabled && !emailLoginSignup // with emailLoginSignup, the host has just rejected this address
   mailNotice(ctx, { id: null, email, name: null, emailVerifiedAt: null }, 'no_account', request.locale, { canSignUp })
@@ -56,7 +76,11 @@ async function isAdmitted(ctx: AuthContext, email: string): Promise<boolean> {
   }
 }
 
-async function issueAndMail(ctx: AuthContext, user: UserRecord | null, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
+interface ToMail extends EmailLoginRequest {
+  readonly invitationId: string | null
+}
+
+async function issueAndMail(ctx: AuthContext, user: UserRecord | null, request: ToMail): Promise<IssuedEmailLogin | null> {
   const { email, device, locale } = request
   const recipient = user ?? { id: null, email, name: null, emailVerifiedAt: null }
   if (!(await mayMail(ctx, recipient, 'EMAIL_LOGIN', { device }))) return null
@@ -93,12 +117,13 @@ async function replaceEarlier(
     ip,
     userAgent,
     carries,
-  }: EmailLoginRequest & { carries: AuthContext['settings']['emailLogin'] },
+    invitationId,
+  }: ToMail & { carries: AuthContext['settings']['emailLogin'] },
 ): Promise<IssuedEmailLogin | null> {
   const isKnownDevice = device !== null
   if (earlierId !== null) await emailLogins.consume(earlierId, ctx.now())
   if (carries === 'off' || !(await makeRoom(ctx, emailLogins, { email, isKnownDevice }))) return null
-  return issueEmailLogin(ctx, emailLogins, { id, email, returnTo, sessionId: null, isKnownDevice, ip, userAgent, carries })
+  return issueEmailLogin(ctx, emailLogins, { id, email, returnTo, sessionId: null, isKnownDevice, ip, userAgent, carries, invitationId })
 }
 
 /** If login by email is on, the boot checks require the store. */

@@ -13,6 +13,7 @@ import { localeOf } from '../../http/locale'
 import { readReturnTo } from '../../http/return-to'
 import { type Route, withBody } from '../../http/routes'
 import { sendJson, setResult } from '../../http/send'
+import { forgetUsedInvitation, type InvitationField, invitationField, invitationOf, invitationRefusals } from '../../invitations/carried'
 import { routeRateLimit } from '../../rate-limits/rate-limiter'
 import { clearEndedCookies } from '../../sessions/current-auth'
 import { type Delivery, loginAnswer, loginClient, sendLogin } from '../../sessions/delivery'
@@ -44,7 +45,7 @@ export function emailLoginRoutes(ctx: AuthContext): Route[] {
   ]
 }
 
-interface RequestBody extends CaptchaField {
+interface RequestBody extends CaptchaField, InvitationField {
   email: string
   return_to?: string
   previous_token?: string
@@ -65,7 +66,13 @@ function requestRoute(ctx: AuthContext, { base, before }: RouteSet): Route {
     path: `${base}/email-login/request`,
     describes: { summary: 'Request a mail to log in', answers: [requested], refuses: [TooManyRequestsError, ...captchaRefusals(ctx)] },
     before: [...before, ...hostGuard(ctx, 'email_login', name)],
-    body: Joi.object<RequestBody>({ email: typedAddress, return_to: text(2048).optional(), ...previousToken, ...captchaField(ctx) }),
+    body: Joi.object<RequestBody>({
+      email: typedAddress,
+      return_to: text(2048).optional(),
+      ...previousToken,
+      ...captchaField(ctx),
+      ...invitationField(ctx),
+    }),
     handle: (req, res, body) => answer(ctx, req, res, body),
   })
 }
@@ -79,7 +86,8 @@ async function answer(ctx: AuthContext, req: Request, res: Response, body: Reque
   const locale = localeOf(ctx, req)
   const id = randomUUID()
   const origin = { ip: req.ip, userAgent: req.headers['user-agent'] }
-  const request = { id, email, returnTo, locale, device, earlierId: requestOfBrowser(ctx, req), ...origin }
+  const invitation = invitationOf(ctx, req, body.invitation)
+  const request = { id, email, returnTo, locale, device, earlierId: requestOfBrowser(ctx, req), invitation, ...origin }
   await lookForNobody(ctx)
   const presented = ctx.showsLinks ? await requestEmailLogin(ctx, request) : null
   if (!ctx.showsLinks) ctx.background.run(name, () => requestEmailLogin(ctx, request))
@@ -104,7 +112,7 @@ function confirmRoute(ctx: AuthContext, { base, delivery, before }: RouteSet): R
       summary: 'Log in with the mailed link or code',
       needsOneOf: ['token', 'code'],
       answers: [loginAnswer(ctx, delivery)],
-      refuses: [EmailLoginInvalidError, ...passwordRefusals(ctx), TokenExpiredError, TooManyRequestsError],
+      refuses: [EmailLoginInvalidError, ...passwordRefusals(ctx), TokenExpiredError, TooManyRequestsError, ...invitationRefusals(ctx)],
       hostRefuses: ctx.settings.emailLoginSignup && (ctx.signup.onSignup ?? ctx.signup.admit) !== undefined,
     },
     delivers: 'login',
@@ -132,6 +140,7 @@ async function confirm(ctx: AuthContext, req: Request, res: Response, body: Conf
     attempt: newLoginAttempt(clientOf(req)),
   })
   await clearEndedCookies(ctx, req, res)
+  await forgetUsedInvitation(ctx, req, res, result.userId)
   if (browserRequestId !== null) forgetRequest(ctx, res)
   sendLogin(ctx, res, result, delivery)
 }

@@ -21,15 +21,17 @@ export interface SignupMark {
   readonly isLenient: boolean
   /** Null: a sign-up without a passkey. */
   readonly passkey: PendingPasskey | null
+  /** The id of the invitation that the sign-up brought. Null: none. */
+  readonly invitation: string | null
 }
 
 export function newSignupMark(
   ctx: Pick<AuthContext, 'now'>,
   user: SignedUp,
   userAgent?: string | null,
-  passkey: PendingPasskey | null = null,
+  { passkey = null, invitation = null }: Partial<Pick<SignupMark, 'passkey' | 'invitation'>> = {},
 ): SignupMark {
-  return { id: signupIdOf(user), at: ctx.now(), browser: browserName(userAgent ?? ''), isLenient: true, passkey }
+  return { id: signupIdOf(user), at: ctx.now(), browser: browserName(userAgent ?? ''), isLenient: true, passkey, invitation }
 }
 
 type SignedUp = Pick<UserRecord, 'id' | 'hashedPassword'>
@@ -64,16 +66,30 @@ function macOf(key: KeyObject, nonce: Buffer, signupId: string): Buffer {
   return createHmac('sha256', key).update(nonce).update(signupId).digest().subarray(0, nonceBytes)
 }
 
-export function signupMarkToText({ id, at, browser, isLenient, passkey }: SignupMark): string {
-  return JSON.stringify({ id, at: at.toISOString(), browser, isLenient, ...(passkey && { passkey }) })
+export function signupMarkToText({ id, at, browser, isLenient, passkey, invitation }: SignupMark): string {
+  return JSON.stringify({
+    id,
+    at: at.toISOString(),
+    browser,
+    isLenient,
+    ...(passkey && { passkey }),
+    ...(invitation !== null && { invitation }),
+  })
 }
 
 /** Null for a link that names no sign-up. */
 export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): SignupMark | null {
   try {
-    const { id, at, browser, isLenient, passkey } = JSON.parse(payload ?? 'null') as Record<string, unknown> // JSON `null` throws here
+    const { id, at, browser, isLenient, passkey, invitation } = JSON.parse(payload ?? 'null') as Record<string, unknown> // JSON `null` throws here
     if (typeof id !== 'string' || typeof at !== 'string' || typeof isLenient !== 'boolean') return null
-    return { id, at: new Date(at), browser: typeof browser === 'string' ? browser : null, isLenient, passkey: readPendingPasskey(passkey) }
+    return {
+      id,
+      at: new Date(at),
+      browser: typeof browser === 'string' ? browser : null,
+      isLenient,
+      passkey: readPendingPasskey(passkey),
+      invitation: typeof invitation === 'string' ? invitation : null,
+    }
   } catch {
     return null
   }

@@ -7,6 +7,7 @@ import type { PendingPasskey } from '../../passkeys/pending-passkey'
 import type { UserChanges, UserRecord, UserTokenRecord } from '../../store/auth-store'
 import { neverEnds } from '../../store/user-records'
 import { isPending, refusesEmailLink } from '../email-links/email-link'
+import { completeFirstActivation, firstActivation } from '../first-activation'
 import { type Clearing, type TakenOver, takeOver, tellHostOfTakeOver } from '../take-over'
 import { type SignupMark, signupMarkOf } from './signup-binding'
 import { isSignupOwnership, sessionOfRequest, type VerifiedSignupOwnership } from './signup-ownership'
@@ -29,6 +30,8 @@ interface ProofOptions {
   readonly trustsLink?: boolean
   /** Of the sign-up. Only with evidence of the owner it goes live, even if the address was verified before. */
   readonly passkey?: PendingPasskey | null
+  /** Of the sign-up or of the login. Used only by an activation. */
+  readonly invitation?: string | null
   readonly clearing?: Clearing
   readonly changes?: UserChanges
 }
@@ -43,16 +46,26 @@ export async function verifyAddress(
   ctx: AuthContext,
   user: UserRecord,
   evidence: VerifiedSignupOwnership,
-  { isActivation = false, signup = null, trustsLink = false, passkey = null, clearing = 'nothing', changes = {} }: ProofOptions = {},
+  {
+    isActivation = false,
+    signup = null,
+    trustsLink = false,
+    passkey = null,
+    invitation = null,
+    clearing = 'nothing',
+    changes = {},
+  }: ProofOptions = {},
 ): Promise<AddressProof> {
   const now = ctx.now()
   const isAsked = isFirstVerification(ctx, user, isActivation) || passkey !== null
   const isSafe = !isAsked || trustsLink || (await isSignupOwnership(ctx, user, evidence, signup))
   const takenOver = isSafe ? null : await takeOver(ctx, user, clearing, { hasPendingPasskey: passkey !== null })
-  const written: UserChanges = { ...takenOver?.changes, ...changes, emailVerifiedAt: now, updatedAt: now }
+  const activation = isActivation ? firstActivation(ctx, invitation) : {}
+  const written: UserChanges = { ...takenOver?.changes, ...changes, ...activation, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, written)
   const proven = { ...user, ...written, ...(user.fields && { fields: { ...user.fields, ...written.fields } }) } as UserRecord
   if (takenOver) await tellHostOfTakeOver(ctx, proven)
+  if (isActivation) await completeFirstActivation(ctx, proven, invitation)
   return { user: proven, takenOver, passkey: isSafe && passkey ? await endSignupPasskey(ctx, proven, passkey) : null }
 }
 
@@ -85,8 +98,8 @@ export async function activating(ctx: AuthContext, user: UserRecord, clearing: C
   return {
     signup: signup?.id ?? null,
     passkey: signup?.passkey ?? null,
+    invitation: signup?.invitation ?? null,
     clearing: hasDuplicates ? clearing : 'nothing',
-    changes: { isActive: true, activatedAt: now },
   }
 }
 

@@ -122,6 +122,22 @@ export interface Settings {
   /** Whether people may create accounts. Default true. `AUTH_SIGNUP_ENABLED`. */
   readonly signupEnabled: boolean
   /**
+   * Who may create an account.
+   * - `open`: anybody.
+   * - `invite`: only people with an invitation.
+   * - `approve`: anybody, but an administrator approves each account before it becomes active.
+   *
+   * Default `open`. `AUTH_SIGNUP_MODE`.
+   */
+  readonly signupMode: 'open' | 'invite' | 'approve'
+  /** Serves the routes of invitations. Default: true with `signupMode: 'invite'`, otherwise false. `AUTH_INVITATIONS_ENABLED`. */
+  readonly invitationsEnabled: boolean
+  /**
+   * The URL of your page for invitation links. The URL contains `{token}` once. Default null: the built-in page.
+   * `AUTH_INVITATION_URL_TEMPLATE`.
+   */
+  readonly invitationUrlTemplate: string | null
+  /**
    * What a sign-up asks for besides the address: `password`, `passkey`, or both as a choice. With `passwordLogin: false`, `password` is a
    * sign-up by the address alone. `passkey` needs `passkeysEnabled`, a mailer, and a way to recover a lost passkey: `passwordLogin` or
    * `emailLogin`. Default `['password']`. `AUTH_SIGNUP_WITH`.

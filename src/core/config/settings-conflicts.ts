@@ -15,6 +15,7 @@ export function settingsConflicts(settings: Settings): string[] {
     ...sessionDelivery(settings),
     ...pages(settings),
     ...emailLoginSignup(settings),
+    ...signupMode(settings),
     ...signupWith(settings),
     ...unknownDevice(settings),
     ...trustedDevices(settings),
@@ -140,6 +141,13 @@ function sessionDelivery({ tokenDelivery, accessTokenIssuer }: Settings): string
 function emailLoginSignup({ emailLoginSignup, emailLogin, signupEnabled }: Settings): string[] {
   if (!emailLoginSignup || (emailLogin !== 'off' && signupEnabled)) return []
   return ['emailLoginSignup (AUTH_EMAIL_LOGIN_SIGNUP) needs emailLogin (AUTH_EMAIL_LOGIN) and signupEnabled (AUTH_SIGNUP_ENABLED).']
+}
+
+function signupMode({ signupMode, invitationsEnabled }: Settings): string[] {
+  if (signupMode !== 'invite' || invitationsEnabled) return []
+  return [
+    "signupMode (AUTH_SIGNUP_MODE) 'invite' cannot be used with invitationsEnabled (AUTH_INVITATIONS_ENABLED) false, because nobody could sign up; remove invitationsEnabled.",
+  ]
 }
 
 /** An identity at a provider does not count as a way to recover a lost passkey, because the account may have none. */

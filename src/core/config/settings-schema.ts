@@ -98,6 +98,12 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   passwordLogin: flag(true),
   unknownDevice: oneOf('off', 'notice', 'code'),
   signupEnabled: flag(true),
+  signupMode: oneOf('open', 'invite', 'approve'),
+  invitationsEnabled: Joi.boolean()
+    .strict()
+    .default(({ signupMode }: Settings) => signupMode === 'invite')
+    .description('true or false'),
+  invitationUrlTemplate: linkTemplate(),
   signupWith: Joi.array()
     .items(Joi.string().strict().valid('password', 'passkey'))
     .sparse(false)

@@ -87,6 +87,12 @@ export const englishMails = {
   'mail.confirmation_code.lead': 'Enter this code on the page where you asked for it, to confirm that it is you.',
   'mail.confirmation_code.not_you':
     'If it was not you, do not tell anybody this code. Somebody else is signed in to your account. Sign out on all devices, and contact our support team.',
+  'mail.can_redeem': 'The sign-up had an invitation. To use it, sign in, and then open the link of the invitation.',
+  'mail.invited_by': 'The invitation is from {name}.',
+  'mail.invitation.subject': 'You are invited',
+  'mail.invitation.lead': 'You are invited to create an account. The link works only for this email address.',
+  'mail.invitation.button': 'Open the invitation',
+  'mail.invitation.not_you': 'If you do not want an account, you can ignore this email. Nobody gets an account without you.',
   'mail.no_account.subject': 'There is no account with this address',
   'mail.no_account.lead':
     'Somebody asked to sign in with this email address, but no account has it. Maybe you signed up with another address.',
@@ -207,6 +213,7 @@ export const englishAnswers = {
   'error.oauth_token_audience_mismatch': 'The token was issued for another application.',
   'error.oauth_token_rejected': 'The provider does not accept this token.',
   'error.forbidden': 'This is not allowed.',
+  'error.invitation_required': 'You need an invitation that is valid for this address.',
   'error.captcha_required': 'Please confirm that you are a person, and try again.',
   'error.captcha_unavailable': 'We cannot check at the moment that you are a person. Please try again.',
   'error.account_inactive': 'This account is not active.',

@@ -91,6 +91,12 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.confirmation_code.lead': 'Digite este código na página em que você o pediu, para confirmar que é você.',
   'mail.confirmation_code.not_you':
     'Se não foi você, não informe este código a ninguém. Outra pessoa entrou na sua conta. Desconecte todos os dispositivos e fale com o nosso suporte.',
+  'mail.can_redeem': 'O cadastro tinha um convite. Para usá-lo, entre na sua conta e depois abra o link do convite.',
+  'mail.invited_by': 'O convite é de {name}.',
+  'mail.invitation.subject': 'Você recebeu um convite',
+  'mail.invitation.lead': 'Você recebeu um convite para criar uma conta. O link só funciona para este endereço de e-mail.',
+  'mail.invitation.button': 'Abrir o convite',
+  'mail.invitation.not_you': 'Se você não quer uma conta, pode ignorar este e-mail. Ninguém ganha uma conta sem você.',
   'mail.no_account.subject': 'Não há conta com este endereço',
   'mail.no_account.lead':
     'Alguém pediu para entrar com este endereço de e-mail, mas não há conta com ele. Talvez você tenha se cadastrado com outro endereço.',
@@ -213,6 +219,7 @@ export const portugueseAnswers: Readonly<Record<keyof typeof englishAnswers, str
   'error.oauth_token_audience_mismatch': 'O token foi emitido para outro aplicativo.',
   'error.oauth_token_rejected': 'O provedor não aceita este token.',
   'error.forbidden': 'Isto não é permitido.',
+  'error.invitation_required': 'É preciso ter um convite válido para este endereço.',
   'error.captcha_required': 'Confirme que você é uma pessoa e tente novamente.',
   'error.captcha_unavailable': 'No momento não é possível verificar que você é uma pessoa. Tente novamente.',
   'error.account_inactive': 'Esta conta não está ativa.',

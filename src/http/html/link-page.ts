@@ -6,6 +6,7 @@ import {
   EmailTakenError,
   InvalidCredentialsError,
   InvalidTokenError,
+  InvitationRequiredError,
   PasskeyRejectedError,
   TooManyRequestsError,
   UnauthorizedError,
@@ -147,6 +148,8 @@ function pageErrors(ctx: PageContext): ErrorRequestHandler {
     if (res.headersSent || (req.method === 'POST' && !isForm(req))) return next(thrown)
     const error = readRefusal(ctx.logger, req, thrown)
     if (error.status !== 401) setRefusalHeaders(res, error)
+    if (error instanceof InvitationRequiredError)
+      return sendPage(ctx, req, res, 403, 'trouble', { problem: readerOf(ctx, req).read(InvitationRequiredError.detail) })
     if (error instanceof CsrfValidationFailedError)
       return sendPage(ctx, req, res, 403, 'trouble', { problem: readerOf(ctx, req).text('problem.other_site') })
     if (error instanceof InvalidTokenError || error instanceof EmailLoginInvalidError) sendPage(ctx, req, res, 400, 'link_invalid')

@@ -62,6 +62,7 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkTrustedDevices,
   checkPasskeyTable,
   checkPasskeySignup,
+  checkInvitations,
   checkFieldsDescribed,
   checkTheme,
   ({ options, settings }) => checkCaptcha(options, settings),
@@ -414,6 +415,25 @@ function checkPasskeySignup({ options, settings, store }: Boot): void {
   if (!options.mailer)
     throw new ConfigurationError(
       "signupWith (AUTH_SIGNUP_WITH) has 'passkey' but there is no mailer, and a mailed link must verify the address before the passkey works; pass `mailer`.",
+    )
+}
+
+/** Requires the tables, and an address for the links of mailed invitations. */
+function checkInvitations({ options, settings, store }: Boot): void {
+  if (!settings.invitationsEnabled) return
+  const isOn = 'invitationsEnabled (AUTH_INVITATIONS_ENABLED) is on'
+  const missing = (['invitations', 'invitationUses'] as const).filter((table) => !store[table])
+  if (missing.length > 0)
+    throw new ConfigurationError(
+      `${isOn} but the store has no table for ${missing.join(', ')}; wire ${missing.length === 1 ? 'it' : 'them'} in your store.`,
+    )
+  if (settings.emailLoginSignup && !store.emailLogins?.fields?.has('invitationId'))
+    throw new ConfigurationError(
+      `${isOn}, and emailLoginSignup (AUTH_EMAIL_LOGIN_SIGNUP) creates accounts, but the store has no column \`emailLogins.invitationId\`; add it and map it.`,
+    )
+  if (options.mailer && settings.publicUrl === '' && settings.invitationUrlTemplate === null)
+    throw new ConfigurationError(
+      `${publicUrlNames} is empty, and links of invitations need it; set it to the public origin of this service, for example https://app.example.com, or set invitationUrlTemplate. ${seeTroubleshooting('no-public-url')}`,
     )
 }
 

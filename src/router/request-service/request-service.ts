@@ -101,11 +101,13 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
    */
   currentUser(): Promise<WithFields<PublicUser, Host> | null>
   /** Signs a person up. `fields` are the other fields for your `signup.schema`. The password is required, unless `passwordLogin` is off. */
-  signUp(input: { email: string; password?: string; name?: string | null; fields?: object } & CaptchaAnswer): Promise<BoundSignup>
+  signUp(input: { email: string; password?: string; name?: string | null; fields?: object } & CaptchaAnswer & Invited): Promise<BoundSignup>
   /** Returns `options` for `navigator.credentials.create()`. They are for this address. Keep `challenge` for `signUpWithPasskey`. */
-  passkeySignupOptions(input: { email: string; name?: string | null }): Promise<PasskeyOptions<PasskeyCreationOptions>>
+  passkeySignupOptions(input: { email: string; name?: string | null } & Invited): Promise<PasskeyOptions<PasskeyCreationOptions>>
   /** Like `signUp`, with a new passkey instead of a password. `credential` is the result of `navigator.credentials.create()`. */
-  signUpWithPasskey(input: PasskeyProof & { email: string; name?: string | null; fields?: object } & CaptchaAnswer): Promise<BoundSignup>
+  signUpWithPasskey(
+    input: PasskeyProof & { email: string; name?: string | null; fields?: object } & CaptchaAnswer & Invited,
+  ): Promise<BoundSignup>
   logIn(input: { email: string; password: string; remember?: boolean; previousToken?: string } & CaptchaAnswer): Promise<BoundLogin>
   /** With `trustDevice`, the browser needs no second factor for `trustedDeviceDays` days. */
   verifyMfa(input: { mfaToken: string; previousToken?: string; trustDevice?: boolean } & FactorProof): Promise<BoundLogin>
@@ -121,7 +123,7 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   /** A task of your own. `complete` gets `body`. */
   completeTask(key: string, input: { taskToken: string; body?: object }): Promise<BoundLogin>
   /** Logs a person in with a provider's access token. */
-  logInWithToken(input: { provider: string; accessToken: string }): Promise<BoundLogin>
+  logInWithToken(input: { provider: string; accessToken: string } & Invited): Promise<BoundLogin>
   /**
    * Logs out, at every path of your app. The cookies of the request, or else its access token in the header or `refreshToken`, identify the
    * session. With `providerLogout`, returns the URL where the browser also ends its session at the provider. If the provider has no logout
@@ -138,7 +140,9 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
     input: ({ token: string } | { code: string; requestToken?: string }) & { newPassword: string; password?: string },
   ): Promise<BoundLogin>
   /** Mails a link or a code to log in with. `returnTo` is the page to which the browser is redirected after the mailed link. */
-  requestEmailLogin(input: { email: string; returnTo?: string; previousToken?: string } & CaptchaAnswer): Promise<BoundEmailLoginRequest>
+  requestEmailLogin(
+    input: { email: string; returnTo?: string; previousToken?: string } & CaptchaAnswer & Invited,
+  ): Promise<BoundEmailLoginRequest>
   /**
    * Logs a person in with the link's token or with the code. With `tokenDelivery: 'bearer'`, the code needs its `requestToken`. Otherwise
    * the cookie identifies the request.
@@ -203,12 +207,20 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   revokeOtherSessions(input?: { refreshToken?: string }): Promise<void>
   /** Returns the trusted browsers, newest first. */
   listTrustedDevices(): Promise<PublicTrustedDevice[]>
+  /** Uses an invitation with the account that is logged in. */
+  redeemInvitation(token: string, options?: { refreshToken?: string }): Promise<void>
   removeTrustedDevice(trustedDeviceId: string): Promise<void>
 }
 
 /** For the option `captcha`. */
 export interface CaptchaAnswer {
   captcha?: string
+}
+
+/** For a call that can create an account. Default: the cookie of the invitation's page. */
+export interface Invited {
+  /** The token of an invitation. */
+  invitation?: string
 }
 
 /** A code of the second factor, or a passkey. */
@@ -345,6 +357,7 @@ export function serviceBinder(
       listSessions: () => ask('listSessions', 'GET', '/sessions'),
       revokeSession: (id) => ask('revokeSession', 'DELETE', '/sessions/:id', {}, { params: { id } }),
       revokeOtherSessions: (input) => ask('revokeOtherSessions', 'POST', '/sessions/revoke-others', input),
+      redeemInvitation: (token, options) => ask('redeemInvitation', 'POST', '/invitations/redeem', { token, ...options }),
       listTrustedDevices: () => ask('listTrustedDevices', 'GET', '/trusted-devices'),
       removeTrustedDevice: (id) => ask('removeTrustedDevice', 'DELETE', '/trusted-devices/:id', {}, { params: { id } }),
     }

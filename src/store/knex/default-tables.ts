@@ -3,6 +3,8 @@ import { seeTroubleshooting } from '../../core/troubleshooting'
 import type {
   EmailLoginRecord,
   IdentityRecord,
+  InvitationRecord,
+  InvitationUseRecord,
   PasskeyRecord,
   RecoveryCodeRecord,
   SessionRecord,
@@ -24,6 +26,8 @@ export interface Tables {
   readonly sessions: Table<SessionRecord>
   readonly emailLogins: Table<EmailLoginRecord>
   readonly trustedDevices: Table<TrustedDeviceRecord>
+  readonly invitations: Table<InvitationRecord>
+  readonly invitationUses: Table<InvitationUseRecord>
 }
 
 /** Your own tables, mapped field by field. `false`: you do not have the table. */
@@ -44,9 +48,22 @@ export interface HostTables {
   emailLogins?: TableOptions<EmailLoginRecord> | false
   /** Trusted browsers. Default table: `auth_trusted_devices`. `false`: no such table, and `trustedDeviceDays` stays 0. */
   trustedDevices?: TableOptions<TrustedDeviceRecord> | false
+  /** Invitations. Default table: `auth_invitations`. `false`: no such table, and no invitations. */
+  invitations?: TableOptions<InvitationRecord> | false
+  /** Who used which invitation. Default table: `auth_invitation_uses`. `false`: no such table, and no invitations. */
+  invitationUses?: TableOptions<InvitationUseRecord> | false
 }
 
-export const OPTIONAL_TABLES = ['identities', 'recoveryCodes', 'passkeys', 'sessions', 'emailLogins', 'trustedDevices'] as const
+export const OPTIONAL_TABLES = [
+  'identities',
+  'recoveryCodes',
+  'passkeys',
+  'sessions',
+  'emailLogins',
+  'trustedDevices',
+  'invitations',
+  'invitationUses',
+] as const
 
 /** @throws ConfigurationError for options that are unknown or wrong */
 export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables = {}): Tables {
@@ -61,6 +78,8 @@ export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables
     sessions: bindTable(sessionsTable, tables.sessions || undefined, binding),
     emailLogins: bindTable(emailLoginsTable, tables.emailLogins || undefined, binding),
     trustedDevices: bindTable(trustedDevicesTable, tables.trustedDevices || undefined, binding),
+    invitations: bindTable(invitationsTable, tables.invitations || undefined, binding),
+    invitationUses: bindTable(invitationUsesTable, tables.invitationUses || undefined, binding),
   }
 }
 
@@ -214,7 +233,7 @@ const emailLoginsTable: TableDefinition<EmailLoginRecord> = {
   prefix: 'emaillogins',
   keyIsGiven: true,
   optional: { returnTo: () => null, ip: () => null, userAgent: () => null },
-  onlyIfNamed: ['purpose'],
+  onlyIfNamed: ['purpose', 'invitationId'],
   fields: {
     id: field('id', 'id'),
     email: field('email', 'text', 320),
@@ -230,6 +249,7 @@ const emailLoginsTable: TableDefinition<EmailLoginRecord> = {
     sessionId: field('session_id', 'text', 36),
     isKnownDevice: field('is_known_device', 'boolean'),
     purpose: field('purpose', 'text', 18),
+    invitationId: field('invitation_id', 'text', 36),
   },
 }
 
@@ -250,6 +270,36 @@ const trustedDevicesTable: TableDefinition<TrustedDeviceRecord> = {
   },
 }
 
+const invitationsTable: TableDefinition<InvitationRecord> = {
+  table: 'auth_invitations',
+  prefix: 'invitations',
+  optional: { createdBy: () => null },
+  fields: {
+    id: field('id', 'id'),
+    tokenHash: field('token_hash', 'text', 64),
+    email: field('email', 'text', 320),
+    data: field('data', 'text'),
+    usesLeft: field('uses_left', 'integer'),
+    isMailed: field('is_mailed', 'boolean'),
+    createdBy: field('created_by', 'userId'),
+    createdAt: field('created_at', 'instant'),
+    expiresAt: field('expires_at', 'instant'),
+    revokedAt: field('revoked_at', 'instant'),
+  },
+}
+
+const invitationUsesTable: TableDefinition<InvitationUseRecord> = {
+  table: 'auth_invitation_uses',
+  prefix: 'invitationuses',
+  optional: {},
+  fields: {
+    id: field('id', 'id'),
+    invitationId: field('invitation_id', 'text', 36),
+    userId: field('user_id', 'userId'),
+    createdAt: field('created_at', 'instant'),
+  },
+}
+
 const DEFINITIONS = {
   users: usersTable,
   userTokens: userTokensTable,
@@ -259,6 +309,8 @@ const DEFINITIONS = {
   sessions: sessionsTable,
   emailLogins: emailLoginsTable,
   trustedDevices: trustedDevicesTable,
+  invitations: invitationsTable,
+  invitationUses: invitationUsesTable,
 }
 
 function field(column: string, kind: FieldKind, maxLength?: number): Field {

@@ -5,6 +5,8 @@ import type {
   AuthStore,
   EmailLoginRecord,
   IdentityRecord,
+  InvitationRecord,
+  InvitationUseRecord,
   PasskeyRecord,
   RecoveryCodeRecord,
   SessionRecord,
@@ -18,6 +20,7 @@ import { bindTables, type HostTables, type Tables } from './default-tables'
 import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import { identitiesStore } from './identities'
+import { invitationsStore, invitationUsesStore } from './invitations'
 import { type JoinedStore, joinTransaction } from './join'
 import { surviveEndedSessions } from './knex-on'
 import { passkeysStore } from './passkeys'
@@ -48,6 +51,8 @@ interface CompleteOptions extends KnexStoreOptions {
   sessions?: TableOptions<SessionRecord>
   emailLogins?: TableOptions<EmailLoginRecord>
   trustedDevices?: TableOptions<TrustedDeviceRecord>
+  invitations?: TableOptions<InvitationRecord>
+  invitationUses?: TableOptions<InvitationUseRecord>
 }
 
 export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit' | 'check'>> {
@@ -161,6 +166,8 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     ...(hostTables.sessions !== false && { sessions: sessionsStore(connection, tables) }),
     ...(hostTables.emailLogins !== false && { emailLogins: emailLoginsStore(connection, tables) }),
     ...(hostTables.trustedDevices !== false && { trustedDevices: trustedDevicesStore(connection, tables) }),
+    ...(hostTables.invitations !== false && { invitations: invitationsStore(connection, tables, hostTables) }),
+    ...(hostTables.invitationUses !== false && { invitationUses: invitationUsesStore(connection, tables) }),
     ...(afterCommit && { afterCommit }),
     // If a transaction is open, `unit` passes this connection again. The work then joins the transaction and gets this store.
     transaction: (work, options) =>

@@ -246,6 +246,48 @@ export const VERSIONS: readonly Version[] = [
       },
     ],
   },
+  {
+    name: 'doorward_0004_invitations',
+    tables: [
+      {
+        name: 'auth_invitations',
+        record: 'invitations',
+        // `created_by` has no foreign key, because an invitation outlives its administrator.
+        columns: ({ id, text, boolean, instant }, usersKey) => [
+          `id ${id} not null primary key`,
+          'token_hash varchar(64) not null unique',
+          'email varchar(320)',
+          `data ${text}`,
+          'uses_left integer not null',
+          `is_mailed ${boolean} not null`,
+          `created_by ${usersKey}`,
+          `created_at ${instant} not null`,
+          `expires_at ${instant} not null`,
+          `revoked_at ${instant}`,
+        ],
+        constraints: () => [],
+        indexes: [
+          { name: 'auth_invitations_email', columns: 'email' },
+          { name: 'auth_invitations_created', columns: 'created_at, id' },
+          { name: 'auth_invitations_ended', columns: 'expires_at, id' },
+        ],
+      },
+      {
+        name: 'auth_invitation_uses',
+        record: 'invitationUses',
+        // `invitation_id` has no foreign key, because the invitations may be in a table of the host.
+        columns: ({ id, instant }, usersKey) => [
+          `id ${id} not null primary key`,
+          'invitation_id varchar(36) not null',
+          `user_id ${usersKey} not null`,
+          `created_at ${instant} not null`,
+        ],
+        constraints: (users) => ['unique (invitation_id, user_id)', ofUser(users)],
+        indexes: [{ name: 'auth_invitation_uses_user', columns: 'user_id' }],
+      },
+    ],
+    columns: [{ table: 'auth_email_logins', record: 'emailLogins', name: 'invitation_id', type: () => 'varchar(36)' }],
+  },
 ]
 
 /** A released version never changes: a later version alters the tables of an earlier version. */

@@ -28,6 +28,7 @@ export const segments: Readonly<Record<AuthMail['kind'], string>> = {
   password_reset: 'password-reset',
   email_verification: 'email-verify',
   email_change: 'email-change',
+  invitation: 'invitations',
   email_login: 'email-login',
   device_code: 'forgot-password',
   notice: 'undo',

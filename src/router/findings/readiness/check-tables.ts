@@ -140,6 +140,7 @@ export function tableNeeds({ settings, providers, passwordHasher, hasMailer = fa
     // Without settings, it is unknown whether the host uses passkeys. The check then does not require the table for passkeys.
     passkeys: isOn('passkeysEnabled'),
     trustedDevices: Number(settings?.['trustedDeviceDays'] ?? 0) > 0,
+    invitations: isOn('invitationsEnabled') || settings?.['signupMode'] === 'invite',
     pendingPasskeys,
     payloadLength: Math.max(
       undoLength,

@@ -225,6 +225,7 @@ type Gate = (verb: () => unknown) => unknown
 
 function guarded(store: AuthStore, gate: Gate): AuthStore {
   const { users, userTokens, identities, recoveryCodes, passkeys, sessions, emailLogins, trustedDevices, afterCommit } = store
+  const { invitations, invitationUses } = store
   return {
     users: guardedTable(users, gate),
     userTokens: guardedTable(userTokens, gate),
@@ -234,6 +235,8 @@ function guarded(store: AuthStore, gate: Gate): AuthStore {
     ...(sessions && { sessions: guardedTable(sessions, gate) }),
     ...(emailLogins && { emailLogins: guardedTable(emailLogins, gate) }),
     ...(trustedDevices && { trustedDevices: guardedTable(trustedDevices, gate) }),
+    ...(invitations && { invitations: guardedTable(invitations, gate) }),
+    ...(invitationUses && { invitationUses: guardedTable(invitationUses, gate) }),
     // The result has the type of the store's own transaction.
     transaction: <T>(...given: Parameters<AuthStore['transaction']>) => gate(() => store.transaction(...given)) as Promise<T>,
     ...(afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),

@@ -48,7 +48,10 @@ export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds
   }
 }
 
-function recordsIn(hostTables: HostTables, { recoveryCodes, passkeys, emailLogins, trustedDevices }: TableNeeds): (keyof HostTables)[] {
+function recordsIn(
+  hostTables: HostTables,
+  { recoveryCodes, passkeys, emailLogins, trustedDevices, invitations }: TableNeeds,
+): (keyof HostTables)[] {
   const all: (keyof HostTables)[] = [
     'users',
     'userTokens',
@@ -58,6 +61,7 @@ function recordsIn(hostTables: HostTables, { recoveryCodes, passkeys, emailLogin
     ...(passkeys ? (['passkeys'] as const) : []),
     ...(emailLogins ? (['emailLogins'] as const) : []),
     ...(trustedDevices ? (['trustedDevices'] as const) : []),
+    ...(invitations ? (['invitations', 'invitationUses'] as const) : []),
   ]
   return all.filter((record) => hostTables[record] !== false)
 }

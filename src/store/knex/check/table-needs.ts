@@ -12,6 +12,7 @@ export interface TableNeeds {
   /** Sign-ups store passkeys as payloads. Only the payload of a free address is stored, so a refusal would reveal that. */
   readonly pendingPasskeys: boolean
   readonly trustedDevices: boolean
+  readonly invitations: boolean
   /** In characters. */
   readonly payloadLength: number
   readonly linksByVerifiedEmail: boolean

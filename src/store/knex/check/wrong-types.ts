@@ -230,6 +230,8 @@ const longestProvider = 50
 
 /** The longest `return_to` that the check of the parameter allows. */
 const longestReturnTo = 1_024
+/** A text of JSON can have fewer characters than bytes, never more. */
+const longestInvitationData = 4_096
 
 /** In characters. Null: unknown, or no limit. */
 function lengthOf({ record }: Subject, { field, kind, maxLength }: CheckedColumn, needs: TableNeeds): number | null {
@@ -252,6 +254,8 @@ function lengthOf({ record }: Subject, { field, kind, maxLength }: CheckedColumn
       return needs.payloadLength
     case 'userAgent':
       return 512
+    case 'data':
+      return longestInvitationData
     case 'returnTo':
       return longestReturnTo
     case 'name':
@@ -271,6 +275,8 @@ const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
   sessions: ['id', 'userId', 'tokenHash'],
   emailLogins: ['id', 'email', 'tokenHash'],
   trustedDevices: ['userId', 'tokenHash'],
+  invitations: ['id', 'email', 'tokenHash'],
+  invitationUses: ['invitationId', 'userId'],
 }
 
 /** The store compares the rows again in code, so a loose collation never lets a person sign in as another person. */
