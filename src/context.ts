@@ -15,6 +15,7 @@ import type { InvitationAcceptedHook, ProviderTokensHook, SignupOptions, TakeOve
 import type { WebAuthn } from './passkeys/webauthn/ceremonies'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-types'
 import type { Provider } from './providers/passport-provider'
+import type { MailPlace } from './rate-limits/mail-place'
 import type { Markers } from './rate-limits/markers'
 import type { CounterStore, RateLimits } from './rate-limits/rate-limit'
 import type { AccessTokenClaimsHook } from './sessions/ask-for-claims'
@@ -75,6 +76,8 @@ export interface AuthContext {
   readonly taskAnswers?: TaskAnswers
   readonly signup: SignupOptions
   readonly guardRequest: GuardRequest | null
+  /** Of a request without a session, whose mail `throttle.signupMails` counts. */
+  readonly mailPlace?: MailPlace
   /** Null: no form asks for a captcha. */
   readonly captcha: Captcha | null
   /** Null: every action but a login is asked. */

@@ -136,6 +136,12 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
     login?: SubjectBudgetsInput
     /** Sign-ups of a client. Default 100 per 3600 s. */
     signup?: RateLimit | false
+    /**
+     * Mails that requests without a session send to addresses without a verified account. Default 200 per 3600 s. Past it, the event
+     * `signup.flood` tells you. With `captcha`, sign-ups, activation mails and logins by email then need a passed captcha. Without
+     * `captcha`, every mail goes out.
+     */
+    signupMails?: RateLimit | false
     /** Wrong second-factor codes of an account. Default 5 per 900 s. */
     mfa?: RateLimit | false
     /**
@@ -368,7 +374,7 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['onInvitationAccepted', optional((value) => typeof value === 'function'), 'a function of a user and the data of the invitation'],
   ['onProviderTokens', optional((value) => typeof value === 'function'), 'a function of a user, a provider and its tokens'],
   ['timingDefence', optional((value) => typeof value === 'boolean'), 'true or false'],
-  ['throttle', optional(isObject), 'an object: { counters, routes, login, signup, mfa, links, mail }'],
+  ['throttle', optional(isObject), 'an object: { counters, routes, login, signup, signupMails, mfa, codes, links, mail }'],
   ['logger', optional(hasMethods('info', 'warn', 'error')), 'an object with the methods info, warn and error, as pino has'],
   ['now', optional((value) => typeof value === 'function'), 'a function that returns a Date'],
 ]
@@ -391,7 +397,7 @@ function checkPurge(option: AuthRouterOptions['purge']): void {
 }
 
 function checkThrottle(throttle: AuthRouterOptions['throttle'] = {}): void {
-  refuseUnknownOptions('throttle', throttle, ['counters', 'routes', 'login', 'signup', 'mfa', 'codes', 'links', 'mail'])
+  refuseUnknownOptions('throttle', throttle, ['counters', 'routes', 'login', 'signup', 'signupMails', 'mfa', 'codes', 'links', 'mail'])
   if (optional(hasMethods('increment', 'decrement', 'reset'))(throttle.counters)) return
   throw new ConfigurationError(
     'Option throttle.counters must be a CounterStore with increment, decrement and reset; memoryCounters() makes one.',

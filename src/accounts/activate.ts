@@ -12,12 +12,15 @@ import { type ProvenPasskey, useProvenPasskey, verifyPendingPasskey } from '../p
 import { againAfterRace, type PresentedPasskey } from '../passkeys/verify-passkey'
 import { hasPassword } from '../passwords/verify-password'
 import { optionalPasskey, type PasskeyFields, presentedPasskey } from '../second-factor/irreversible-code'
+import { stateRefusal, stateRefusals } from '../sessions/account-state'
+import { announcingRefusal } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import { loginRoute } from '../sessions/login-route'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { finishLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 import { consumeLink, findLink, isPending, issueLink, type LinkProof, type LinkToken, refusesEmailLink } from './email-links/email-link'
+import { giveBackSignupMail } from './email-links/signup-mails'
 import { type SignupMark, signupMarkOf } from './email-verification/signup-binding'
 import {
   isFromSignupBrowser,
@@ -32,6 +35,7 @@ import {
 } from './email-verification/signup-ownership'
 import { announceSignupPasskey, type SignupPasskeyEnd } from './email-verification/signup-passkey'
 import { hasDuplicateSignups, isFirstVerification, retryingWithoutFields, verifyAddress } from './email-verification/verify-address'
+import { announceActivation } from './first-activation'
 import { hasMailedCodes } from './mailed-codes/code-request'
 import {
   type LinkOrCodeBody,
@@ -56,6 +60,7 @@ export function activationRoutes(ctx: AuthContext, set: RouteSet): Route[] {
         ...passwordRefusals(ctx),
         ...(ctx.webauthn ? [PasskeyRejectedError] : []),
         ...invitationRefusals(ctx),
+        ...stateRefusals(ctx),
         TokenExpiredError,
         EmailLinkForbiddenError,
         TooManyRequestsError,
@@ -115,19 +120,21 @@ export async function activate(
   client: LoginClient,
   options: ActivationOptions = {},
 ): Promise<AnyLoginResult> {
-  const { ended } = await activateAnd(ctx, proof, options, (ctx, user, takenOver) =>
+  const { user, ended } = await activateAnd(ctx, proof, options, (ctx, user, takenOver) =>
     startLogin(ctx, client, user, { amr: ['email'], provider: null, ...loginAfter(ctx, takenOver) }),
   )
-  return finishLogin(ctx, ended)
+  return announcingRefusal(ctx, client, user, () => finishLogin(ctx, ended))
 }
 
 /**
  * For a page that sets no session cookies. Returns a link for a new password if the activation removed that of another person's sign-up.
  */
 export async function activateOnly(ctx: AuthContext, proof: LinkProof, options: ActivationOptions = {}): Promise<LinkToken | null> {
-  const { ended } = await activateAnd(ctx, proof, options, async (ctx, user, takenOver) =>
-    takenOver && hasPasswords(ctx.settings) ? issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null,
+  const { user, ended } = await activateAnd(ctx, proof, options, async (ctx, user, takenOver) =>
+    user.isActive && takenOver && hasPasswords(ctx.settings) ? issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null,
   )
+  const refusal = stateRefusal(user)
+  if (refusal) throw refusal
   return ended
 }
 
@@ -178,7 +185,8 @@ async function activateAnd<T>(
   const weighed = passkey ? { verifiedHash: null } : await verifySignupOwnership(ctx, user, evidence, mark?.id)
   const redeeming = { link, evidence: weighed, passkey, byPage }
   const activated = await againAfterRace(() => retryingWithoutFields(ctx, (clearing) => activateInside(ctx, redeeming, clearing, end)))
-  ctx.events.emit('activation', { userId: link.userId })
+  await giveBackSignupMail(ctx, link.createdAt)
+  announceActivation(ctx, activated.user, { locale })
   announceSignupPasskey(ctx, activated.user, activated.passkey, locale)
   if (activated.takenOver) announceTakeOver(ctx, activated.user, activated.takenOver, { locale })
   return activated
@@ -242,6 +250,7 @@ function activateInside<T>(
       passkey: proven?.pending ?? mark?.passkey ?? null,
       invitation: mark?.invitation ?? null,
       clearing: hasDuplicates ? clearing : 'nothing',
+      isApproved: mark?.isApproved === true,
     })
     return { user, ended: await end(ctx, user, takenOver), takenOver, passkey }
   })

@@ -1,16 +1,66 @@
 import type { AuthContext } from '../context'
+import type { Locale } from '../http/locale'
 import { acceptInvitation } from '../invitations/accept-invitation'
+import { tryToCount } from '../rate-limits/rate-limiter'
+import { isWaiting } from '../sessions/account-state'
 import type { UserChanges, UserRecord } from '../store/auth-store'
+import { mailNotice } from './email-links/send-mail'
 
-// Every account that a person creates becomes active here, once: `firstActivation` says what is written, and `completeFirstActivation`
-// runs in the same transaction after it was written.
+// Every account that a person creates becomes active here, once: `firstActivation` says what is written, `completeFirstActivation` runs in
+// the same transaction after it was written, and `announceActivation` after the commit.
 
-/** @param _invitation the id of the invitation that the account uses. Null: none */
-export function firstActivation(ctx: Pick<AuthContext, 'now'>, _invitation: string | null): { isActive: boolean; activatedAt: Date } {
-  return { isActive: true, activatedAt: ctx.now() } satisfies UserChanges
+/** @param isApproved the host itself signed the person up, or the person brought an invitation */
+export function firstActivation(
+  { now, settings }: Pick<AuthContext, 'now' | 'settings'>,
+  isApproved: boolean,
+): Required<Pick<UserChanges, 'isActive' | 'activatedAt'>> & Pick<UserChanges, 'approvalRequestedAt'> {
+  const activatedAt = now()
+  if (settings.signupMode === 'approve' && !isApproved) return { isActive: false, activatedAt, approvalRequestedAt: activatedAt }
+  return { isActive: true, activatedAt }
 }
 
 /** @param user as written @throws InvitationRequiredError, and what the host's hook throws */
 export async function completeFirstActivation(ctx: AuthContext, user: UserRecord, invitation: string | null): Promise<void> {
   if (invitation !== null && ctx.settings.invitationsEnabled) await acceptInvitation(ctx, user, invitation)
+}
+
+/** @param isNew the account is told by the event `signup` */
+export function announceActivation(
+  ctx: AuthContext,
+  user: UserRecord,
+  { locale, isNew = false }: { locale?: Locale | undefined; isNew?: boolean } = {},
+): void {
+  const { id: userId } = user
+  if (!isWaiting(user)) {
+    if (!isNew) ctx.events.emit('activation', { userId })
+    return
+  }
+  ctx.events.emit('approval.requested', { userId })
+  mailNotice(ctx, user, 'approval_pending', locale)
+  ctx.background.runIfRoom('approval request', () => tellAdministrators(ctx))
+}
+
+const mostTold = 50
+const mostCounted = 1_000
+const hourly = { name: 'approval:told', subject: '', rateLimit: { attempts: 1, windowSeconds: 3_600 } } as const
+
+/** One notice an hour, so that a flood of sign-ups is none of mails. */
+async function tellAdministrators(ctx: AuthContext): Promise<void> {
+  const { users } = ctx.store
+  if (!ctx.mailQueue || !users.fields.has('isAdmin') || !(await tryToCount(ctx, [hourly]))) return
+  const waiting = await users.list({
+    filters: [{ field: 'approvalRequestedAt', operator: 'isnull', value: false }],
+    after: null,
+    limit: mostCounted,
+  })
+  const administrators = await users.list({
+    filters: [
+      { field: 'isAdmin', operator: 'eq', value: true },
+      { field: 'isActive', operator: 'eq', value: true },
+    ],
+    after: null,
+    limit: mostTold,
+  })
+  const items = [`${waiting.users.length}${waiting.next === null ? '' : '+'}`]
+  for (const recipient of administrators.users) mailNotice(ctx, recipient, 'approval_requested', undefined, { items })
 }

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
-import { type CaptchaField, captchaField, captchaRefusals, requireCaptcha } from '../captcha/require-captcha'
+import { type CaptchaField, captchaField, captchaRefusals } from '../captcha/require-captcha'
 import type { AuthContext } from '../context'
 import { clientOf } from '../core/client-key'
 import { hasPasswords } from '../core/config/every-setting'
@@ -15,6 +15,7 @@ import { countLinkRequest } from '../sessions/devices/login-limits'
 import { publicOperation } from '../sessions/operation'
 import type { LinkCodePurpose, UserRecord } from '../store/auth-store'
 import { ACTIVATION_WITHHELD, findByAddress, type LinkToken, lookForNobody } from './email-links/email-link'
+import { withSignupMail } from './email-links/signup-mails'
 import { hostGuard } from './host-guard'
 import { type CodeRequest, codeRequestOf, keepCodeRequest, tokenMember } from './mailed-codes/code-request'
 import { sendActivation, sendPasswordReset } from './request-link'
@@ -85,14 +86,17 @@ async function answer(
   body: LinkRequestBody,
 ): Promise<void> {
   const email = readTypedAddress(body.email)
-  await requireCaptcha(ctx, req, 'link', body.captcha)
-  const device = await countLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
-  const locale = localeOf(ctx, req)
-  await lookForNobody(ctx)
-  const code = codeRequestOf(ctx, req, purpose)
-  await answerLinkRequest(ctx, req, res, { name, field, locale, code }, async () => {
-    const link = await send(ctx, await findByAddress(ctx, email), locale, { device, code })
-    return link === ACTIVATION_WITHHELD ? null : link
+  const presented = presentedDevice(ctx, req, body)
+  const asked = { action: 'link', answer: body.captcha, email, presented, isBraked: purpose === 'ACTIVATION' } as const
+  await withSignupMail(ctx, req, asked, async (ctx) => {
+    const device = await countLinkRequest(ctx, { name, email, client: clientOf(req), presented })
+    const locale = localeOf(ctx, req)
+    await lookForNobody(ctx)
+    const code = codeRequestOf(ctx, req, purpose)
+    await answerLinkRequest(ctx, req, res, { name, field, locale, code }, async () => {
+      const link = await send(ctx, await findByAddress(ctx, email), locale, { device, code })
+      return link === ACTIVATION_WITHHELD ? null : link
+    })
   })
 }
 

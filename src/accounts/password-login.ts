@@ -21,12 +21,14 @@ import type { Route } from '../http/routes'
 import { askTasks } from '../login-tasks/tasks-owed'
 import type { HashOptions } from '../passwords/password-types'
 import { hashPassword, verifyPassword } from '../passwords/verify-password'
+import { mayProve, stateRefusal, stateRefusals } from '../sessions/account-state'
 import { findKnownDevice, type PresentedDevice, presentedDevice, previousToken, tokenPresented } from '../sessions/devices/device-cookie'
 import { announceFailedLogin, countLogin, type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { type LoginOperation, loginRoute, sessionLoginRoute } from '../sessions/login-route'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
+import type { UserRecord } from '../store/auth-store'
 import { findByAddress } from './email-links/email-link'
 import { signupOwnershipOf } from './email-verification/signup-ownership'
 import { hostGuard } from './host-guard'
@@ -60,7 +62,7 @@ const passwordLogin = (ctx: AuthContext): LoginOperation<LoginBody> => ({
   path: '/login',
   describes: {
     summary: 'Log in with email and password',
-    refuses: [InvalidCredentialsError, LoginThrottledError, ...captchaRefusals(ctx)],
+    refuses: [InvalidCredentialsError, LoginThrottledError, ...stateRefusals(ctx), ...captchaRefusals(ctx)],
   },
   before: hostGuard(ctx, 'login', 'login'),
   body: credentials.append<LoginBody>(captchaField(ctx)),
@@ -158,19 +160,25 @@ async function checkPasswordAndLogIn(
     const user = await findByAddress(ctx, email)
     attempt.userId = user?.id ?? null
     const { matches, needsRehash } = await verifyPassword(ctx, user?.hashedPassword ?? null, password, turn)
-    if (!user?.isActive || !matches) break
-    const rehashed = needsRehash ? await rehash(ctx, password, turn) : null
+    if (!user || !matches || !mayProve(user)) break
+    const rehashed = needsRehash && user.isActive ? await rehash(ctx, password, turn) : null
     const login: Login = { amr: ['pwd'], provider: null, isPersistent, ...device }
     const asked = await askTasks(ctx, user, login, client.browser)
     const start = (changes: { hashedPassword?: string }) =>
       transaction(asked, async (ctx) => {
-        const active = await ctx.store.users.recordLogin(user, ctx.now(), changes)
-        return active && startLogin(ctx, client, active, login)
+        const held = user.isActive ? await ctx.store.users.recordLogin(user, ctx.now(), changes) : await holdRefused(ctx, user)
+        return held && startLogin(ctx, client, held, login)
       })
     const begun = rehashed === null ? await start({}) : await keepingOldHash(ctx, start, rehashed)
     if (begun) return finishLogin(ctx, begun)
   }
   throw new InvalidCredentialsError()
+}
+
+/** The account opens no session, so no time of a login is written. Null: the account changed since it was read. */
+async function holdRefused(ctx: AuthContext, seen: UserRecord): Promise<UserRecord | null> {
+  const user = await ctx.store.users.lock(seen.id)
+  return user && stateRefusal(user) !== null && user.hashedPassword === seen.hashedPassword ? user : null
 }
 
 /** If the column is too short for the new hash, the old hash stays. */

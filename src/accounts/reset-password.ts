@@ -12,6 +12,7 @@ import { distrust } from '../trusted-devices/distrust'
 import { consumeLink, findLink, type LinkProof, refuseLink, refusesEmailLink } from './email-links/email-link'
 import { endOneShots } from './email-links/issue-email-login'
 import { mailNotice } from './email-links/send-mail'
+import { giveBackSignupMail } from './email-links/signup-mails'
 import { type SignupOwnership, type VerifiedSignupOwnership, verifySignupOwnership } from './email-verification/signup-ownership'
 import { isFirstVerification, verifyAddress } from './email-verification/verify-address'
 import type { CodeProof } from './mailed-codes/redeem-code'
@@ -73,6 +74,7 @@ async function resetAnd<T>(ctx: AuthContext, input: Reset, end: Ending<T>): Prom
   const hashedPassword = await hashPassword(ctx, newPassword)
   const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
   await forgetWrongCodes(ctx, user.id)
+  if (isFirstVerification(ctx, seen)) await giveBackSignupMail(ctx, link.createdAt)
   ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
   // One mail: the notice of a new password, or the list of what a take-over removed besides the password and the sessions.
   const more = takenOver?.removed.filter(({ kind }) => kind !== 'password' && kind !== 'sessions') ?? []

@@ -69,6 +69,30 @@ export type Signup<Session = AnyLoginResult> =
   /** The address is free, but the database rejected a value of the host's own fields. */
   | { kind: 'refused'; error: Error }
 
+/** What the person typed keeps every rule. */
+export interface CheckedSignUp extends SignUpInput {
+  readonly given: Pick<NewestSignup, 'email' | 'name' | 'fields'>
+}
+
+/** The rules of a body. Looks at no account. @throws ValidationError */
+export async function checkSignUp(ctx: AuthContext, input: SignUpInput, { byPasskey = false } = {}): Promise<CheckedSignUp> {
+  const email = requireEmail(input.email)
+  const name = requireName(input.name)
+  const fields = requireFields(ctx, input)
+  if (!byPasskey) await requirePassword(ctx, input.password, { email, name })
+  return { ...input, given: { email, name, ...fields } }
+}
+
+/** As `signUpChecked`. @throws ValidationError too */
+export async function signUp(
+  ctx: AuthContext,
+  input: SignUpInput,
+  client: LoginClient | null,
+  options: { passkey?: PresentedPasskey | null; codeRequest?: CodeRequest | null; invitation?: InvitationRecord | null } = {},
+): Promise<Signup> {
+  return signUpChecked(ctx, await checkSignUp(ctx, input, { byPasskey: Boolean(options.passkey) }), client, options)
+}
+
 /**
  * Without `autoActivate` the account waits for its activation (pending); `sendFirstLink` mails the link. See `signUpAgain`. One transaction
  * writes the account, its link and the rows of the host's `onSignup`.
@@ -76,12 +100,12 @@ export type Signup<Session = AnyLoginResult> =
  * @param shown the new passkey of a sign-up without a password
  * @param codeRequest null: the mail has the link alone
  * @param invitation the caller has checked it. If its token was mailed, the address is verified and the account is active at once
- * @throws ValidationError, ServiceUnavailableError, ForbiddenError (`admit` returned false), PasskeyInvalidError, and the errors of `admit`
+ * @throws ServiceUnavailableError, ForbiddenError (`admit` returned false), PasskeyInvalidError, and the errors of `admit`
  * and `onSignup`
  */
-export async function signUp(
+export async function signUpChecked(
   ctx: AuthContext,
-  input: SignUpInput,
+  { given: typed, ...input }: CheckedSignUp,
   client: LoginClient | null,
   {
     passkey: shown = null,
@@ -89,16 +113,14 @@ export async function signUp(
     invitation = null,
   }: { passkey?: PresentedPasskey | null; codeRequest?: CodeRequest | null; invitation?: InvitationRecord | null } = {},
 ): Promise<Signup> {
-  const email = requireEmail(input.email)
-  const name = requireName(input.name)
-  const fields = requireFields(ctx, input)
+  const { email, name } = typed
   const body = { ...withoutPassword(input), email, name }
   // Before the check whether the address is taken, so that an error of `admit` does not reveal that.
   if ((await ctx.signup.admit?.(body)) === false) throw new ForbiddenError()
   const passkey = shown && (await verifySignupPasskey(ctx, email, shown))
   // Hashes and verifies the password once for every address, so that the response time reveals little about it.
-  const credential = passkey ? noPassword() : await hashOrMarker(ctx, input.password, { email, name })
-  const given = { email, name, ...fields, ...credential }
+  const credential = passkey ? noPassword() : await hashOrMarker(ctx, input.password)
+  const given = { ...typed, ...credential }
   const { password, userAgent, mayRepeat = true } = input
   const issueCode = await codeIssuer(ctx, codeRequest, { email })
   const making: Making = { body, client, password, passkey, userAgent, mayRepeat, issueCode, locale: input.locale, invitation }
@@ -131,15 +153,15 @@ function noPassword(): PasswordColumns {
   return { hashedPassword: unusablePassword(), passwordSetAt: null }
 }
 
-async function hashOrMarker(
-  ctx: AuthContext,
-  password: string | undefined,
-  who: { email: string; name: string | null },
-): Promise<PasswordColumns> {
-  if (password === undefined && !ctx.settings.passwordLogin) return noPassword()
+async function requirePassword(ctx: AuthContext, password: string | undefined, who: { email: string; name: string | null }): Promise<void> {
+  if (password === undefined && !ctx.settings.passwordLogin) return
   requirePasswords(ctx.settings)
   if (password === undefined) throw new ValidationError({ details: { errors: [{ path: 'password', rule: 'any.required' }] } })
   await checkPassword(ctx, password, who)
+}
+
+async function hashOrMarker(ctx: AuthContext, password: string | undefined): Promise<PasswordColumns> {
+  if (password === undefined) return noPassword()
   return { hashedPassword: await hashPassword(ctx, password), passwordSetAt: ctx.now() }
 }
 
@@ -224,7 +246,7 @@ async function takePending(
       if (locked?.email !== owner.email || !(await isPending(ctx, locked))) return null
       const now = ctx.now()
       const { changes, ...takenOver } = await takeOver(ctx, locked, clearing)
-      const activation = firstActivation(ctx, making.invitation.id)
+      const activation = firstActivation(ctx, true)
       await ctx.store.users.update(locked.id, {
         ...changes,
         ...activation,
@@ -281,7 +303,7 @@ type MadeSignup = Signup<BegunLogin> & { kind: 'made' }
 async function complete(
   ctx: AuthContext,
   inserted: UserRecord,
-  { body, client, passkey, userAgent, issueCode, invitation }: Making,
+  { body, client, passkey, userAgent, issueCode, mayRepeat, invitation }: Making,
   isRepeat: boolean,
 ): Promise<MadeSignup> {
   if (passkey && !isRepeat) await useSignupChallenge(ctx, inserted.id, passkey) // `replaceAccount` has done so already
@@ -289,7 +311,9 @@ async function complete(
   // `onSignup` may have changed the account. An inactive one gets no session.
   const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
   if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
-  const mark = newSignupMark(ctx, user, userAgent, { passkey: passkey?.pending ?? null, invitation: invitation?.id ?? null })
+  const carried = { passkey: passkey?.pending ?? null, invitation: invitation?.id ?? null }
+  // Only the service makes sign-ups that cannot repeat.
+  const mark = { ...newSignupMark(ctx, user, userAgent, carried), isApproved: !mayRepeat }
   const made = { kind: 'made', user, mark, isRepeat } as const
   if (user.isActive) {
     await completeFirstActivation(ctx, user, invitation?.id ?? null)
@@ -340,7 +364,7 @@ function withoutPassword({ extra = {}, password }: SignUpInput): Record<string, 
 function newAccount(ctx: AuthContext, given: NewestSignup, invitation: InvitationRecord | null): NewUser {
   const now = ctx.now()
   const isVerified = invitation?.isMailed ?? false
-  const activation = isVerified || ctx.settings.autoActivate ? firstActivation(ctx, invitation?.id ?? null) : pending
+  const activation = isVerified || ctx.settings.autoActivate ? firstActivation(ctx, true) : pending
   return newUser(now, { ...given, ...activation, emailVerifiedAt: isVerified ? now : null })
 }
 

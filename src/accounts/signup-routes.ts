@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Response } from 'express'
 import Joi from 'joi'
-import { type CaptchaField, captchaField, captchaRefusals, requireCaptcha } from '../captcha/require-captcha'
+import { type CaptchaField, captchaField, captchaRefusals } from '../captcha/require-captcha'
 import type { AuthContext } from '../context'
 import { clientOf } from '../core/client-key'
 import { hasPasswords } from '../core/config/every-setting'
@@ -25,14 +25,16 @@ import type { PasskeyCreationOptions } from '../passkeys/webauthn/ceremonies'
 import { countAttempt, limitsOfClient, routeRateLimit } from '../rate-limits/rate-limiter'
 import { type PasskeyFields, passkeyFields } from '../second-factor/irreversible-code'
 import { loginBody, loginClient, setLoginCookies, taskFields, taskMembers, withTasks } from '../sessions/delivery'
+import { presentedDevice } from '../sessions/devices/device-cookie'
 import type { AnyLoginResult } from '../sessions/login'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import type { HostFields, InvitationRecord, UserRecord } from '../store/auth-store'
 import { ACTIVATION_WITHHELD } from './email-links/email-link'
+import { withSignupMail } from './email-links/signup-mails'
 import { newSignupToken, setSignupBinding } from './email-verification/signup-binding'
 import { hostGuard } from './host-guard'
 import { type CodeRequest, codeRequestOf, keepCodeRequest, type TokenMember, tokenMember } from './mailed-codes/code-request'
-import { type Signup, sendFirstLink, signUp, tellOwner } from './sign-up'
+import { checkSignUp, type Signup, sendFirstLink, signUpChecked, tellOwner } from './sign-up'
 import { hidesTakenAddress } from './sign-up-again'
 import { announceDroppedFields, pickWritable } from './update-profile'
 
@@ -134,20 +136,31 @@ function signupRoute(ctx: AuthContext, { base, delivery, before }: RouteSet, { p
     handle: async (ctx, req, res) => {
       const given = await readJsonBody(req, res)
       const { shown, invitation: token, ...input } = await readSignup(ctx, given, body)
-      await requireCaptcha(ctx, req, 'signup', Object(given).captcha)
-      await countAttempt(ctx, limitsOfClient('signup:client', clientOf(req), ctx.rateLimits.signup), { Exhausted: SignupThrottledError })
-      const invitation = await invitationOfSignup(ctx, invitationOf(ctx, req, token), { email: input.email, shown })
       const locale = localeOf(ctx, req)
-      const code = codeRequestOf(ctx, req, 'ACTIVATION')
       const about = { ...input, locale, userAgent: req.headers['user-agent'] }
-      const signup = await signUp(ctx, about, loginClient(ctx, req), { passkey: shown, codeRequest: code, invitation })
-      if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, { email: input.email, hasInvitation: invitation !== null }, locale)
-      if (signup.kind === 'refused') refuseOrHide(ctx, signup.error)
-      const link = signup.kind === 'made' ? await linkToShow(ctx, signup, locale, code) : null
-      const signupToken = newSignupToken(ctx, ('mark' in signup && signup.mark?.id) || null)
-      if (signup.kind === 'made' && signup.user.isActive) await forgetUsedInvitation(ctx, req, res, signup.user.id)
-      const member = await keepCodeRequest(ctx, req, res, code && { ...code, signup: signupToken })
-      return answerOf(ctx, res, signup, { link, signupToken, member }, delivery)
+      const checked = await checkSignUp(ctx, about, { byPasskey: shown !== null })
+      const { email } = checked.given
+      const asked = {
+        action: 'signup',
+        answer: Object(given).captcha,
+        email,
+        presented: presentedDevice(ctx, req),
+        isBraked: true,
+      } as const
+      return withSignupMail(ctx, req, asked, async (ctx) => {
+        await countAttempt(ctx, limitsOfClient('signup:client', clientOf(req), ctx.rateLimits.signup), { Exhausted: SignupThrottledError })
+        const invitation = await invitationOfSignup(ctx, invitationOf(ctx, req, token), { email, shown })
+        const code = codeRequestOf(ctx, req, 'ACTIVATION')
+        const signup = await signUpChecked(ctx, checked, loginClient(ctx, req), { passkey: shown, codeRequest: code, invitation })
+        if (signup.kind === 'taken')
+          refuseOrTellOwner(ctx, signup.owner, { email: input.email, hasInvitation: invitation !== null }, locale)
+        if (signup.kind === 'refused') refuseOrHide(ctx, signup.error)
+        const link = signup.kind === 'made' ? await linkToShow(ctx, signup, locale, code) : null
+        const signupToken = newSignupToken(ctx, ('mark' in signup && signup.mark?.id) || null)
+        if (signup.kind === 'made' && signup.user.isActive) await forgetUsedInvitation(ctx, req, res, signup.user.id)
+        const member = await keepCodeRequest(ctx, req, res, code && { ...code, signup: signupToken })
+        return answerOf(ctx, res, signup, { link, signupToken, member }, delivery)
+      })
     },
   })
 }

@@ -8,9 +8,10 @@ import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
 import { instantOrNull, type JsonSchema } from '../http/description'
 import { beginChange } from '../rate-limits/rate-limiter'
 import { forgetWrongCodes } from '../second-factor/code-limits'
+import { isWaiting } from '../sessions/account-state'
 import { endOtherSessions } from '../sessions/log-out'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
-import type { SessionRecord, UserChanges, UserRecord, UserStore } from '../store/auth-store'
+import type { SessionRecord, UserChanges, UserRecord } from '../store/auth-store'
 import { type PublicUser, toPublicUser } from '../store/user-records'
 
 export interface UserUpdate {
@@ -67,17 +68,52 @@ async function update(
  * account still has valid ones, which this revokes too. @throws NotFoundError, ForbiddenError
  */
 export async function activateUser(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
-  const wasClosed = await transaction(ctx, async (ctx) => {
+  const closed = await transaction(ctx, async (ctx) => {
     const now = ctx.now()
     const user = await lockTarget(ctx, userId, acting)
-    if (user.isActive) return false
-    await ctx.store.users.update(userId, { isActive: true, activatedAt: now, updatedAt: now })
+    if (user.isActive) return null
+    await ctx.store.users.update(userId, { isActive: true, activatedAt: now, ...notWaiting(user), updatedAt: now })
     await ctx.store.userTokens.consumeAllForUser(userId, now)
     await recordTrace(ctx, user)
     await endOtherSessions(ctx, userId)
-    return true
+    return user
   })
-  if (wasClosed) ctx.events.emit('activation', { userId })
+  if (!closed) return
+  ctx.events.emit('activation', { userId })
+  if (isWaiting(closed)) announceDecision(ctx, closed, true, acting)
+}
+
+/** The account keeps its links and its time of activation. @throws NotFoundError, ForbiddenError, ConflictError if it does not wait */
+export async function approve(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
+  const user = await decide(ctx, userId, true, acting)
+  ctx.events.emit('activation', { userId })
+  announceDecision(ctx, user, true, acting)
+}
+
+/** The account stays deactivated. @throws NotFoundError, ForbiddenError, ConflictError if it does not wait */
+export async function decline(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
+  announceDecision(ctx, await decide(ctx, userId, false, acting), false, acting)
+}
+
+function decide(ctx: AuthContext, userId: string, isActive: boolean, acting: ActingAdmin | undefined): Promise<UserRecord> {
+  return transaction(ctx, async (ctx) => {
+    const user = await lockTarget(ctx, userId, acting)
+    if (!isWaiting(user)) throw new ConflictError()
+    await ctx.store.users.update(userId, { isActive, ...notWaiting(user), updatedAt: ctx.now() })
+    return user
+  })
+}
+
+/** No write to a table without the column. */
+function notWaiting(user: UserRecord): Pick<UserChanges, 'approvalRequestedAt'> {
+  return user.approvalRequestedAt ? { approvalRequestedAt: null } : {}
+}
+
+function announceDecision(ctx: AuthContext, user: UserRecord, isGranted: boolean, acting: ActingAdmin | undefined): void {
+  const who = { userId: user.id, ...(acting && { actorId: acting.by }) }
+  if (isGranted) ctx.events.emit('approval.granted', who)
+  else ctx.events.emit('approval.declined', who)
+  mailNotice(ctx, user, isGranted ? 'approval_granted' : 'approval_declined')
 }
 
 /** Also revokes pending second-factor steps and mailed links. @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError */
@@ -85,7 +121,7 @@ export async function deactivate(ctx: AuthContext, userId: string, acting?: Acti
   await transaction(ctx, async (ctx) => {
     const now = ctx.now()
     const user = await lockTarget(ctx, userId, acting, { takesPower: true })
-    await ctx.store.users.update(userId, { isActive: false, activatedAt: user.activatedAt ?? now, updatedAt: now })
+    await ctx.store.users.update(userId, { isActive: false, activatedAt: user.activatedAt ?? now, ...notWaiting(user), updatedAt: now })
     await endOneShots(ctx, user)
     await recordTrace(ctx, user)
     await endOtherSessions(ctx, userId)
@@ -233,21 +269,29 @@ async function recordTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
 export interface AdminUser extends PublicUser {
   readonly emailVerifiedAt: Date | null
   readonly activatedAt: Date | null
+  /** Since when the account waits for an administrator. Absent: it does not wait. */
+  readonly approvalRequestedAt?: Date
 }
 
 export function toAdminUser(user: UserRecord): AdminUser {
-  const { emailVerifiedAt, activatedAt } = user
-  return Object.freeze({ ...toPublicUser(user), emailVerifiedAt, activatedAt })
+  const { emailVerifiedAt, activatedAt, approvalRequestedAt } = user
+  return Object.freeze({ ...toPublicUser(user), emailVerifiedAt, activatedAt, ...(approvalRequestedAt && { approvalRequestedAt }) })
 }
 
-export function adminUserSchema(users: UserStore): JsonSchema {
-  return userSchema(users, 'AdminUser', { email_verified_at: instantOrNull, activated_at: instantOrNull })
+export function adminUserSchema(ctx: AuthContext): JsonSchema {
+  const dates = { email_verified_at: instantOrNull, activated_at: instantOrNull }
+  return userSchema(ctx.store.users, 'AdminUser', approves(ctx) ? { ...dates, approval_requested_at: instantOrNull } : dates)
 }
 
-export function adminUserBody(users: UserStore, user: AdminUser): object {
+export function adminUserBody(ctx: AuthContext, user: AdminUser): object {
   return {
-    ...userBody(users, user),
+    ...userBody(ctx.store.users, user),
     email_verified_at: user.emailVerifiedAt?.toISOString() ?? null,
     activated_at: user.activatedAt?.toISOString() ?? null,
+    ...(approves(ctx) && { approval_requested_at: user.approvalRequestedAt?.toISOString() ?? null }),
   }
+}
+
+export function approves({ settings }: Pick<AuthContext, 'settings'>): boolean {
+  return settings.signupMode === 'approve'
 }

@@ -36,7 +36,7 @@ export interface UserListEntries extends Pick<UserListQuery, 'cursor'> {
 
 export async function listByEntries(ctx: AuthContext, { entries, cursor, limit }: UserListEntries): Promise<UserList> {
   const { users } = ctx.store
-  const filters = parseFilters(entries, users.fields)
+  const filters = parseFilters(entries, filterableFields(ctx))
   if (!Number.isInteger(limit) || limit < 1 || limit > 100)
     throw new ValidationError({ details: { errors: [{ path: 'limit', rule: 'number.between' }] } })
   const after = cursor === undefined ? null : openCursor(ctx.keys.cursor, filters, cursor)
@@ -59,6 +59,12 @@ export function parseFilters(entries: readonly (readonly [key: string, value: un
     parsed.set(key, filter)
   }
   return [...parsed.values()]
+}
+
+/** `is_awaiting_approval` is there only with `signupMode: 'approve'`. */
+export function filterableFields({ settings, store }: Pick<AuthContext, 'settings' | 'store'>): ReadonlySet<string> {
+  const { fields } = store.users
+  return settings.signupMode === 'approve' ? fields : new Set([...fields].filter((field) => field !== 'approvalRequestedAt'))
 }
 
 export function filterKeys(columns: ReadonlySet<string>): string[] {
@@ -109,21 +115,23 @@ const GRAMMAR: ReadonlyMap<string, Meaning> = new Map([
       { field, read: (value) => readFilter(field, operator, KINDS[kind].read, value) },
     ]),
   ),
-  ...factorKeys(),
+  // No filter can read the factor itself.
+  ...presenceKeys('mfa_enabled', 'totpEnabledAt'),
+  ...presenceKeys('is_awaiting_approval', 'approvalRequestedAt'),
 ])
 
-/** Whether an account has a second factor. No filter can read the factor itself. */
-function factorKeys(): [string, Meaning][] {
+/** Whether the field has a value. */
+function presenceKeys(key: string, field: 'totpEnabledAt' | 'approvalRequestedAt'): [string, Meaning][] {
   const reading = (isWanted: (value: boolean) => boolean): Meaning => ({
-    field: 'totpEnabledAt',
+    field,
     read(text) {
       const value = readBoolean(text)
-      return value === null ? null : { field: 'totpEnabledAt', operator: 'isnull', value: !isWanted(value) }
+      return value === null ? null : { field, operator: 'isnull', value: !isWanted(value) }
     },
   })
   return [
-    ['mfa_enabled', reading((value) => value)],
-    ['mfa_enabled__ne', reading((value) => !value)],
+    [key, reading((value) => value)],
+    [`${key}__ne`, reading((value) => !value)],
   ]
 }
 

@@ -11,20 +11,22 @@ import { clearEndedCookies, getAuth } from '../sessions/current-auth'
 import { operation } from '../sessions/operation'
 import { sessionOf } from '../sessions/reauthentication/fresh-session'
 import type { RouteGuards } from '../sessions/routes-by-delivery'
-import type { UserStore } from '../store/auth-store'
 import {
   type ActingAdmin,
   activateUser,
   adminUserBody,
   adminUserSchema,
+  approve,
+  approves,
   deactivate,
+  decline,
   findUser,
   type MfaReset,
   resetMfa,
   revokeSessions,
   updateUser,
 } from './change-user'
-import { filterKeys, listByEntries, type UserListEntries } from './list-users'
+import { filterableFields, filterKeys, listByEntries, type UserListEntries } from './list-users'
 
 /**
  * The database decides at each request whether the person is an administrator. With `mfaEnabled`, the session must have used the second
@@ -36,7 +38,7 @@ export function adminRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
     ...operation(ctx, guards, {
       method: 'GET',
       path: '/admin/users',
-      ...describesList(ctx.store.users),
+      ...describesList(ctx),
       access: 'administrator',
       limit: 'admin_list',
       handle: (req, res) => list(ctx, req, res),
@@ -45,7 +47,7 @@ export function adminRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       method: 'GET',
       path: '/admin/users/:id',
       summary: 'Get one account',
-      answers: [oneUser(ctx.store.users)],
+      answers: [oneUser(ctx)],
       refuses: [NotFoundError],
       access: 'administrator',
       limit: 'admin_show',
@@ -55,7 +57,7 @@ export function adminRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
       method: 'PATCH',
       path: '/admin/users/:id',
       summary: 'Change the name of an account, or whether it is an administrator',
-      answers: [oneUser(ctx.store.users)],
+      answers: [oneUser(ctx)],
       refuses: [NotFoundError, ConflictError],
       access: 'acting administrator',
       limit: 'admin_write',
@@ -65,7 +67,7 @@ export function adminRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
         refresh_token: text(4096).optional(),
       }),
       handle: async (req, res, { name, is_admin: isAdmin }) => {
-        sendJson(res, 200, adminUserBody(ctx.store.users, await updateUser(ctx, idOf(req), { name, isAdmin }, actingAdmin(req))))
+        sendJson(res, 200, adminUserBody(ctx, await updateUser(ctx, idOf(req), { name, isAdmin }, actingAdmin(req))))
       },
     }),
     ...Object.entries(actionsOf(ctx)).flatMap(([name, { summary, act, fields = {} }]) =>
@@ -98,11 +100,16 @@ interface ActionOptions extends MfaReset {
   keep_sessions?: boolean
 }
 
-function actionsOf({ store, loginTasks }: AuthContext): Readonly<Record<string, Action>> {
+function actionsOf(ctx: AuthContext): Readonly<Record<string, Action>> {
+  const { store, loginTasks } = ctx
   const passkeys = store.passkeys ? { fields: { passkeys: Joi.boolean().optional() } } : {}
   return {
     deactivate: { summary: 'Deactivate an account, and revoke its sessions and mailed links, except undo links', act: deactivate },
     activate: { summary: 'Activate an account', act: activateUser },
+    ...(approves(ctx) && {
+      approve: { summary: 'Approve an account that waits', act: approve },
+      decline: { summary: 'Decline an account that waits: it stays deactivated', act: decline },
+    }),
     'revoke-sessions': { summary: 'Revoke all sessions of an account', act: revokeSessions },
     'reset-mfa': { summary: 'Remove the second factor of an account', act: resetMfa, ...passkeys },
     ...(loginTasks?.newPassword && { 'expire-password': passwordExpiry }),
@@ -115,18 +122,18 @@ const passwordExpiry: Action = {
   fields: { keep_sessions: Joi.boolean().optional() },
 }
 
-function oneUser(users: UserStore): Answer {
-  return { status: 200, description: 'The account.', schema: adminUserSchema(users) }
+function oneUser(ctx: AuthContext): Answer {
+  return { status: 200, description: 'The account.', schema: adminUserSchema(ctx) }
 }
 
-function describesList(users: UserStore): Description {
+function describesList(ctx: AuthContext): Description {
   return {
     summary: 'List the accounts, oldest first',
     answers: [
       {
         status: 200,
         description: 'A page of accounts. On the last page `next_cursor` is null.',
-        schema: shape('AdminUserList', { items: { type: 'array', items: adminUserSchema(users) }, next_cursor: stringOrNull }),
+        schema: shape('AdminUserList', { items: { type: 'array', items: adminUserSchema(ctx) }, next_cursor: stringOrNull }),
       },
     ],
     refuses: [UnknownFilterKeyError, InvalidFilterValueError],
@@ -140,7 +147,7 @@ function describesList(users: UserStore): Description {
       {
         name: 'filters',
         description: 'Any number of `field=value` or `field__operator=value`. Commas separate the values of a list.',
-        schema: { type: 'object', propertyNames: { enum: filterKeys(users.fields) }, additionalProperties: string },
+        schema: { type: 'object', propertyNames: { enum: filterKeys(filterableFields(ctx)) }, additionalProperties: string },
       },
     ],
   }
@@ -148,13 +155,13 @@ function describesList(users: UserStore): Description {
 
 async function list(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const { items, nextCursor } = await listByEntries(ctx, readQuery(req))
-  sendJson(res, 200, { items: items.map((user) => adminUserBody(ctx.store.users, user)), next_cursor: nextCursor })
+  sendJson(res, 200, { items: items.map((user) => adminUserBody(ctx, user)), next_cursor: nextCursor })
 }
 
 async function show(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const user = await findUser(ctx, idOf(req))
   if (!user) throw new NotFoundError()
-  sendJson(res, 200, adminUserBody(ctx.store.users, user))
+  sendJson(res, 200, adminUserBody(ctx, user))
 }
 
 /** From the URL, because the parser of `req.query` is the host's, and can turn values into arrays and objects. */

@@ -40,23 +40,26 @@ const actions: readonly GuardedAction[] = ['signup', 'login', 'link', 'email_log
  */
 export function proofOfWork({ bits = 18 }: { bits?: number } = {}): Captcha {
   if (!Number.isInteger(bits) || bits < 8 || bits > 26) throw new ConfigurationError('proofOfWork() takes bits from 8 to 26.')
-  const make = (tools: PuzzleTools) => puzzleCaptcha(bits, tools)
-  const alone: Captcha & { readonly [ofRouter]: typeof make } = {
+  const alone: Captcha = {
     verify: () => Promise.reject(new ConfigurationError('proofOfWork() works only as the option captcha of createAuthRouter().')),
     html: () => '',
-    [ofRouter]: make,
   }
-  return alone
+  const make = (given: Captcha, tools: PuzzleTools) => {
+    if (given.verify === alone.verify && given.html === alone.html) return { ...given, ...puzzleCaptcha(bits, given.field, tools) }
+    throw new ConfigurationError('Option captcha: proofOfWork() makes verify and html itself; set only field, csp and failOpen beside it.')
+  }
+  return Object.assign(alone, { [ofRouter]: make })
 }
 
-/** The captcha of one router: `proofOfWork()` gets its keys and counters. */
+/** The captcha of one router: `proofOfWork()` gets its keys and counters. Members that the host adds to it count. */
 export function captchaOfRouter(captcha: Captcha | undefined, tools: PuzzleTools): Captcha | null {
-  const made = captcha as { [ofRouter]?: (tools: PuzzleTools) => Captcha } | undefined
-  return made?.[ofRouter]?.(tools) ?? captcha ?? null
+  if (!captcha) return null
+  const { [ofRouter]: make } = captcha as { [ofRouter]?: (given: Captcha, tools: PuzzleTools) => Captcha }
+  return make?.(captcha, tools) ?? captcha
 }
 
 /** The answer is `<puzzle>.<n>`, whose SHA-256 begins with `bits` bits of 0. */
-function puzzleCaptcha(bits: number, { keys, used, now, prefix }: PuzzleTools): PuzzleCaptcha {
+function puzzleCaptcha(bits: number, field = 'captcha', { keys, used, now, prefix }: PuzzleTools): PuzzleCaptcha {
   return {
     async verify(answer, _req, { action }) {
       const end = answer.lastIndexOf('.')
@@ -64,7 +67,7 @@ function puzzleCaptcha(bits: number, { keys, used, now, prefix }: PuzzleTools): 
       if (claims?.['act'] !== action || !/^\d{1,16}$/.test(answer.slice(end + 1)) || !beginsWithZeros(answer, bits)) return false
       return used.claim(String(claims['jti']), Number(claims['exp']))
     },
-    html: (_nonce, { action }) => `<input type="hidden" name="captcha" data-puzzle="${prefix}/captcha?action=${action}">`,
+    html: (_nonce, { action }) => `<input type="hidden" name="${field}" data-puzzle="${prefix}/captcha?action=${action}">`,
     issue(action) {
       const iat = epochSeconds(now())
       const exp = iat + seconds

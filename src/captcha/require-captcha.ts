@@ -25,6 +25,13 @@ export function captchaRefusals({ captcha }: Pick<AuthContext, 'captcha'>) {
   return captcha ? [CaptchaRequiredError, CaptchaUnavailableError] : []
 }
 
+const solvedFor = Symbol('the action of the widget')
+
+/** For the page whose form has one widget and two buttons. A client cannot set this mark. */
+export function captchaIsFor(req: Request, action: GuardedAction): void {
+  Object.defineProperty(req, solvedFor, { value: action })
+}
+
 type Asking = Pick<AuthContext, 'captcha' | 'captchaWhen' | 'logger'>
 
 /**
@@ -33,6 +40,11 @@ type Asking = Pick<AuthContext, 'captcha' | 'captchaWhen' | 'logger'>
  */
 export async function requireCaptcha(ctx: Asking, req: Request, action: GuardedAction, answer: unknown): Promise<void> {
   if (ctx.captcha && (await isCaptchaAsked(ctx, req, action))) await verifyAnswer(ctx, ctx.captcha, req, action, answer)
+}
+
+/** For a request that needs an answer whatever `captchaWhen` and `failOpen` say. @throws as `requireCaptcha` */
+export async function requirePassedCaptcha(ctx: Asking, req: Request, action: GuardedAction, answer: unknown): Promise<void> {
+  if (ctx.captcha) await verifyAnswer(ctx, { ...ctx.captcha, failOpen: false }, req, action, answer)
 }
 
 /** A login is asked only if `captchaWhen` says so. If that fails or takes too long, everything is asked. */
@@ -54,7 +66,14 @@ function withoutBody(req: Request): Request {
   return Object.defineProperty(presented, 'body', { value: undefined })
 }
 
-async function verifyAnswer({ logger }: Asking, captcha: Captcha, req: Request, action: GuardedAction, answer: unknown): Promise<void> {
+async function verifyAnswer(
+  { logger }: Asking,
+  captcha: Captcha,
+  req: Request & { readonly [solvedFor]?: GuardedAction },
+  asked: GuardedAction,
+  answer: unknown,
+): Promise<void> {
+  const action = req[solvedFor] ?? asked
   if (typeof answer !== 'string' || answer === '' || answer.length > longestAnswer) throw new CaptchaRequiredError()
   let isRight: unknown
   try {

@@ -160,6 +160,12 @@ export class InvitationRequiredError extends ForbiddenError {
   static override readonly detail = localized('error.invitation_required')
 }
 
+/** The credential is right, and the account waits for an administrator (`signupMode: 'approve'`). */
+export class ApprovalPendingError extends ForbiddenError {
+  static override readonly code = 'APPROVAL_PENDING'
+  static override readonly detail = localized('error.approval_pending')
+}
+
 export class AccountInactiveError extends ForbiddenError {
   static override readonly code = 'ACCOUNT_INACTIVE'
   static override readonly detail = localized('error.account_inactive')

@@ -7,6 +7,8 @@ import type { AuthMail } from './mailer'
 /** The events and their payloads. A payload contains ids and methods, and never an email address, a token or a secret. */
 export interface AuthEventPayloads {
   signup: { userId: string; by: 'pwd' | 'passkey' | 'ext' | 'email' | 'command'; provider?: string }
+  /** Once a window of `throttle.signupMails`, at the first mail past it. `limit`: the mails of a window. */
+  'signup.flood': { limit: number }
   activation: { userId: string }
   login: { userId: string; amr: readonly AuthMethod[]; provider?: string }
   /** Emitted right after `login`, if `unknownDevice` is not `off`, or if a mailed code made the device known. */
@@ -50,6 +52,11 @@ export interface AuthEventPayloads {
   /** Once for each trusted device that was deleted. */
   'device.untrusted': { userId: string; reason: 'removed' | 'session_ended' | 'account_changed' }
   'account.deactivated': { userId: string }
+  /** An account waits for an administrator, in place of its `activation`. */
+  'approval.requested': { userId: string }
+  /** `actorId`: the administrator. Absent: your own code. */
+  'approval.granted': { userId: string; actorId?: string }
+  'approval.declined': { userId: string; actorId?: string }
   'admin.granted': { userId: string; actorId: string | null }
   'admin.revoked': { userId: string; actorId: string | null }
   /** Emitted by the command `users import`. The command emits no event per account. */
@@ -90,6 +97,7 @@ export type AuthEventName = keyof AuthEventPayloads
 /** Observers store and count only these fields. */
 export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof AuthEventPayloads[Name])[] } = {
   signup: ['userId', 'by', 'provider'],
+  'signup.flood': ['limit'],
   activation: ['userId'],
   login: ['userId', 'amr', 'provider'],
   'login.new_device': ['userId'],
@@ -117,6 +125,9 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'device.trusted': ['userId'],
   'device.untrusted': ['userId', 'reason'],
   'account.deactivated': ['userId'],
+  'approval.requested': ['userId'],
+  'approval.granted': ['userId', 'actorId'],
+  'approval.declined': ['userId', 'actorId'],
   'admin.granted': ['userId', 'actorId'],
   'admin.revoked': ['userId', 'actorId'],
   'users.imported': ['count', 'admins'],

@@ -72,6 +72,10 @@ export const mailTopics = [
   'address_taken_back',
   'admin_granted',
   'admin_revoked',
+  'approval_requested',
+  'approval_pending',
+  'approval_granted',
+  'approval_declined',
   'account_taken_over',
 ] as const
 

@@ -19,6 +19,7 @@ export const linkPageNames = [
   'invitation_left',
   'link_invalid',
   'link_refused',
+  'approval_pending',
   'address_taken',
   'too_many',
   'trouble',

@@ -31,9 +31,9 @@ export type CaptchaWhen = (req: Request, about: { action: GuardedAction }) => bo
 /** @throws ConfigurationError */
 export function checkCaptcha(
   { captcha, captchaWhen }: { captcha?: unknown; captchaWhen?: unknown },
-  { pagesEnabled }: { readonly pagesEnabled: boolean },
+  { pagesEnabled, hostFields = [] }: { readonly pagesEnabled: boolean; readonly hostFields?: Iterable<string> | undefined },
 ): void {
-  const fault = captcha === undefined ? whenFault(captchaWhen) : captchaFault(captcha, pagesEnabled)
+  const fault = captcha === undefined ? whenFault(captchaWhen) : captchaFault(captcha, pagesEnabled, [...fieldsOfForms, ...hostFields])
   if (fault !== null) throw new ConfigurationError(fault)
 }
 
@@ -41,12 +41,16 @@ function whenFault(captchaWhen: unknown): string | null {
   return captchaWhen === undefined ? null : 'Option captchaWhen needs the option captcha, because it decides only when that one is asked.'
 }
 
-function captchaFault(captcha: unknown, pagesEnabled: boolean): string | null {
+/** Of the forms that can show the widget. */
+const fieldsOfForms = ['email', 'password', 'name', 'remember', 'return_to', 'credential', 'challenge_token', 'captcha_for']
+
+function captchaFault(captcha: unknown, pagesEnabled: boolean, taken: readonly string[]): string | null {
   const { verify, html, csp = {}, field = 'captcha', failOpen = false } = Object(captcha) as Record<string, unknown>
   if (typeof verify !== 'function') return 'Option captcha needs verify, a function of an answer and a request; turnstile() makes one.'
   if (html !== undefined && typeof html !== 'function') return 'Option captcha.html must be a function that returns HTML.'
   if (html === undefined && pagesEnabled) return 'Option captcha needs html beside pagesEnabled, because our forms must show the widget.'
   if (typeof field !== 'string' || !/^[A-Za-z][\w-]{0,63}$/.test(field)) return 'Option captcha.field must be the name of a form field.'
+  if (taken.includes(field)) return `Option captcha.field must not be ${field}: a form has a field of this name. Choose another name.`
   if (typeof failOpen !== 'boolean') return 'Option captcha.failOpen must be true or false.'
   return cspFault(csp)
 }

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { isCaptchaAsked } from '../captcha/require-captcha'
+import type { Request } from 'express'
+import { isPastSignupMails } from '../accounts/email-links/signup-mails'
+import { captchaIsFor, isCaptchaAsked } from '../captcha/require-captcha'
+import type { AuthContext } from '../context'
 import type { GuardedAction } from '../http/guard-request'
-import { Html, html, type Part } from '../http/html/document'
+import { Html, hidden, html, type Part } from '../http/html/document'
 import type { Page } from '../http/html/send-page'
 import type { Fields, Visit } from './page-site'
 
@@ -14,7 +17,7 @@ export interface CaptchaWidget {
 
 const none: CaptchaWidget = { part: null, page: {} }
 
-/** For the form of the first action that is asked. */
+/** For the form of the first action that is asked. A form of two actions says which one its widget is for. */
 export function captchaWidget(visit: Visit, ...actions: readonly GuardedAction[]): Promise<CaptchaWidget> {
   return widgetWith(visit, actions, randomBytes(16).toString('base64'))
 }
@@ -32,17 +35,31 @@ export async function captchaWidgets(
 async function widgetWith({ ctx, req, reader }: Visit, actions: readonly GuardedAction[], nonce: string): Promise<CaptchaWidget> {
   const { captcha } = ctx
   for (const action of actions) {
-    if (!captcha?.html || !(await isCaptchaAsked(ctx, req, action))) continue
-    const part = html`${new Html(captcha.html(nonce, { action, locale: reader.lang }))}<noscript><p class="hint">${reader.text('captcha.needs_script')}</p></noscript>
+    if (!captcha?.html || !(await isShown(ctx, req, action))) continue
+    const told = actions.length > 1 ? hidden(widgetAction, action) : null
+    const part = html`${told}${new Html(captcha.html(nonce, { action, locale: reader.lang }))}<noscript><p class="hint">${reader.text('captcha.needs_script')}</p></noscript>
 `
     return { part, page: { nonce, sources: captcha.csp ?? {} } }
   }
   return none
 }
 
-/** The answer of the form, and its other fields. */
-export function captchaOfForm({ ctx }: Visit, fields: Fields): { captcha: { captcha?: string }; others: Fields } {
+/** Past `throttle.signupMails`, the forms that can mail a stranger need the widget too. */
+async function isShown(ctx: AuthContext, req: Request, action: GuardedAction): Promise<boolean> {
+  return (await isCaptchaAsked(ctx, req, action)) || (action !== 'login' && isPastSignupMails(ctx))
+}
+
+const widgetAction = 'captcha_for'
+
+/** The answer of the form, and its other fields. @param actions of the form's buttons, if it has more than one */
+export function captchaOfForm(
+  { ctx, req }: Visit,
+  fields: Fields,
+  actions: readonly GuardedAction[] = [],
+): { captcha: { captcha?: string }; others: Fields } {
   if (!ctx.captcha) return { captcha: {}, others: fields }
   const { [ctx.captcha.field ?? 'captcha']: answer, ...others } = fields
+  const action = actions.find((action) => action === fields[widgetAction])
+  if (action) captchaIsFor(req, action)
   return { captcha: answer === undefined ? {} : { captcha: answer }, others }
 }

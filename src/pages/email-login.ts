@@ -2,7 +2,7 @@ import type { Route } from '../http/routes'
 import { captchaOfForm } from './captcha'
 import { awaitMail } from './check-mail'
 import { requireFields } from './form-fault'
-import { showLogin } from './login'
+import { addressFormActions, showLogin } from './login'
 import { pageRouteSets } from './page-lines'
 import type { PageSite } from './page-site'
 import { signInAddress } from './signed-in'
@@ -23,7 +23,7 @@ export function emailLoginPageRoutes(site: PageSite): Route[] {
       const { loginUrl } = await ask.requestEmailLogin({
         email,
         ...(returnTo !== null && { returnTo }),
-        ...captchaOfForm(visit, fields).captcha,
+        ...captchaOfForm(visit, fields, addressFormActions).captcha,
       })
       return loginUrl === null ? awaitMail(visit, { email, from: 'emailLogin' }) : { to: loginUrl }
     },

@@ -129,13 +129,18 @@ const sentences: Readonly<Record<string, TextKey>> = {
   OAUTH_PROVIDER_DENIED: 'login.provider_denied',
   OAUTH_PROVIDER_UNAVAILABLE: 'login.provider_unavailable',
   OAUTH_ACCOUNT_INACTIVE: 'login.account_inactive',
+  APPROVAL_PENDING: 'login.approval_pending',
 }
 
 async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {
   requireFields(fields, 'email', 'password')
   const { email = '', password = '', remember } = fields
-  return afterLogin(visit, await visit.ask.logIn({ email, password, remember: remember === 'on', ...captchaOfForm(visit, fields).captcha }))
+  const { captcha } = captchaOfForm(visit, fields, addressFormActions)
+  return afterLogin(visit, await visit.ask.logIn({ email, password, remember: remember === 'on', ...captcha }))
 }
+
+/** The form has one widget, so its answer is good for either button. */
+export const addressFormActions = ['login', 'email_login'] as const
 
 interface LoginView {
   /** Null: nobody logs in by address. */

@@ -9,6 +9,7 @@ import { sendJson, setResult } from '../http/send'
 import { askTasks } from '../login-tasks/tasks-owed'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { passkeyFields } from '../second-factor/irreversible-code'
+import { stateRefusal, stateRefusals } from '../sessions/account-state'
 import { announceFailedLogin, countLoginOfClient, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { type LoginOperation, loginRoute, sessionLoginRoute } from '../sessions/login-route'
@@ -16,8 +17,9 @@ import { publicOperation } from '../sessions/operation'
 import { passkeyUsableAt } from '../sessions/reauthentication/methods'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { finishLogin, startLogin } from '../sessions/start-login'
+import type { UserRecord } from '../store/auth-store'
 import { issuePasskeyChallenge, loginOptionsSchema, optionsBody, type PasskeyOptions } from './passkey-challenge'
-import { passkeyToolsOf, refusingReplay, type VerifiedPasskey, verifyPasskey } from './verify-passkey'
+import { acceptPasskey, passkeyToolsOf, refusingReplay, type VerifiedPasskey, verifyPasskey } from './verify-passkey'
 import type { PasskeyRequestOptions } from './webauthn/ceremonies'
 
 interface LoginBody extends CaptchaField {
@@ -32,7 +34,7 @@ const passkeyLogin = (ctx: AuthContext): LoginOperation<LoginBody> => ({
   path: '/passkeys/login',
   describes: {
     summary: 'Log in with a passkey',
-    refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError, ...captchaRefusals(ctx)],
+    refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError, ...stateRefusals(ctx), ...captchaRefusals(ctx)],
   },
   // `hostGuard` already includes the rate limit of the route.
   before: ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeRateLimit(ctx, 'passkey_login')],
@@ -118,21 +120,25 @@ export async function logInWithPasskey(
   }
 }
 
-async function finish(
-  ctx: AuthContext,
-  { use, used, ...proven }: VerifiedPasskey,
-  isPersistent: boolean,
-  client: LoginClient,
-): Promise<AnyLoginResult> {
+async function finish(ctx: AuthContext, proven: VerifiedPasskey, isPersistent: boolean, client: LoginClient): Promise<AnyLoginResult> {
+  const { use, used } = proven
   const isYoung = passkeyUsableAt(ctx, proven) !== null // a new passkey can log in, but the session is not fresh
   const login: Login = { amr: ['passkey'], provider: null, isYoung, isPersistent }
   const asked = await askTasks(ctx, proven.user, login)
   const begun = await refusingReplay(() =>
     transaction(asked, async (ctx) => {
-      const user = await passkeyToolsOf(ctx).passkeys.recordLogin(use, used)
+      const user = proven.user.isActive ? await passkeyToolsOf(ctx).passkeys.recordLogin(use, used) : await holdRefused(ctx, proven)
       if (!user) throw new PasskeyRejectedError()
       return startLogin(ctx, client, user, login)
     }),
   )
   return finishLogin(ctx, begun)
+}
+
+/** The account opens no session, so no time of a login is written. Null: it was opened meanwhile. */
+async function holdRefused(ctx: AuthContext, proven: VerifiedPasskey): Promise<UserRecord | null> {
+  const user = await ctx.store.users.lock(proven.user.id)
+  if (!user || stateRefusal(user) === null) return null
+  await acceptPasskey(ctx, user, proven)
+  return user
 }

@@ -1,5 +1,6 @@
 import { type AuthContext, passkeysOf } from '../context'
 import { ConfigurationError, type PasskeyInvalidError, PasskeyRejectedError, ServiceUnavailableError } from '../core/errors'
+import { mayProve } from '../sessions/account-state'
 import {
   DuplicateRecordError,
   type PasskeyRecord,
@@ -53,7 +54,7 @@ async function prove(
   const { presented, open } = readPresented(ctx, ceremony, owner, shown)
   const found = await passkeys.findWithUser(storedId(presented.id))
   const asserted = await webauthn.verifyAssertion(presented, open.challenge, found?.passkey ?? null)
-  if (!found?.user?.isActive) throw new CeremonyRefused('the account of the passkey is not active')
+  if (!found?.user || !mayProve(found.user)) throw new CeremonyRefused('the account of the passkey is not active')
   if (owner && found.user.id !== owner.userId) throw new CeremonyRefused('the passkey is of another account')
   const { passkey, user } = found
   const isOwnHandle = presented.userHandle === passkey.userHandle || (owner !== null && presented.userHandle === null)

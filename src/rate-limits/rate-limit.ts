@@ -159,6 +159,8 @@ export interface RateLimits {
   readonly routes: RateLimit | false
   readonly login: SubjectRateLimits
   readonly signup: RateLimit | false
+  /** Mails of requests without a session to addresses without a verified account. */
+  readonly signupMails: RateLimit | false
   /** Requests for links. Each purpose has its own limit. */
   readonly links: SubjectRateLimits
   /** Mails to an address. */
@@ -220,6 +222,7 @@ interface ThrottleInput {
   routes?: RateLimit | false
   login?: SubjectBudgetsInput
   signup?: RateLimit | false
+  signupMails?: RateLimit | false
   links?: SubjectBudgetsInput
   mail?: MailBudgetsInput
   mfa?: RateLimit | false
@@ -247,6 +250,7 @@ export function rateLimitsOf(throttle: ThrottleInput = {}): RateLimits {
     routes: resolveRateLimit('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
     login,
     signup: resolveRateLimit('throttle.signup', throttle.signup, { attempts: 100, windowSeconds: 3_600 }),
+    signupMails: resolveRateLimit('throttle.signupMails', throttle.signupMails, { attempts: 200, windowSeconds: 3_600 }),
     links,
     mail,
     mfa,

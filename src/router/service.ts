@@ -21,7 +21,9 @@ import {
   type ActingAdmin,
   type AdminUser,
   activateUser,
+  approve,
   deactivate,
+  decline,
   findUser,
   type MfaReset,
   requireNamed,
@@ -315,6 +317,13 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   activateUser(userId: string, acting?: ActingAdmin): Promise<void>
   /**
+   * Approves an account that waits for an administrator (`signupMode: 'approve'`). The person gets a mail.
+   * @throws NotFoundError, ConflictError for an account that does not wait; ForbiddenError if `by` is not an active administrator
+   */
+  approve(userId: string, acting?: ActingAdmin): Promise<void>
+  /** Declines an account that waits. It stays deactivated, and the person gets a mail. @throws the errors of `approve` */
+  decline(userId: string, acting?: ActingAdmin): Promise<void>
+  /**
    * Removes the second factor of an account, for an owner who lost the factor. Revokes the account's sessions and sends the owner a notice.
    * `options.passkeys` also removes passkeys. Leave `acting` out if no administrator acts.
    */
@@ -506,6 +515,8 @@ export function createService(ctx: AuthContext): AuthService {
     revokeSessions: async (userId, acting) => revokeSessions(ctx, userId, requireNamed(acting)),
     deactivate: async (userId, acting) => deactivate(ctx, userId, requireNamed(acting)),
     activateUser: async (userId, acting) => activateUser(ctx, userId, requireNamed(acting)),
+    approve: async (userId, acting) => approve(ctx, userId, requireNamed(acting)),
+    decline: async (userId, acting) => decline(ctx, userId, requireNamed(acting)),
     resetMfa: async (userId, acting, options) => resetMfa(ctx, userId, requireNamed(acting), options),
     expirePassword: (userId, options) => expirePassword(ctx, userId, undefined, options),
     listUsers: (query) => listUsers(ctx, query),

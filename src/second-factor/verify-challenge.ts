@@ -5,8 +5,10 @@ import type { Locale } from '../http/locale'
 import { askTasks } from '../login-tasks/tasks-owed'
 import { acceptPasskey, type VerifiedPasskey, verifyPasskey } from '../passkeys/verify-passkey'
 import { countAttempt } from '../rate-limits/rate-limiter'
+import { mayProve } from '../sessions/account-state'
 import { type Challenge, consumeChallenge, isStillMeant, readChallenge } from '../sessions/challenge'
 import { findKnownDevice, type PresentedDevice, tokenPresented } from '../sessions/devices/device-cookie'
+import { announcingRefusal } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { hasYoungFactor, passkeyUsableAt } from '../sessions/reauthentication/methods'
 import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
@@ -45,7 +47,7 @@ export async function verifyMfa(
   const { userId, idHash } = challenge
   const seen = await ctx.store.users.find(userId)
   // A passkey of an inactive account gets the error of an invalid passkey.
-  const isRejected = credential !== undefined && seen?.isActive === false
+  const isRejected = credential !== undefined && seen !== null && !mayProve(seen)
   if (!isStillMeant(ctx, challenge, seen)) throw isRejected ? new PasskeyRejectedError() : new MfaTokenInvalidError()
   if (credential !== undefined) {
     const begun = await countedPasskey(ctx, idHash, async () => {
@@ -57,7 +59,7 @@ export async function verifyMfa(
       }
       return (await redeem(ctx, { challenge, seen, login }, client, accept)).begun
     })
-    return finish(ctx, challenge, begun)
+    return announcingRefusal(ctx, client, seen, () => finish(ctx, challenge, begun))
   }
   const device = await findKnownDevice(ctx, seen.email, presented ?? tokenPresented({ previousToken }))
   const { factor, begun } = await guardedAttempt(ctx, { userId, code, device, locale }, () =>
@@ -66,7 +68,7 @@ export async function verifyMfa(
     ),
   )
   try {
-    return await finish(ctx, challenge, begun)
+    return await announcingRefusal(ctx, client, seen, () => finish(ctx, challenge, begun))
   } finally {
     announceFactor(ctx, seen, factor, locale) // the code is used, even if the host's claims are not available
   }

@@ -19,6 +19,7 @@ import type { Route } from '../http/routes'
 import { refuseCrossSite, refusingCrossSite } from '../http/same-site'
 import { sendRedirect, withParameter } from '../http/send'
 import { leadToTasks } from '../login-tasks/lead-to-tasks'
+import { stateRefusals } from '../sessions/account-state'
 import { destinationOfChallenge } from '../sessions/challenge'
 import { loginClient, setLoginCookies } from '../sessions/delivery'
 import { type AppDestination, isApp, successTarget } from '../sessions/destination'
@@ -53,8 +54,9 @@ function trustField({ settings }: AuthContext): Joi.SchemaMap {
   return settings.trustedDeviceDays > 0 ? { trust_device: Joi.boolean().optional().default(false) } : {}
 }
 
-function describesVerify({ settings }: AuthContext) {
-  const refuses = [MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError]
+function describesVerify(ctx: AuthContext) {
+  const { settings } = ctx
+  const refuses = [MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError, ...stateRefusals(ctx)]
   return settings.passkeysEnabled
     ? {
         summary: 'Finish a login with a code of the second factor, a recovery code, or a passkey',

@@ -6,6 +6,7 @@ import { MfaTokenInvalidError } from '../core/errors'
 import { isUnderAny, type KeyList } from '../core/keys'
 import { hashOpaqueToken } from '../core/opaque-token'
 import type { UserRecord } from '../store/auth-store'
+import { mayProve } from './account-state'
 import type { Destination } from './destination'
 import type { Login } from './login'
 
@@ -87,7 +88,7 @@ export async function consumeChallenge(
 
 /** False also if the account has changed since the first step. */
 export function isStillMeant(ctx: AuthContext, { digest }: Challenge, user: UserRecord | null): user is UserRecord {
-  return user?.isActive === true && user.totpEnabledAt !== null && isAccountDigest(ctx.keys.mfa, user, digest)
+  return user !== null && mayProve(user) && user.totpEnabledAt !== null && isAccountDigest(ctx.keys.mfa, user, digest)
 }
 
 /**

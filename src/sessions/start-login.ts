@@ -1,7 +1,7 @@
 import { forgetMailedCodes } from '../accounts/mailed-codes/code-limit'
 import { type AuthContext, passkeysOf, transaction } from '../context'
 import { type AuthMethod, isSecondFactor } from '../core/amr'
-import { TaskTokenInvalidError, UnauthorizedError } from '../core/errors'
+import { type AppError, TaskTokenInvalidError, UnauthorizedError } from '../core/errors'
 import { describeError } from '../core/logger'
 import { type DeviceCode, issueDeviceCode, mailDeviceCode } from '../login-tasks/device-code'
 import {
@@ -19,6 +19,7 @@ import type { SessionStore, UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/user-records'
 import { findTrust, forgetNewTrust, keepTrust } from '../trusted-devices/trust'
 import { signAccessToken } from './access-token'
+import { stateRefusal } from './account-state'
 import { askForClaims, type HostClaims, noClaims } from './ask-for-claims'
 import { accountDigest, isAccountDigest, signChallenge } from './challenge'
 import { deviceOfLogin } from './devices/device-of-login'
@@ -39,7 +40,7 @@ import type {
 import { issueStatelessToken } from './stateless-refresh-token'
 
 /** The transaction has written everything. The host's claims, and so the access token, come after the commit. */
-export type BegunLogin = DecidedLogin | UndecidedLogin
+export type BegunLogin = DecidedLogin | UndecidedLogin | RefusedLogin
 
 export type DecidedLogin = BegunTokens | BegunOther
 
@@ -62,6 +63,13 @@ interface UndecidedLogin {
   readonly login: TaskLogin
 }
 
+/** Nothing has begun. `finishLogin` throws after the commit, because what the request has proved stays. */
+interface RefusedLogin {
+  readonly result: { readonly kind: 'refused'; readonly userId: string }
+  readonly access: null
+  readonly refusal: AppError
+}
+
 interface BegunTokens {
   /** Of the account. */
   readonly email: string
@@ -78,7 +86,10 @@ interface AccessOfLogin {
   readonly at: Date
 }
 
-/** Call it in the transaction that locked or inserted the active user: a parallel deactivation then waits, and ends the session. */
+/**
+ * Call it in the transaction that locked or inserted the user: a parallel deactivation then waits, and ends the session. The user is active,
+ * or an account whose state refuses the login (`stateRefusal`).
+ */
 export async function startLogin(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
   if (!needsSecondFactor(ctx, user, login)) return afterFactors(ctx, client, user, login)
   const trust = await findTrust(ctx, client.browser, user, login)
@@ -88,6 +99,8 @@ export async function startLogin(ctx: AuthContext, client: LoginClient, user: Us
 }
 
 async function afterFactors(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
+  const refusal = stateRefusal(user)
+  if (refusal !== null) return { result: { kind: 'refused', userId: user.id }, access: null, refusal }
   // An app owes its tasks at the exchange.
   if (ctx.loginTasks === null || login.goesOn || typeof client.gets === 'object') return beginSession(ctx, client, user, login)
   const owed = await tasksOwed(ctx, ctx.loginTasks, user, login)
@@ -97,6 +110,10 @@ async function afterFactors(ctx: AuthContext, client: LoginClient, user: UserRec
 
 export function isUndecided(begun: BegunLogin): begun is UndecidedLogin {
   return begun.result.kind === 'undecided'
+}
+
+export function isRefused(begun: BegunLogin): begun is RefusedLogin {
+  return begun.result.kind === 'refused'
 }
 
 /** Signs what is owed, and makes the code for the mailbox. */
@@ -128,7 +145,7 @@ async function decide(ctx: AuthContext, { client, login }: UndecidedLogin): Prom
   const begun = await transaction(asked, async (ctx) =>
     startLogin(ctx, client, await requireTaskLogin(ctx, login, await ctx.store.users.lock(login.userId)), login),
   )
-  if (isUndecided(begun)) throw new TaskTokenInvalidError() // changed again
+  if (isUndecided(begun) || isRefused(begun)) throw new TaskTokenInvalidError() // changed again
   return begun
 }
 
@@ -162,9 +179,10 @@ export async function beginSession(ctx: AuthContext, client: LoginClient, user: 
 
 /**
  * Call it after the commit. If the host's function fails, the new session is revoked. What the login has used up stays used.
- * @throws ServiceUnavailableError if the host's claims are not available; UnauthorizedError if the account changed while the host was asked
+ * @throws the refusal by the account's state; ServiceUnavailableError if the host's claims are not available; UnauthorizedError if the account changed while the host was asked
  */
 export async function finishLogin(ctx: AuthContext, begun: BegunLogin, about: { provider?: string } = {}): Promise<AnyLoginResult> {
+  if (isRefused(begun)) throw begun.refusal
   const decided = isUndecided(begun) ? await decide(ctx, begun) : begun
   const result = await withAccessToken(ctx, decided)
   const { userId } = result

@@ -25,6 +25,7 @@ import {
 } from '../core/errors'
 import { type Answer, type Description, type QueryParameter, string } from '../http/description'
 import { invitationRefusals } from '../invitations/carried'
+import { stateRefusals } from '../sessions/account-state'
 import { loginAnswer } from '../sessions/delivery'
 import { identitySchema } from './identities'
 import { ticketSchemas } from './link-identity'
@@ -52,6 +53,7 @@ export function describesCallback(ctx: Pick<AuthContext, 'settings' | 'loginTask
       OAuthTokenRejectedError,
       UnauthorizedError,
       AccountInactiveError,
+      ...stateRefusals(ctx),
       ...accountRefusals,
       ...linkRefusals,
       MfaRequiredError,

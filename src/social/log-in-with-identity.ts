@@ -1,4 +1,5 @@
 import { mailNotice } from '../accounts/email-links/send-mail'
+import { giveBackSignupMail } from '../accounts/email-links/signup-mails'
 import { type SignupOwnership, type VerifiedSignupOwnership, verifySignupOwnership } from '../accounts/email-verification/signup-ownership'
 import { announceSignupPasskey, type SignupPasskeyEnd } from '../accounts/email-verification/signup-passkey'
 import {
@@ -6,11 +7,12 @@ import {
   isFirstVerification,
   lockForProof,
   mayActivate,
+  type ProofOptions,
   retryingWithoutFields,
   signupOf,
   verifyAddress,
 } from '../accounts/email-verification/verify-address'
-import { completeFirstActivation, firstActivation } from '../accounts/first-activation'
+import { announceActivation, completeFirstActivation, firstActivation } from '../accounts/first-activation'
 import { announceTakeOver, type Clearing, isToldOwner, loginAfter, type TakenOver } from '../accounts/take-over'
 import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-change'
 import { type AuthContext, transaction } from '../context'
@@ -31,6 +33,7 @@ import { invitationOfLogin } from '../invitations/invitation'
 import { unusablePassword } from '../passwords/verify-password'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser } from '../providers/provider-client'
+import { mayProve, stateRefusal } from '../sessions/account-state'
 import type { Destination } from '../sessions/destination'
 import { type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
@@ -78,6 +81,7 @@ export async function logInWithIdentity(
       invitation: options.invitation ?? null,
     })
     if (!login) continue
+    await giveBackSignupMail(ctx, login.mailedAt ?? null)
     announce(ctx, profile, login, locale)
     return finishLogin(ctx, login.begun, { provider: profile.provider })
   }
@@ -153,14 +157,15 @@ async function findLinked(ctx: AuthContext, { provider, subject }: OAuthUser): P
 function announce(
   ctx: AuthContext,
   { provider }: OAuthUser,
-  { begun, did, takenOver, isActivated, passkey }: SocialLogin,
+  { begun, did, takenOver, activated, created, passkey }: SocialLogin,
   locale: Locale,
 ): void {
   const { userId } = begun.result
-  if (isActivated) ctx.events.emit('activation', { userId })
+  if (activated) announceActivation(ctx, activated, { locale })
   if (passkey) announceSignupPasskey(ctx, passkey.user, passkey.end, locale)
   if (takenOver) announceTakeOver(ctx, takenOver.user, takenOver.what, { locale, ...(did === 'linked' && { provider }) })
   if (did === 'created') ctx.events.emit('signup', { userId, by: 'ext', provider })
+  if (created) announceActivation(ctx, created, { locale, isNew: true })
   if (did !== 'logged_in') ctx.events.emit('identity.linked', { userId, provider })
 }
 
@@ -190,7 +195,7 @@ export function decideIdentity(
   profile: Pick<OAuthUser, 'email' | 'emailVerified'>,
   found: FoundAccounts,
 ): IdentityDecision {
-  if (found.linked) return { kind: 'log_in', user: active(found.linked) }
+  if (found.linked) return { kind: 'log_in', user: mayProve(found.linked) ? found.linked : active(found.linked) }
   if (profile.email === null) throw new OAuthEmailMissingError()
   if (found.emailOwner) {
     if (!settings.oauthLinkByVerifiedEmail) throw new OAuthEmailTakenError()
@@ -202,7 +207,7 @@ export function decideIdentity(
 }
 
 function active(user: UserRecord): UserRecord {
-  if (!user.isActive) throw new OAuthAccountInactiveError()
+  if (!user.isActive) throw stateRefusal(user) ?? new OAuthAccountInactiveError()
   return user
 }
 
@@ -263,7 +268,9 @@ function verifyAndLink(
   return transaction(ctx, async (ctx) => {
     const user = await lockForProof(ctx, seen, profile.email)
     if (!user) return null
-    const activation = isActivation ? await activating(ctx, user, clearing) : {}
+    const { mailedAt = null, ...activation }: ProofOptions & { readonly mailedAt?: Date | null } = isActivation
+      ? await activating(ctx, user, clearing)
+      : {}
     const {
       user: proven,
       takenOver,
@@ -281,7 +288,8 @@ function verifyAndLink(
     return (
       linked && {
         ...linked,
-        isActivated: isActivation,
+        ...(isActivation && { activated: proven }),
+        mailedAt,
         passkey: { user: proven, end: passkey },
         ...(takenOver && { takenOver: { user: proven, what: takenOver } }),
       }
@@ -308,7 +316,7 @@ async function link(
   if (sameProvider) throw new OAuthProviderAlreadyLinkedError()
   await leaveUndoPoint?.(ctx, { user })
   await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
-  await ctx.store.users.update(user.id, { lastLoginAt: now, updatedAt: now })
+  await ctx.store.users.update(user.id, { ...(user.isActive && { lastLoginAt: now }), updatedAt: now })
   return { begun: await startLogin(ctx, client, user, login), did: 'linked' }
 }
 
@@ -317,8 +325,11 @@ interface SocialLogin {
   did: 'logged_in' | 'linked' | 'created'
   /** From an account with an unverified address. */
   takenOver?: { user: UserRecord; what: TakenOver }
-  /** True: the account was pending until this login. */
-  isActivated?: boolean
+  /** The account was pending until this login. */
+  activated?: UserRecord
+  created?: UserRecord
+  /** The activation link that this login made needless. */
+  mailedAt?: Date | null
   /** Of the sign-up that the login activates. */
   passkey?: { user: UserRecord; end: SignupPasskeyEnd }
 }
@@ -331,7 +342,9 @@ async function logInLinked(
   { client, linkedAt, destination }: { client: LoginClient; linkedAt: Date; destination: Destination | null },
 ): Promise<SocialLogin | null> {
   return transaction(ctx, async (ctx) => {
-    const user = await identitiesOf(ctx).recordLogin({ userId: seen.id, provider, subject }, ctx.now())
+    const user = seen.isActive
+      ? await identitiesOf(ctx).recordLogin({ userId: seen.id, provider, subject }, ctx.now())
+      : await holdRefused(ctx, seen, { provider, subject })
     if (user?.id !== seen.id) return null // an adapter can return another user's row by mistake
     // The address was verified meanwhile. If that was a take-over, the identity is young now, so the caller reads it again.
     if (user.emailVerifiedAt?.getTime() !== seen.emailVerifiedAt?.getTime()) return null
@@ -339,6 +352,14 @@ async function logInLinked(
     const login = { amr: ['ext'], provider, providerSid, isYoung, destination } as const
     return { begun: await startLogin(ctx, client, user, login), did: 'logged_in' }
   })
+}
+
+/** The account opens no session, so no time of a login is written. Null: the facts changed. */
+async function holdRefused(ctx: AuthContext, seen: UserRecord, of: Pick<OAuthUser, 'provider' | 'subject'>): Promise<UserRecord | null> {
+  const user = await ctx.store.users.lock(seen.id)
+  const linked = await identitiesOf(ctx).listForUser(seen.id)
+  const isLinked = linked.some(({ provider, subject }) => provider === of.provider && subject === of.subject)
+  return user && isLinked && stateRefusal(user) !== null ? user : null
 }
 
 async function createAccount(
@@ -349,18 +370,19 @@ async function createAccount(
 ): Promise<SocialLogin> {
   const now = ctx.now()
   return transaction(ctx, async (ctx) => {
+    const activation = firstActivation(ctx, invitation !== null)
     const account = newUser(now, {
-      ...firstActivation(ctx, invitation),
       email,
       hashedPassword: unusablePassword(),
       name: profile.name ?? ctx.texts.say(locale, 'account.placeholder_name'),
-      lastLoginAt: now,
+      lastLoginAt: activation.isActive ? now : null,
       emailVerifiedAt: profile.emailVerified === true ? now : null,
+      ...activation,
     })
     const user = await ctx.store.users.insert(account, { by: 'provider', profile: { ...profile, email } })
     await identitiesOf(ctx).insert(identityRecord(user.id, { ...profile, email }, now))
     await completeFirstActivation(ctx, user, invitation)
     const login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid } as const
-    return { begun: await startLogin(ctx, client, user, login), did: 'created' }
+    return { begun: await startLogin(ctx, client, user, login), did: 'created', created: user }
   })
 }

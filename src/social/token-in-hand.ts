@@ -20,6 +20,7 @@ import { isPassportProvider, type Provider } from '../providers/passport-provide
 import type { OAuthTokens, OAuthUser, TokenProof } from '../providers/provider-client'
 import { isPlainObject } from '../providers/provider-request'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
+import { stateRefusals } from '../sessions/account-state'
 import { clearEndedCookies } from '../sessions/current-auth'
 import { loginAnswer, loginClient, sendLogin } from '../sessions/delivery'
 import { newLoginAttempt } from '../sessions/devices/login-limits'
@@ -53,7 +54,7 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
       describes: {
         summary: 'Log in with an access token or an id_token that an app already has',
         answers: [loginAnswer(ctx, tokenDelivery)],
-        refuses: [...accountRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError, ...invitationRefusals(ctx)],
+        refuses: [...stateRefusals(ctx), ...accountRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError, ...invitationRefusals(ctx)],
       },
       delivers: 'login',
       before: [...(setsCookies ? [sameSite(ctx)] : []), routeRateLimit(ctx, 'oauth_token')],

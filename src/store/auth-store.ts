@@ -113,6 +113,8 @@ export interface UserRecord {
   passwordSetAt: Date | null
   /** When somebody asked for a new password. Null or absent: the password has not expired. */
   passwordExpiredAt?: Date | null
+  /** Since when the account waits for an administrator. Null or absent: it does not wait. */
+  approvalRequestedAt?: Date | null
   /** All of the host's own fields (`UserStore.hostFields`). Absent if the store has none. */
   fields?: HostFields
 }
@@ -174,6 +176,7 @@ export type FilterableUserField =
   | 'lastLoginAt'
   | 'emailVerifiedAt'
   | 'activatedAt'
+  | 'approvalRequestedAt'
   | 'totpEnabledAt'
 
 /** A string for `id`, `email` and `name`. A boolean or a Date for the other fields. */

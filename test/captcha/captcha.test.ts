@@ -1,9 +1,9 @@
 import type { Request } from 'express'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { AuthRouterOptions, Captcha, GuardedAction } from '../../src'
+import { type AuthRouterOptions, type Captcha, type GuardedAction, proofOfWork } from '../../src'
 import { bearerOf, type LocalHost, newAddress, onLocal, password, post, signedIn } from '../local/people'
-import { onPages, problemOf, sendForm } from '../page-routes/people'
+import { fieldValue, onPages, problemOf, sendForm } from '../page-routes/people'
 import { databases } from '../support/databases'
 import { logTap } from '../support/log-tap'
 import { recordQueries } from '../support/record-queries'
@@ -99,6 +99,9 @@ describe('captcha', () => {
     const host = await start({ options: { captcha, throttle } })
     expect((await send(host, '/signup', { email: 'no address', captcha: 'right' })).status).toBe(422)
     expect((await post(host, '/activation/request', { captcha: 'right' })).status).toBe(422)
+    // Also by the rules of a password, and of the host's own fields.
+    for (const refused of [{ password: 'short' }, { password: 'password1234' }, { name: 'x'.repeat(121) }])
+      expect((await send(host, '/signup', { ...refused, captcha: 'right' })).status).toBe(422)
     expect(asked).toEqual([])
     const queries = recordQueries(host.knex)
     for (let times = 0; times < 3; times++) expect((await send(host, '/signup', { captcha: 'wrong' })).status).toBe(403)
@@ -161,6 +164,9 @@ describe('captcha', () => {
     [{ captcha: { verify: async () => true, html: '<b>' } }, /captcha\.html/],
     [{ captcha: { verify: async () => true, field: 'a b' } }, /captcha\.field/],
     [{ captcha: { verify: async () => true, failOpen: 1 } }, /captcha\.failOpen/],
+    [{ captcha: { ...proofOfWork(), verify: async () => true } }, /proofOfWork\(\) makes verify and html itself/],
+    [{ theme: { name: 'Shop', csp: { imgSrc: ['https://a.example,b'] } } }, /theme\.csp\.imgSrc/],
+    [{ theme: { name: 'Shop', csp: { imgSrc: ['https://a.example;b'] } } }, /theme\.csp\.imgSrc/],
     ...[
       '*',
       'data:',
@@ -227,6 +233,44 @@ describe('the captcha on our pages', () => {
       expect(String(page.headers['content-security-policy'])).toContain(`script-src 'self' 'nonce-${nonces[0]}'`)
     }
   })
+
+  test('31.4.5 boot refuses the name of a field that stands in a form with the widget', async () => {
+    const { captcha } = stand({ html: () => '<b></b>' })
+    const settings = { emailLogin: 'both', passkeysEnabled: true, webauthnRpName: 'Shop', signupWith: ['password', 'passkey'] } as const
+    const host = await pages.start({ settings, options: { captcha, captchaWhen: () => true } })
+    const names = new Set<string>()
+    for (const path of ['/auth/signup', '/auth/login', '/auth/forgot-password']) {
+      const { text } = await host.browser().get(path)
+      const forms = text.split('<form').filter((form) => form.split('</form>')[0]?.includes('<b></b>'))
+      for (const form of forms) for (const [, name = ''] of (form.split('</form>')[0] ?? '').matchAll(/ name="([^"]+)"/g)) names.add(name)
+    }
+    expect([...names].sort()).toEqual(['captcha_for', 'challenge_token', 'credential', 'email', 'name', 'password', 'remember'])
+    for (const field of [...names, 'return_to'])
+      await expect(pages.start({ settings, options: { captcha: { ...captcha, field } } })).rejects.toThrow(
+        `captcha.field must not be ${field}`,
+      )
+  })
+
+  test.each(['login', 'email_login'] as const)(
+    '31.4.5 either button of the sign-in form takes the answer of its one widget: %s',
+    async (sent) => {
+      const verify = async (answer: string, _req: Request, { action }: { action: GuardedAction }) => answer === `for ${action}`
+      const { captcha } = stand({ ...widget, verify })
+      const host = await pages.start({ settings: { emailLogin: 'both' }, options: { captcha, captchaWhen: () => true } })
+      const browser = host.browser()
+      const { email } = await signedIn(host)
+      const page = await browser.get('/auth/login')
+      const action = fieldValue(page.text, 'captcha_for') ?? ''
+      const path = sent === 'login' ? '/auth/login' : '/auth/email-login/request'
+      const form = { email, password, answer: `for ${action}` }
+      expect((await sendForm(browser, path, { ...form, captcha_for: action })).status).toBe(303)
+      // Without the name of the widget, the answer must be for the action of the path.
+      const other = sent === 'login' ? 'email_login' : 'login'
+      expect((await sendForm(browser, path, { ...form, answer: `for ${other}` })).status).toBe(400)
+      // Only these two share a widget.
+      expect((await sendForm(browser, path, { ...form, answer: 'for signup', captcha_for: 'signup' })).status).toBe(400)
+    },
+  )
 
   test('31.4.5 a refused form comes again with the widget and every value but secrets; a right answer signs up', async () => {
     const { captcha, asked } = stand(widget)

@@ -48,5 +48,16 @@ export const configurations: Readonly<Record<string, Options>> = {
     settings: { ...everything.settings, passwordLogin: false },
     options: { mailer: mailbox(), loginTasks: [secondFactorTask({ when: () => false })] },
   },
+  approval: {
+    settings: {
+      signupMode: 'approve',
+      tokenDelivery: 'both',
+      emailLogin: 'both',
+      backendLinks: true,
+      mfaEnabled: true,
+      mfaIssuer: 'Example',
+    },
+    options: { mailer: mailbox() },
+  },
   'no social login and no signup': { settings: { oauthEnabled: false, signupEnabled: false } },
 }

@@ -434,9 +434,7 @@ function storeOn(
         }),
       replaceToken: (id, tokenHash, at) =>
         run(({ invitations }) => {
-          const invitation = invitations.find(
-            (candidate) => candidate.id === id && candidate.isMailed && isOpenInvitation(candidate, at),
-          )
+          const invitation = invitations.find((candidate) => candidate.id === id && candidate.isMailed && isOpenInvitation(candidate, at))
           if (invitation) invitation.tokenHash = tokenHash
           return invitation !== undefined
         }),

@@ -14,6 +14,8 @@ import { openEmailLogins } from './issue-email-login'
 export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVerifiedAt'> {
   /** Null if no account has the address. */
   readonly id: string | null
+  /** Absent: no account, or another address of one. */
+  readonly isActive?: boolean
 }
 
 type OtherPurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE' | 'INVITATION'
@@ -131,6 +133,7 @@ const byStrangers: ReadonlySet<string> = new Set(['address_taken', 'email_change
 const boundedElsewhere: ReadonlySet<string> = new Set<NoticeTopic | 'account_restored'>([
   'admin_granted',
   'admin_revoked',
+  'approval_requested',
   'account_restored',
 ])
 
@@ -160,6 +163,7 @@ export function mailLink(
   { code, ...about }: Pick<MailContent, 'items' | 'signup'> & { code?: LinkCode | null } = {},
 ): void {
   const link = { url, expiresAt, issuedAt: ctx.now() }
+  countSignupMail(ctx, recipient)
   ctx.mailQueue?.post(writeMail(ctx, { ...addressed(recipient), ...about, ...(code && { code }), topic, locale, link }), recipient.id)
 }
 
@@ -175,7 +179,14 @@ export function mailCode(
   const { publicUrl } = ctx.settings
   const presented = code === null ? {} : { code: { digits: code, host: publicUrl === '' ? null : new URL(publicUrl).host } }
   const link = { url, expiresAt, issuedAt: ctx.now() }
+  countSignupMail(ctx, recipient)
   ctx.mailQueue?.post(writeMail(ctx, { ...addressed(recipient), ...presented, ...about, topic, locale, link }), recipient.id)
+}
+
+/** Of a request without a session. Returns how to take it back. */
+function countSignupMail({ mailPlace, store }: AuthContext, { emailVerifiedAt, isActive }: Recipient): (() => Promise<void>) | undefined {
+  const isVerified = store.users.fields.has('emailVerifiedAt') ? emailVerifiedAt !== null : isActive === true
+  return isVerified ? undefined : mailPlace?.use()
 }
 
 /** Never throws: the change is done. `provider`: the registration key. To a former address: `{ ...user, email: oldEmail }`. */
@@ -188,13 +199,18 @@ export function mailNotice(
 ): void {
   if (!ctx.mailQueue) return
   const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...about, pageUrl: pageOf(ctx, topic, about) })
-  ctx.mailQueue.post(mail, recipient.id, () => mayNotify(ctx, topic, recipient.email))
+  const takeBack = countSignupMail(ctx, recipient)
+  ctx.mailQueue.post(mail, recipient.id, async () => {
+    const goes = await mayNotify(ctx, topic, recipient.email)
+    if (!goes) await takeBack?.()
+    return goes
+  })
 }
 
 /** Where the reader signs in or up, or sees the devices. Null: the mail needs no page, or none has a known address. */
 function pageOf({ settings, prefix }: AuthContext, topic: string, { canSignUp = false }: Pick<MailContent, 'canSignUp'>): string | null {
   const isOfDevices = topic === 'device_trusted'
-  if (topic !== 'no_account' && topic !== 'address_taken' && !isOfDevices) return null
+  if (topic !== 'no_account' && topic !== 'address_taken' && topic !== 'approval_granted' && !isOfDevices) return null
   const { publicUrl, pagesEnabled, loginUrl } = settings
   if (isOfDevices && !pagesEnabled) return null
   const page = isOfDevices ? `${prefix}/account/devices` : canSignUp && pagesEnabled ? `${prefix}/signup` : loginUrl

@@ -2,15 +2,18 @@ import type { AuthContext } from '../../context'
 import { AppError, EmailLoginInvalidError } from '../../core/errors'
 import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
 import type { Locale } from '../../http/locale'
+import { mayProve } from '../../sessions/account-state'
 import { announceFailedLogin } from '../../sessions/devices/login-limits'
 import type { AnyLoginResult, LoginClient } from '../../sessions/login'
 import { finishLogin } from '../../sessions/start-login'
 import { DuplicateRecordError, type EmailLoginRecord, type UserRecord } from '../../store/auth-store'
 import { findByAddress, isCodeOf, mostTries, refusesEmailLink } from '../email-links/email-link'
 import { isLoginRow } from '../email-links/issue-email-login'
+import { giveBackSignupMail } from '../email-links/signup-mails'
 import { PasswordAskedError, type SignupOwnership, wantsPassword } from '../email-verification/signup-ownership'
 import { announceSignupPasskey } from '../email-verification/signup-passkey'
 import { isFirstVerification, mayActivate, signupOf } from '../email-verification/verify-address'
+import { announceActivation } from '../first-activation'
 import { countCode } from '../mailed-codes/code-limit'
 import { announceTakeOver } from '../take-over'
 import { type ConfirmedEmailLogin, type ConfirmingEmailLogin, type ConfirmOptions, logInByEmail, signUpByEmail } from './log-in-by-email'
@@ -38,6 +41,7 @@ export async function confirmEmailLogin(
     attempt.email = login.email
     const returnTo = (login.id === options.browserRequestId && login.returnTo) || (options.elsewhere ?? null)
     const confirmed = await confirmInRounds(ctx, login, client, { ...options, returnTo })
+    if (confirmed.verifies) await giveBackSignupMail(ctx, login.createdAt)
     announce(ctx, confirmed, locale)
     if (!confirmed.begun) throw new EmailLoginInvalidError()
     const result = await finishLogin(ctx, confirmed.begun)
@@ -62,12 +66,12 @@ export async function lookAtEmailLogin(
   }
   if (!(await mayLogIn(ctx, user))) throw new EmailLoginInvalidError()
   const asksPassword =
-    isFirstVerification(ctx, user, !user.isActive) && (await wantsPassword(ctx, user, evidence, await signupOf(ctx, user)))
+    isFirstVerification(ctx, user, !mayProve(user)) && (await wantsPassword(ctx, user, evidence, await signupOf(ctx, user)))
   return { login, asksPassword }
 }
 
 async function mayLogIn(ctx: AuthContext, user: UserRecord): Promise<boolean> {
-  return user.isActive ? !(await refusesEmailLink(ctx, user)) : mayActivate(ctx, user)
+  return mayProve(user) ? !(await refusesEmailLink(ctx, user)) : mayActivate(ctx, user)
 }
 
 function findLogin(ctx: AuthContext, proof: EmailLoginProof): Promise<EmailLoginRecord> {
@@ -130,7 +134,7 @@ async function unlessTaken<T>(signUp: () => Promise<T>): Promise<T | null> {
 function announce(ctx: AuthContext, { user, did, takenOver, passkey = null }: ConfirmedEmailLogin, locale: Locale | undefined): void {
   const { id: userId } = user
   if (did === 'signed_up') ctx.events.emit('signup', { userId, by: 'email' })
-  if (did === 'activated') ctx.events.emit('activation', { userId })
+  if (did !== 'logged_in') announceActivation(ctx, user, { locale, isNew: did === 'signed_up' })
   announceSignupPasskey(ctx, user, passkey, locale)
   if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
 }

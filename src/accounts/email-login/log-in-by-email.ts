@@ -4,6 +4,7 @@ import type { Locale } from '../../http/locale'
 import { invitationOfLogin } from '../../invitations/invitation'
 import { againAfterRace } from '../../passkeys/verify-passkey'
 import { unusablePassword } from '../../passwords/verify-password'
+import { mayProve } from '../../sessions/account-state'
 import type { LoginAttempt } from '../../sessions/devices/login-limits'
 import type { Login, LoginClient } from '../../sessions/login'
 import { type BegunLogin, startLogin } from '../../sessions/start-login'
@@ -16,6 +17,7 @@ import {
   activating,
   isFirstVerification,
   lockForProof,
+  type ProofOptions,
   retryingWithoutFields,
   signupOf,
   verifyAddress,
@@ -47,6 +49,8 @@ export interface ConfirmedEmailLogin {
   readonly begun: BegunLogin | null
   readonly did: 'logged_in' | 'activated' | 'signed_up'
   readonly takenOver: TakenOver | null
+  /** For the first time, the address. */
+  readonly verifies?: true
   /** Of the sign-up that the login activates. */
   readonly passkey?: SignupPasskeyEnd
 }
@@ -64,7 +68,7 @@ export async function logInByEmail(
   { evidence = {}, returnTo }: ConfirmingEmailLogin,
 ): Promise<ConfirmedEmailLogin | null> {
   const how = loginOf(returnTo)
-  if (isFirstVerification(ctx, seen, !seen.isActive)) {
+  if (isFirstVerification(ctx, seen, !mayProve(seen))) {
     const weighed = await verifySignupOwnership(ctx, seen, evidence, await signupOf(ctx, seen))
     return againAfterRace(() =>
       retryingWithoutFields(ctx, (clearing) => verifyAndLogIn(ctx, { login, seen }, client, { weighed, clearing, how })),
@@ -74,9 +78,9 @@ export async function logInByEmail(
     const user = await lockForProof(ctx, seen, login.email)
     if (!user) return null
     await consume(ctx, login)
-    const lastLoginAt = ctx.now()
-    await ctx.store.users.update(user.id, { lastLoginAt })
-    const now = { ...user, lastLoginAt }
+    const stamp = user.isActive ? { lastLoginAt: ctx.now() } : {}
+    if (user.isActive) await ctx.store.users.update(user.id, stamp)
+    const now = { ...user, ...stamp }
     return { user: now, begun: await startLogin(ctx, client, now, how), did: 'logged_in', takenOver: null }
   })
 }
@@ -102,20 +106,23 @@ function verifyAndLogIn(
   client: LoginClient,
   { weighed, clearing, how }: FirstVerification,
 ): Promise<ConfirmedEmailLogin | null> {
-  const isActivation = !seen.isActive
+  const isActivation = !mayProve(seen)
   return transaction(ctx, async (ctx) => {
     const locked = await lockForProof(ctx, seen, login.email)
     if (!locked) return null
     await consume(ctx, login)
-    const activation = isActivation ? await activating(ctx, locked, clearing) : {}
+    const activation: ProofOptions = isActivation ? await activating(ctx, locked, clearing) : {}
+    const invitation = login.invitationId ?? activation.invitation ?? null
+    const isApproved = activation.isApproved === true || invitation !== null
+    const isOpen = isActivation ? firstActivation(ctx, isApproved).isActive : locked.isActive
     const { user, takenOver, passkey } = await verifyAddress(ctx, locked, weighed, {
       ...activation,
       isActivation,
-      invitation: login.invitationId ?? activation.invitation ?? null,
-      changes: { lastLoginAt: ctx.now() },
+      invitation,
+      changes: isOpen ? { lastLoginAt: ctx.now() } : {},
     })
     const begun = await startLogin(ctx, client, user, { ...how, ...loginAfter(ctx, takenOver) })
-    return { user, begun, did: isActivation ? 'activated' : 'logged_in', takenOver, passkey }
+    return { user, begun, did: isActivation ? 'activated' : 'logged_in', takenOver, verifies: true, passkey }
   })
 }
 
@@ -137,9 +144,9 @@ export async function signUpByEmail(
     // The hook may have changed the account.
     const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
     if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
-    if (user.isActive) await completeFirstActivation(ctx, user, invitation)
-    const begun = user.isActive ? await startLogin(ctx, client, user, loginOf(returnTo)) : null
-    return { user, begun, did: 'signed_up', takenOver: null }
+    if (mayProve(user)) await completeFirstActivation(ctx, user, invitation)
+    const begun = mayProve(user) ? await startLogin(ctx, client, user, loginOf(returnTo)) : null
+    return { user, begun, did: 'signed_up', takenOver: null, verifies: true }
   })
 }
 
@@ -151,6 +158,7 @@ async function invitationOf(ctx: AuthContext, { email, invitationId = null }: Em
 
 function newAccount(ctx: AuthContext, email: string, invitation: string | null): NewUser {
   const now = ctx.now()
-  const activation = firstActivation(ctx, invitation)
-  return newUser(now, { ...activation, email, name: null, hashedPassword: unusablePassword(), lastLoginAt: now, emailVerifiedAt: now })
+  const activation = firstActivation(ctx, invitation !== null)
+  const lastLoginAt = activation.isActive ? now : null
+  return newUser(now, { email, name: null, hashedPassword: unusablePassword(), lastLoginAt, emailVerifiedAt: now, ...activation })
 }

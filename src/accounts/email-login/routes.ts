@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import Joi from 'joi'
-import { type CaptchaField, captchaField, captchaRefusals, requireCaptcha } from '../../captcha/require-captcha'
+import { type CaptchaField, captchaField, captchaRefusals } from '../../captcha/require-captcha'
 import type { AuthContext } from '../../context'
 import { clientOf } from '../../core/client-key'
 import { EmailLoginInvalidError, TokenExpiredError, TooManyRequestsError, ValidationError } from '../../core/errors'
@@ -15,12 +15,14 @@ import { type Route, withBody } from '../../http/routes'
 import { sendJson, setResult } from '../../http/send'
 import { forgetUsedInvitation, type InvitationField, invitationField, invitationOf, invitationRefusals } from '../../invitations/carried'
 import { routeRateLimit } from '../../rate-limits/rate-limiter'
+import { stateRefusals } from '../../sessions/account-state'
 import { clearEndedCookies } from '../../sessions/current-auth'
 import { type Delivery, loginAnswer, loginClient, sendLogin } from '../../sessions/delivery'
-import { presentedDevice, previousToken } from '../../sessions/devices/device-cookie'
+import { type PresentedDevice, presentedDevice, previousToken } from '../../sessions/devices/device-cookie'
 import { countLinkRequest, newLoginAttempt } from '../../sessions/devices/login-limits'
 import { type RouteSet, routesByDelivery } from '../../sessions/routes-by-delivery'
 import { lookForNobody } from '../email-links/email-link'
+import { withSignupMail } from '../email-links/signup-mails'
 import { passwordField, passwordRefusals, type SignupOwnershipBody, signupOwnershipOf } from '../email-verification/signup-ownership'
 import { hostGuard } from '../host-guard'
 import { confirmEmailLogin, type EmailLoginProof } from './confirm-email-login'
@@ -81,19 +83,29 @@ function requestRoute(ctx: AuthContext, { base, before }: RouteSet): Route {
 async function answer(ctx: AuthContext, req: Request, res: Response, body: RequestBody): Promise<void> {
   const email = readTypedAddress(body.email)
   const returnTo = readReturnTo(ctx.settings, body.return_to === undefined ? [] : [body.return_to])
-  await requireCaptcha(ctx, req, 'email_login', body.captcha)
-  const device = await countLinkRequest(ctx, { name, email, client: clientOf(req), presented: presentedDevice(ctx, req, body) })
+  const presented = presentedDevice(ctx, req, body)
+  const asked = { action: 'email_login', answer: body.captcha, email, presented, isBraked: true } as const
+  await withSignupMail(ctx, req, asked, (ctx) => mailAndAnswer(ctx, req, res, { email, returnTo, presented, token: body.invitation }))
+}
+
+async function mailAndAnswer(
+  ctx: AuthContext,
+  req: Request,
+  res: Response,
+  { email, returnTo, presented, token }: { email: string; returnTo: string | null; presented: PresentedDevice; token: string | undefined },
+): Promise<void> {
+  const device = await countLinkRequest(ctx, { name, email, client: clientOf(req), presented })
   const locale = localeOf(ctx, req)
   const id = randomUUID()
   const origin = { ip: req.ip, userAgent: req.headers['user-agent'] }
-  const invitation = invitationOf(ctx, req, body.invitation)
+  const invitation = invitationOf(ctx, req, token)
   const request = { id, email, returnTo, locale, device, earlierId: requestOfBrowser(ctx, req), invitation, ...origin }
   await lookForNobody(ctx)
-  const presented = ctx.showsLinks ? await requestEmailLogin(ctx, request) : null
+  const shown = ctx.showsLinks ? await requestEmailLogin(ctx, request) : null
   if (!ctx.showsLinks) ctx.background.run(name, () => requestEmailLogin(ctx, request))
   rememberRequest(ctx, res, id)
   const requestToken = signRequestToken(ctx, id)
-  const [loginUrl, code] = [presented?.url ?? null, presented?.code ?? null]
+  const [loginUrl, code] = [shown?.url ?? null, shown?.code ?? null]
   setResult(res, { requestToken, loginUrl, code })
   sendJson(res, 202, { message: ctx.texts.say(locale, 'message.link_requested'), request_token: requestToken, login_url: loginUrl, code })
 }
@@ -112,7 +124,14 @@ function confirmRoute(ctx: AuthContext, { base, delivery, before }: RouteSet): R
       summary: 'Log in with the mailed link or code',
       needsOneOf: ['token', 'code'],
       answers: [loginAnswer(ctx, delivery)],
-      refuses: [EmailLoginInvalidError, ...passwordRefusals(ctx), TokenExpiredError, TooManyRequestsError, ...invitationRefusals(ctx)],
+      refuses: [
+        EmailLoginInvalidError,
+        ...passwordRefusals(ctx),
+        ...stateRefusals(ctx),
+        TokenExpiredError,
+        TooManyRequestsError,
+        ...invitationRefusals(ctx),
+      ],
       hostRefuses: ctx.settings.emailLoginSignup && (ctx.signup.onSignup ?? ctx.signup.admit) !== undefined,
     },
     delivers: 'login',

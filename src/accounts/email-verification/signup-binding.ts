@@ -23,6 +23,8 @@ export interface SignupMark {
   readonly passkey: PendingPasskey | null
   /** The id of the invitation that the sign-up brought. Null: none. */
   readonly invitation: string | null
+  /** The host itself signed the person up, so no administrator approves it. */
+  readonly isApproved?: boolean
 }
 
 export function newSignupMark(
@@ -66,7 +68,7 @@ function macOf(key: KeyObject, nonce: Buffer, signupId: string): Buffer {
   return createHmac('sha256', key).update(nonce).update(signupId).digest().subarray(0, nonceBytes)
 }
 
-export function signupMarkToText({ id, at, browser, isLenient, passkey, invitation }: SignupMark): string {
+export function signupMarkToText({ id, at, browser, isLenient, passkey, invitation, isApproved }: SignupMark): string {
   return JSON.stringify({
     id,
     at: at.toISOString(),
@@ -74,13 +76,14 @@ export function signupMarkToText({ id, at, browser, isLenient, passkey, invitati
     isLenient,
     ...(passkey && { passkey }),
     ...(invitation !== null && { invitation }),
+    ...(isApproved && { isApproved }),
   })
 }
 
 /** Null for a link that names no sign-up. */
 export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): SignupMark | null {
   try {
-    const { id, at, browser, isLenient, passkey, invitation } = JSON.parse(payload ?? 'null') as Record<string, unknown> // JSON `null` throws here
+    const { id, at, browser, isLenient, passkey, invitation, isApproved } = JSON.parse(payload ?? 'null') as Record<string, unknown> // JSON `null` throws here
     if (typeof id !== 'string' || typeof at !== 'string' || typeof isLenient !== 'boolean') return null
     return {
       id,
@@ -89,6 +92,7 @@ export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): Sig
       isLenient,
       passkey: readPendingPasskey(passkey),
       invitation: typeof invitation === 'string' ? invitation : null,
+      isApproved: isApproved === true,
     }
   } catch {
     return null

@@ -4,12 +4,13 @@ import { describeError, type Logger } from '../../core/logger'
 import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
 import type { Locale } from '../../http/locale'
 import type { PendingPasskey } from '../../passkeys/pending-passkey'
+import { mayProve } from '../../sessions/account-state'
 import type { UserChanges, UserRecord, UserTokenRecord } from '../../store/auth-store'
 import { neverEnds } from '../../store/user-records'
 import { isPending, refusesEmailLink } from '../email-links/email-link'
 import { completeFirstActivation, firstActivation } from '../first-activation'
 import { type Clearing, type TakenOver, takeOver, tellHostOfTakeOver } from '../take-over'
-import { type SignupMark, signupMarkOf } from './signup-binding'
+import { signupMarkOf } from './signup-binding'
 import { isSignupOwnership, sessionOfRequest, type VerifiedSignupOwnership } from './signup-ownership'
 import { endSignupPasskey, type SignupPasskeyEnd } from './signup-passkey'
 
@@ -21,7 +22,7 @@ interface AddressProof {
   readonly passkey: SignupPasskeyEnd
 }
 
-interface ProofOptions {
+export interface ProofOptions {
   /** For the first time. */
   readonly isActivation?: boolean
   /** The sign-up that the mailed link belongs to. */
@@ -32,6 +33,8 @@ interface ProofOptions {
   readonly passkey?: PendingPasskey | null
   /** Of the sign-up or of the login. Used only by an activation. */
   readonly invitation?: string | null
+  /** The host itself signed the person up. */
+  readonly isApproved?: boolean
   readonly clearing?: Clearing
   readonly changes?: UserChanges
 }
@@ -52,6 +55,7 @@ export async function verifyAddress(
     trustsLink = false,
     passkey = null,
     invitation = null,
+    isApproved = false,
     clearing = 'nothing',
     changes = {},
   }: ProofOptions = {},
@@ -60,7 +64,7 @@ export async function verifyAddress(
   const isAsked = isFirstVerification(ctx, user, isActivation) || passkey !== null
   const isSafe = !isAsked || trustsLink || (await isSignupOwnership(ctx, user, evidence, signup))
   const takenOver = isSafe ? null : await takeOver(ctx, user, clearing, { hasPendingPasskey: passkey !== null })
-  const activation = isActivation ? firstActivation(ctx, invitation) : {}
+  const activation = isActivation ? firstActivation(ctx, isApproved || invitation !== null) : {}
   const written: UserChanges = { ...takenOver?.changes, ...changes, ...activation, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, written)
   const proven = { ...user, ...written, ...(user.fields && { fields: { ...user.fields, ...written.fields } }) } as UserRecord
@@ -82,8 +86,8 @@ export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<b
 export async function lockForProof(ctx: AuthContext, seen: UserRecord, email: string | null): Promise<UserRecord | null> {
   const user = await ctx.store.users.lock(seen.id)
   if (user?.email !== email || user.isActive !== seen.isActive) return null
-  if (isFirstVerification(ctx, user, !user.isActive) !== isFirstVerification(ctx, seen, !seen.isActive)) return null
-  return user.isActive || ((await newestLink(ctx, user)) && (await isPending(ctx, user))) ? user : null
+  if (isFirstVerification(ctx, user, !mayProve(user)) !== isFirstVerification(ctx, seen, !mayProve(seen))) return null
+  return mayProve(user) || ((await newestLink(ctx, user)) && (await isPending(ctx, user))) ? user : null
 }
 
 async function newestLink(ctx: AuthContext, { id }: Pick<UserRecord, 'id'>): Promise<UserTokenRecord | undefined> {
@@ -91,26 +95,29 @@ async function newestLink(ctx: AuthContext, { id }: Pick<UserRecord, 'id'>): Pro
 }
 
 /** Uses up the activation links. Call it inside the transaction, before any other code revokes them. */
-export async function activating(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<ProofOptions> {
+export async function activating(
+  ctx: AuthContext,
+  user: UserRecord,
+  clearing: Clearing,
+): Promise<ProofOptions & { readonly mailedAt: Date | null }> {
   const now = ctx.now()
-  const [signup, hasDuplicates] = [await newestSignup(ctx, user), await hasDuplicateSignups(ctx, user)]
+  const newest = user.isActive ? undefined : await newestLink(ctx, user)
+  const [signup, hasDuplicates] = [newest ? signupMarkOf(newest) : null, await hasDuplicateSignups(ctx, user)]
   await ctx.store.userTokens.consumeAllForUser(user.id, now, ['ACTIVATION', 'CONTESTED'])
   return {
+    mailedAt: newest?.createdAt ?? null,
     signup: signup?.id ?? null,
     passkey: signup?.passkey ?? null,
     invitation: signup?.invitation ?? null,
     clearing: hasDuplicates ? clearing : 'nothing',
+    isApproved: signup?.isApproved === true,
   }
 }
 
 /** The browser of that sign-up counts as the owner's. */
 export async function signupOf(ctx: AuthContext, user: UserRecord): Promise<string | null> {
-  return (await newestSignup(ctx, user))?.id ?? null
-}
-
-async function newestSignup(ctx: AuthContext, { id, isActive }: UserRecord): Promise<SignupMark | null> {
-  const newest = isActive ? undefined : await newestLink(ctx, { id })
-  return newest ? signupMarkOf(newest) : null
+  const newest = user.isActive ? undefined : await newestLink(ctx, user)
+  return (newest && signupMarkOf(newest)?.id) ?? null
 }
 
 /**

@@ -6,7 +6,7 @@ import type { AuthStore, UserRecord } from '../../store/auth-store'
 import { type Migrations, migrationsOf } from '../../store/knex/migrations'
 import { adminUserBody, findUser } from '../change-user'
 import { createUser, type UserCreation } from '../create-user'
-import { listUsers, parseFilters, type UserListQuery } from '../list-users'
+import { filterableFields, listUsers, parseFilters, type UserListQuery } from '../list-users'
 import { purgeNow } from '../purge/purge-now'
 import { type ImportOptions, importUsers, type UserImporter } from './import-users'
 
@@ -28,7 +28,7 @@ export interface Operations {
 
 /** @param hostStore does not wait for the check of the tables, because the command creates the tables */
 export function createOperations(ctx: AuthContext, hostStore: AuthStore): Operations {
-  const bodyOf = (user: Parameters<typeof adminUserBody>[1]) => adminUserBody(ctx.store.users, user) as UserBody // the body has both fields
+  const bodyOf = (user: Parameters<typeof adminUserBody>[1]) => adminUserBody(ctx, user) as UserBody // the body has both fields
   return {
     migrations: migrationsOf(hostStore),
     purge: () => purgeNow(ctx, hostStore),
@@ -65,8 +65,9 @@ export interface UserExport {
 const pageSize = 500
 
 /** @throws UnknownFilterKeyError, InvalidFilterValueError */
-export function exportUsers({ store: { users } }: AuthContext, { filters, withHashes }: ExportOptions): UserExport {
-  const parsed = parseFilters(Object.entries(filters), users.fields)
+export function exportUsers(ctx: AuthContext, { filters, withHashes }: ExportOptions): UserExport {
+  const { users } = ctx.store
+  const parsed = parseFilters(Object.entries(filters), filterableFields(ctx))
   const hostFields = [...(users.hostFields ?? [])].flatMap(([name, { private: isPrivate }]) => (isPrivate && !withHashes ? [] : [name]))
   const columns: readonly (readonly [name: string, read: (user: UserRecord) => unknown])[] = [
     ['id', (user) => user.id],

@@ -58,6 +58,7 @@ const synonyms: Readonly<Record<Field, readonly string[]>> = {
   activatedAt: [],
   passwordSetAt: [],
   passwordExpiredAt: [],
+  approvalRequestedAt: [],
   totpSecret: [],
   totpEnabledAt: [],
   totpLastStep: [],

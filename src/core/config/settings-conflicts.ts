@@ -143,7 +143,11 @@ function emailLoginSignup({ emailLoginSignup, emailLogin, signupEnabled }: Setti
   return ['emailLoginSignup (AUTH_EMAIL_LOGIN_SIGNUP) needs emailLogin (AUTH_EMAIL_LOGIN) and signupEnabled (AUTH_SIGNUP_ENABLED).']
 }
 
-function signupMode({ signupMode, invitationsEnabled }: Settings): string[] {
+function signupMode({ signupMode, invitationsEnabled, autoActivate }: Settings): string[] {
+  if (signupMode === 'approve' && autoActivate)
+    return [
+      "signupMode (AUTH_SIGNUP_MODE) 'approve' cannot be used with autoActivate (AUTH_AUTO_ACTIVATE): a person verifies the address before an administrator approves the account.",
+    ]
   if (signupMode !== 'invite' || invitationsEnabled) return []
   return [
     "signupMode (AUTH_SIGNUP_MODE) 'invite' cannot be used with invitationsEnabled (AUTH_INVITATIONS_ENABLED) false, because nobody could sign up; remove invitationsEnabled.",

@@ -140,7 +140,7 @@ function sourcesFault(csp: unknown): string | null {
 }
 
 function isOrigin(origin: unknown): boolean {
-  return typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin && /^https?:/.test(origin)
+  return typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin && /^https?:[^,;']+$/.test(origin)
 }
 
 function isPath(address: string): boolean {

@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
 import {
+  ApprovalPendingError,
   CsrfValidationFailedError,
   EmailLinkForbiddenError,
   EmailLoginInvalidError,
@@ -153,6 +154,7 @@ function pageErrors(ctx: PageContext): ErrorRequestHandler {
     if (error instanceof CsrfValidationFailedError)
       return sendPage(ctx, req, res, 403, 'trouble', { problem: readerOf(ctx, req).text('problem.other_site') })
     if (error instanceof InvalidTokenError || error instanceof EmailLoginInvalidError) sendPage(ctx, req, res, 400, 'link_invalid')
+    else if (error instanceof ApprovalPendingError) sendPage(ctx, req, res, 403, 'approval_pending', { hasLoginLink: false })
     else if (error instanceof EmailLinkForbiddenError) sendPage(ctx, req, res, 403, 'link_refused')
     else if (error instanceof EmailTakenError) sendPage(ctx, req, res, error.status, 'address_taken')
     else sendPage(ctx, req, res, error.status, error instanceof TooManyRequestsError ? 'too_many' : 'trouble')

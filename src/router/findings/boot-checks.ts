@@ -63,9 +63,10 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkPasskeyTable,
   checkPasskeySignup,
   checkInvitations,
+  checkApprovalColumns,
   checkFieldsDescribed,
   checkTheme,
-  ({ options, settings }) => checkCaptcha(options, settings),
+  ({ options, settings: { pagesEnabled }, store }) => checkCaptcha(options, { pagesEnabled, hostFields: store.users.hostFields?.keys() }),
   checkLanguages,
 ]
 
@@ -394,6 +395,21 @@ function checkTrustedDevices({ settings, store }: Boot): void {
   throw new ConfigurationError(
     `trustedDeviceDays (AUTH_TRUSTED_DEVICE_DAYS) is not 0 but the store has no ${missing === 'sessions' ? 'sessions' : 'auth_trusted_devices'}; wire \`${missing}\` in your store.`,
   )
+}
+
+/** Without them, an account would be active before anybody has approved it. */
+function checkApprovalColumns({ settings, store }: Boot): void {
+  if (settings.signupMode !== 'approve') return
+  const columns = {
+    emailVerifiedAt: 'email_verified_at',
+    activatedAt: 'activated_at',
+    approvalRequestedAt: 'approval_requested_at',
+  } as const
+  const missing = (['emailVerifiedAt', 'activatedAt', 'approvalRequestedAt'] as const).filter((field) => !store.users.fields.has(field))
+  if (missing.length > 0)
+    throw new ConfigurationError(
+      `signupMode (AUTH_SIGNUP_MODE) is 'approve' but the users table has no column for ${missing.map((field) => columns[field]).join(', ')}; add them, and name them in users.columns.`,
+    )
 }
 
 function checkPasskeyTable({ settings, store }: Boot): void {

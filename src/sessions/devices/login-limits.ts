@@ -1,7 +1,11 @@
 import type { AuthContext } from '../../context'
-import { LoginThrottledError } from '../../core/errors'
+import { clientKey } from '../../core/client-key'
+import { AppError, LoginThrottledError } from '../../core/errors'
 import { eventDigest } from '../../core/events'
 import { type CountedAttempt, countAttempt, limitsOfSubjects, tryToCount } from '../../rate-limits/rate-limiter'
+import type { UserRecord } from '../../store/auth-store'
+import { stateRefusal } from '../account-state'
+import type { LoginClient } from '../login'
 import { findKnownDevice, type KnownDevice, type PresentedDevice } from './device-cookie'
 
 interface LoginAttemptOf {
@@ -76,4 +80,20 @@ export function announceFailedLogin(
 ): void {
   const addressDigest = email === null ? null : eventDigest(ctx.keys, 'address', email)
   ctx.events.emit('login.failed', { ...refusal, userId, addressDigest, clientKey: client })
+}
+
+/** For a login that has no attempt of its own: its step announces other failures. */
+export async function announcingRefusal<T>(
+  ctx: AuthContext,
+  { origin }: LoginClient,
+  user: UserRecord,
+  finish: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await finish()
+  } catch (error) {
+    if (error instanceof AppError && stateRefusal(user)?.code === error.code)
+      announceFailedLogin(ctx, { userId: user.id, email: user.email, client: clientKey(origin.ip) }, { reason: error.code })
+    throw error
+  }
 }

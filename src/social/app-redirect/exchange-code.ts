@@ -14,7 +14,7 @@ import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../../s
 import { after } from '../../sessions/find-session'
 import type { LoginClient, LoginResult } from '../../sessions/login'
 import { publicOperation } from '../../sessions/operation'
-import { type DecidedLogin, finishLogin, isUndecided, startLogin } from '../../sessions/start-login'
+import { type DecidedLogin, finishLogin, isRefused, isUndecided, startLogin } from '../../sessions/start-login'
 import { DuplicateRecordError, type UserTokenRecord } from '../../store/auth-store'
 import { type Grant, readGrant } from './issue-code'
 
@@ -106,7 +106,7 @@ async function exchangeOnce(
       isYoung,
       ...(passwordRequired && { passwordRequired }),
     })
-    if (isUndecided(begun)) return null // the account changed while the host was asked
+    if (isUndecided(begun) || isRefused(begun)) return null // the account changed while the host was asked
     await leaveReceipt(ctx, code, begun)
     return { begun, provider }
   })

@@ -130,8 +130,9 @@ const usersTable: TableDefinition<OwnUserFields> = {
     activatedAt: field('activated_at', 'instant'),
     passwordSetAt: field('password_set_at', 'instant'),
     passwordExpiredAt: field('password_expired_at', 'instant'),
+    approvalRequestedAt: field('approval_requested_at', 'instant'),
   },
-  onlyIfNamed: ['passwordExpiredAt'],
+  onlyIfNamed: ['passwordExpiredAt', 'approvalRequestedAt'],
 }
 
 const identitiesTable: TableDefinition<IdentityRecord> = {

@@ -288,6 +288,11 @@ export const VERSIONS: readonly Version[] = [
     ],
     columns: [{ table: 'auth_email_logins', record: 'emailLogins', name: 'invitation_id', type: () => 'varchar(36)' }],
   },
+  {
+    name: 'doorward_0005_approval',
+    tables: [],
+    columns: [{ ...onUsers, name: 'approval_requested_at', type: ({ instant }) => instant }],
+  },
 ]
 
 /** A released version never changes: a later version alters the tables of an earlier version. */
