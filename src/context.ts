@@ -12,6 +12,7 @@ import type { GuardRequest } from './http/guard-request'
 import type { LoginTasks, TaskAnswers } from './login-tasks/login-task'
 import type { MailQueue } from './mail/mail-queue'
 import type { InvitationAcceptedHook, ProviderTokensHook, SignupOptions, TakeOverHook } from './options'
+import { type EmittedEvent, writeOutbox } from './outbox/outbox-events'
 import type { WebAuthn } from './passkeys/webauthn/ceremonies'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-types'
 import type { Provider } from './providers/passport-provider'
@@ -90,6 +91,8 @@ export interface AuthContext {
   /** Responses about an account are sent at multiples of this time, in milliseconds. 0: responses are sent at once. */
   readonly gridMs: number
   readonly events: EventEmitter
+  /** True: `transaction` also writes the events of the outbox as rows. False inside of it, because the outer transaction writes them. */
+  readonly writesOutbox: boolean
   /** Tells the guards which sessions `store` may have ended. */
   readonly sessionEnds: SessionEnds
   readonly logger: Logger
@@ -162,16 +165,19 @@ export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
 /**
  * Runs `work` in one transaction with a deadline. Without a deadline, a host's hook that hangs would block a connection forever. Inside
  * `work`, use only the `ctx` that `work` gets, because only the store of this `ctx` runs in the transaction. Its events are emitted after the
- * commit, and never after a rollback.
+ * commit, and never after a rollback. With the option `outbox`, the transaction also writes them as rows, so emit an event of the outbox only
+ * here.
  */
 export async function transaction<T>(ctx: AuthContext, work: (ctx: AuthContext) => Promise<T>): Promise<T> {
-  let untold: (() => void)[] = []
-  const events: EventEmitter = { ...ctx.events, emit: (name, payload) => void untold.push(() => ctx.events.emit(name, payload)) }
-  const attempt = (store: AuthStore) => {
-    untold = [] // a conflict rolled the earlier attempt back
-    return work({ ...ctx, store, events })
+  let emitted: EmittedEvent[] = []
+  const events: EventEmitter = { ...ctx.events, emit: (name, payload) => void emitted.push({ name, payload }) }
+  const attempt = async (store: AuthStore) => {
+    emitted = [] // a conflict rolled the earlier attempt back
+    const result = await work({ ...ctx, store, events, writesOutbox: false })
+    if (ctx.writesOutbox) await writeOutbox(store, emitted, ctx.now())
+    return result
   }
   const result = await ctx.store.transaction(attempt, { deadlineMs: ctx.settings.unitTimeoutSeconds * 1000 })
-  for (const tell of untold) tell()
+  for (const { name, payload } of emitted) ctx.events.emit(name, payload as never) // the pair that was emitted
   return result
 }

@@ -76,6 +76,9 @@ export type {
   SignupUnit,
   TakeOverHook,
 } from './options'
+export type { DeliverOptions, Outbox, OutboxHandler } from './outbox/outbox'
+export type { OutboxEvent, OutboxEventName } from './outbox/outbox-events'
+export { type StandardWebhookOptions, standardWebhook } from './outbox/standard-webhook'
 export type { PasskeyOptions } from './passkeys/passkey-challenge'
 export type { PublicPasskey } from './passkeys/register'
 export type { CredentialDescriptor, PasskeyCreationOptions, PasskeyRequestOptions } from './passkeys/webauthn/ceremonies'

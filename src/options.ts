@@ -117,6 +117,11 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
    */
   purge?: false | { readonly everyMinutes: number }
   /**
+   * True: each change of an account is also a row of `auth_outbox`, written in the transaction of the change. `auth.outbox.deliver(handler)`
+   * delivers the rows, also after a crash. Default false.
+   */
+  outbox?: boolean
+  /**
    * Makes the time of responses, and of the work after responses, independent of whether an address has an account. Default: true. In the
    * environment `test` the default is false, so that tests need not wait. Only that environment accepts `false`. For immediate responses in
    * other environments, set `timingGridMilliseconds: 0`.
@@ -257,6 +262,7 @@ const known = {
   onProviderTokens: true,
   checkTables: true,
   purge: true,
+  outbox: true,
   timingDefence: true,
   throttle: true,
   logger: true,
@@ -373,6 +379,7 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['onTakeOver', optional((value) => typeof value === 'function'), 'a function of a user and the store of the transaction'],
   ['onInvitationAccepted', optional((value) => typeof value === 'function'), 'a function of a user and the data of the invitation'],
   ['onProviderTokens', optional((value) => typeof value === 'function'), 'a function of a user, a provider and its tokens'],
+  ['outbox', optional((value) => typeof value === 'boolean'), 'true or false'],
   ['timingDefence', optional((value) => typeof value === 'boolean'), 'true or false'],
   ['throttle', optional(isObject), 'an object: { counters, routes, login, signup, signupMails, mfa, codes, links, mail }'],
   ['logger', optional(hasMethods('info', 'warn', 'error')), 'an object with the methods info, warn and error, as pino has'],

@@ -16,6 +16,7 @@ const bands: Readonly<Record<string, readonly string[]>> = {
     'second-factor',
     'invitations',
     'login-tasks',
+    'outbox',
     'passkeys',
     'captcha',
     'social',

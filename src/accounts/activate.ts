@@ -186,7 +186,7 @@ async function activateAnd<T>(
   const redeeming = { link, evidence: weighed, passkey, byPage }
   const activated = await againAfterRace(() => retryingWithoutFields(ctx, (clearing) => activateInside(ctx, redeeming, clearing, end)))
   await giveBackSignupMail(ctx, link.createdAt)
-  announceActivation(ctx, activated.user, { locale })
+  announceActivation(ctx, activated.user, locale)
   announceSignupPasskey(ctx, activated.user, activated.passkey, locale)
   if (activated.takenOver) announceTakeOver(ctx, activated.user, activated.takenOver, { locale })
   return activated

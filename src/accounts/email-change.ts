@@ -178,15 +178,13 @@ export async function confirmEmailChange(
   const requestSession = evidence?.requestSession?.id === change.sessionId ? evidence?.requestSession : null
   const renewing = { requestSession, cookie }
   const topic = { topic: 'email_changed', locale: locale ?? ctx.settings.defaultLocale } as const
-  const staying = await announceChange(ctx, user.id, topic, async (leaveUndoPoint) => {
+  return announceChange(ctx, user.id, topic, async (leaveUndoPoint) => {
     try {
       return await transaction(ctx, (ctx) => redeem(ctx, { link, change, user }, weighed, renewing, leaveUndoPoint))
     } catch (error) {
       throw error instanceof DuplicateRecordError ? new EmailTakenError({ cause: error }) : error
     }
   })
-  ctx.events.emit('email.changed', { userId: user.id })
-  return staying
 }
 
 /** `asking session`: the session that requested the change. */
@@ -261,5 +259,6 @@ async function redeem(
   await distrust(ctx, user.id, { reason: 'account_changed' })
   const changes = { email, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, changes)
+  ctx.events.emit('email.changed', { userId: user.id })
   return { user: { ...user, ...changes }, cookie: await renewCookie(ctx, held, requestSession ? cookie : null) }
 }

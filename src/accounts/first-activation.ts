@@ -19,23 +19,20 @@ export function firstActivation(
   return { isActive: true, activatedAt }
 }
 
-/** @param user as written @throws InvitationRequiredError, and what the host's hook throws */
-export async function completeFirstActivation(ctx: AuthContext, user: UserRecord, invitation: string | null): Promise<void> {
+/** @param user as written @param isNew the event `signup` tells of the account @throws InvitationRequiredError, and what the host's hook throws */
+export async function completeFirstActivation(
+  ctx: AuthContext,
+  user: UserRecord,
+  invitation: string | null,
+  { isNew = false }: { isNew?: boolean } = {},
+): Promise<void> {
+  if (isWaiting(user)) ctx.events.emit('approval.requested', { userId: user.id })
+  else if (!isNew) ctx.events.emit('activation', { userId: user.id })
   if (invitation !== null && ctx.settings.invitationsEnabled) await acceptInvitation(ctx, user, invitation)
 }
 
-/** @param isNew the account is told by the event `signup` */
-export function announceActivation(
-  ctx: AuthContext,
-  user: UserRecord,
-  { locale, isNew = false }: { locale?: Locale | undefined; isNew?: boolean } = {},
-): void {
-  const { id: userId } = user
-  if (!isWaiting(user)) {
-    if (!isNew) ctx.events.emit('activation', { userId })
-    return
-  }
-  ctx.events.emit('approval.requested', { userId })
+export function announceActivation(ctx: AuthContext, user: UserRecord, locale: Locale | undefined): void {
+  if (!isWaiting(user)) return
   mailNotice(ctx, user, 'approval_pending', locale)
   ctx.background.runIfRoom('approval request', () => tellAdministrators(ctx))
 }

@@ -53,7 +53,6 @@ export async function changePassword(
     return staying ?? (await replaceAgain(ctx, await findActiveUser(ctx, userId), currentPassword, hash, change))
   })
   await forgetWrongCodes(ctx, userId)
-  ctx.events.emit('password.changed', { userId, by: 'change' })
   return staying
 }
 
@@ -98,6 +97,7 @@ async function replacePassword(
   await leaveUndoPoint(ctx, { user, isFinal })
   const changes = { ...newPasswordChanges(ctx, hashedPassword, now), updatedAt: now }
   await ctx.store.users.update(user.id, changes)
+  ctx.events.emit('password.changed', { userId: user.id, by: 'change' })
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'PASSWORD_RESET')
   await endOtherSessions(ctx, user.id, session ? { sessionId: session.id } : keep)
   return { user: { ...user, ...changes }, cookie: await renewCookie(ctx, held, cookie) }
@@ -132,7 +132,7 @@ export async function setFirstPassword(
   if (hasPassword(seen)) throw new PasswordAlreadySetError()
   await checkPassword(ctx, newPassword, seen)
   const hashedPassword = await hashPassword(ctx, newPassword)
-  const staying = await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
+  return announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
     transaction(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(userId)
       if (!user?.isActive) throw new UnauthorizedError()
@@ -143,8 +143,6 @@ export async function setFirstPassword(
       return { user: after, cookie: await renewCookie(ctx, held, cookie) }
     }),
   )
-  ctx.events.emit('password.changed', { userId, by: 'change' })
-  return staying
 }
 
 /** Throws if another request has stored a password first. */
@@ -154,6 +152,7 @@ async function store(ctx: AuthContext, user: UserRecord, hashedPassword: string,
   await leaveUndoPoint()
   const changes = { ...newPasswordChanges(ctx, hashedPassword, now), updatedAt: now }
   await ctx.store.users.update(user.id, changes)
+  ctx.events.emit('password.changed', { userId: user.id, by: 'change' })
   await ctx.store.userTokens.consumeAllForUser(user.id, now, ['PASSWORD_RESET', 'EMAIL_CHANGE'])
   await distrust(ctx, user.id, { reason: 'account_changed' })
   return { ...user, ...changes }

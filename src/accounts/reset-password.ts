@@ -75,7 +75,6 @@ async function resetAnd<T>(ctx: AuthContext, input: Reset, end: Ending<T>): Prom
   const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
   await forgetWrongCodes(ctx, user.id)
   if (isFirstVerification(ctx, seen)) await giveBackSignupMail(ctx, link.createdAt)
-  ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
   // One mail: the notice of a new password, or the list of what a take-over removed besides the password and the sessions.
   const more = takenOver?.removed.filter(({ kind }) => kind !== 'password' && kind !== 'sessions') ?? []
   const isMore = more.length > 0 || (takenOver?.kept ?? null) !== null
@@ -116,6 +115,7 @@ function redeem<T>(
     if (!locked?.isActive) throw new InvalidTokenError()
     await consumeLink(ctx, link, 'PASSWORD_RESET')
     // Before the sessions are revoked, because one can be the evidence that the person created the account.
+    ctx.events.emit('password.changed', { userId: locked.id, by: 'reset' })
     const { user, takenOver } = await verifyAddress(ctx, locked, evidence, { changes: newPasswordChanges(ctx, hashedPassword, now) })
     // Links of every kind: otherwise an attacker's pending change of address would stay valid after the owner's reset.
     await endOneShots(ctx, locked)

@@ -24,7 +24,7 @@ import type { CodeRequest } from './mailed-codes/code-request'
 import { codeIssuer, type IssueCode } from './mailed-codes/issue-code'
 import { sendActivation } from './request-link'
 import { hidesTakenAddress, isOfPending, type NewestSignup, signUpAgain } from './sign-up-again'
-import { announceTakeOver, takeOver, tellHostOfTakeOver } from './take-over'
+import { announceTakeOver, emitTakeOver, takeOver, tellHostOfTakeOver } from './take-over'
 import { requireName } from './update-profile'
 
 export interface SignUpInput {
@@ -129,14 +129,13 @@ export async function signUpChecked(
 }
 
 async function makeAccount(ctx: AuthContext, given: NewestSignup, making: Making): Promise<Signup> {
-  const { password, passkey, mayRepeat, invitation } = making
+  const { password, mayRepeat, invitation } = making
   const owner = await ctx.store.users.findByEmail(given.email)
   if (owner) return replaceAccount(ctx, owner, given, making)
   if (mayRepeat && hidesTakenAddress(ctx.settings)) await isOfPending(ctx, null, { password, values: given })
   const account = await insertAccount(ctx, newAccount(ctx, given, invitation), making)
   if (account.kind === 'taken' && account.owner) return replaceAccount(ctx, account.owner, given, making) // taken since the look-up
   if (account.kind !== 'made') return account
-  ctx.events.emit('signup', { userId: account.user.id, by: passkey ? 'passkey' : 'pwd' })
   return finishSignup(ctx, account, making.locale)
 }
 
@@ -260,11 +259,11 @@ async function takePending(
       const user = await ctx.store.users.lock(locked.id)
       if (!user) throw new InternalError({ cause: new Error('The account is gone.') })
       await tellHostOfTakeOver(ctx, user)
+      emitTakeOver(ctx, user, takenOver)
       return { made: await complete(ctx, user, making, true), takenOver }
     }),
   )
   if (!taken) return { kind: 'taken', owner }
-  ctx.events.emit('activation', { userId: owner.id })
   announceTakeOver(ctx, taken.made.user, taken.takenOver, {})
   return finishSignup(ctx, taken.made, making.locale)
 }
@@ -281,7 +280,11 @@ async function insertAccount(ctx: AuthContext, account: NewUser, making: Making)
     }
   }
   try {
-    return await transaction(ctx, async (ctx) => complete(ctx, await insert(ctx), making, false))
+    return await transaction(ctx, async (ctx) => {
+      const made = await complete(ctx, await insert(ctx), making, false)
+      ctx.events.emit('signup', { userId: made.user.id, by: making.passkey ? 'passkey' : 'pwd' })
+      return made
+    })
   } catch (error) {
     if (!refusals.has(error)) throw error
     return lookInto(ctx, account, error)
@@ -316,7 +319,7 @@ async function complete(
   const mark = { ...newSignupMark(ctx, user, userAgent, carried), isApproved: !mayRepeat }
   const made = { kind: 'made', user, mark, isRepeat } as const
   if (user.isActive) {
-    await completeFirstActivation(ctx, user, invitation?.id ?? null)
+    await completeFirstActivation(ctx, user, invitation?.id ?? null, { isNew: !isRepeat })
     return {
       ...made,
       link: null,

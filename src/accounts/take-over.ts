@@ -75,6 +75,16 @@ export async function tellHostOfTakeOver(ctx: AuthContext, user: UserRecord): Pr
   await ctx.onTakeOver?.(user, ctx.store, { trx: transactionOf(ctx.store) })
 }
 
+/** Call it in the transaction. */
+export function emitTakeOver({ events }: AuthContext, { id: userId }: UserRecord, { removed }: Pick<TakenOver, 'removed'>): void {
+  events.emit('account.taken_over', { userId })
+  for (const thing of removed) {
+    if (thing.kind === 'identity') events.emit('identity.unlinked', { userId, provider: thing.provider })
+    if (thing.kind === 'passkeys') for (const passkeyId of thing.ids) events.emit('passkey.removed', { userId, passkeyId })
+    if (thing.kind === 'second_factor') events.emit('mfa.disabled', { userId })
+  }
+}
+
 /** Call it after the commit. @param about `provider`: the registration key of the identity that this request linked */
 export function announceTakeOver(
   ctx: AuthContext,
@@ -82,13 +92,6 @@ export function announceTakeOver(
   { removed, kept }: Pick<TakenOver, 'removed' | 'kept'>,
   about: { locale?: Locale | undefined; provider?: string },
 ): void {
-  const userId = user.id
-  ctx.events.emit('account.taken_over', { userId })
-  for (const thing of removed) {
-    if (thing.kind === 'identity') ctx.events.emit('identity.unlinked', { userId, provider: thing.provider })
-    if (thing.kind === 'passkeys') for (const passkeyId of thing.ids) ctx.events.emit('passkey.removed', { userId, passkeyId })
-    if (thing.kind === 'second_factor') ctx.events.emit('mfa.disabled', { userId })
-  }
   if (isToldOwner({ removed, kept })) mailOwner(ctx, user, { removed, kept }, about)
 }
 

@@ -69,7 +69,6 @@ export async function confirmEmail(
   if (!isStill(seen, link.payload)) throw new InvalidTokenError()
   const weighed = isFirstVerification(ctx, seen) ? await verifySignupOwnership(ctx, seen, evidence) : { verifiedHash: null }
   const { user, takenOver, resetLink } = await redeem(ctx, link, weighed)
-  ctx.events.emit('email.verified', { userId: user.id })
   if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
   return { passwordRequired: resetLink !== null, resetLink }
 }
@@ -104,6 +103,7 @@ function redeem(ctx: AuthContext, link: UserTokenRecord, evidence: VerifiedSignu
     if (!isStill(locked, link.payload)) throw new InvalidTokenError()
     await consumeLink(ctx, link, 'EMAIL_VERIFICATION')
     await ctx.store.userTokens.consumeAllForUser(locked.id, ctx.now(), 'EMAIL_VERIFICATION')
+    ctx.events.emit('email.verified', { userId: locked.id })
     const { user, takenOver } = await verifyAddress(ctx, locked, evidence)
     const isMissing = takenOver !== null && hasPasswords(ctx.settings)
     const resetLink = isMissing ? await issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null

@@ -60,6 +60,9 @@ async function update(
   await ctx.store.users.update(userId, { ...changes, updatedAt: ctx.now() })
   const updated = (await ctx.store.users.lock(userId)) ?? user // the row is read again, because the table may have no column for a change
   if (updated.isAdmin === user.isAdmin) return { updated, change: null }
+  const who = { userId, actorId: acting?.by ?? null }
+  if (updated.isAdmin) ctx.events.emit('admin.granted', who)
+  else ctx.events.emit('admin.revoked', who)
   return { updated, change: { user: updated, isAdmin: updated.isAdmin, admins: await ctx.store.users.lockAdmins() } }
 }
 
@@ -76,23 +79,21 @@ export async function activateUser(ctx: AuthContext, userId: string, acting?: Ac
     await ctx.store.userTokens.consumeAllForUser(userId, now)
     await recordTrace(ctx, user)
     await endOtherSessions(ctx, userId)
+    ctx.events.emit('activation', { userId })
+    if (isWaiting(user)) emitDecision(ctx, userId, true, acting)
     return user
   })
-  if (!closed) return
-  ctx.events.emit('activation', { userId })
-  if (isWaiting(closed)) announceDecision(ctx, closed, true, acting)
+  if (closed && isWaiting(closed)) mailNotice(ctx, closed, 'approval_granted')
 }
 
 /** The account keeps its links and its time of activation. @throws NotFoundError, ForbiddenError, ConflictError if it does not wait */
 export async function approve(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
-  const user = await decide(ctx, userId, true, acting)
-  ctx.events.emit('activation', { userId })
-  announceDecision(ctx, user, true, acting)
+  mailNotice(ctx, await decide(ctx, userId, true, acting), 'approval_granted')
 }
 
 /** The account stays deactivated. @throws NotFoundError, ForbiddenError, ConflictError if it does not wait */
 export async function decline(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
-  announceDecision(ctx, await decide(ctx, userId, false, acting), false, acting)
+  mailNotice(ctx, await decide(ctx, userId, false, acting), 'approval_declined')
 }
 
 function decide(ctx: AuthContext, userId: string, isActive: boolean, acting: ActingAdmin | undefined): Promise<UserRecord> {
@@ -100,6 +101,8 @@ function decide(ctx: AuthContext, userId: string, isActive: boolean, acting: Act
     const user = await lockTarget(ctx, userId, acting)
     if (!isWaiting(user)) throw new ConflictError()
     await ctx.store.users.update(userId, { isActive, ...notWaiting(user), updatedAt: ctx.now() })
+    if (isActive) ctx.events.emit('activation', { userId })
+    emitDecision(ctx, userId, isActive, acting)
     return user
   })
 }
@@ -109,11 +112,10 @@ function notWaiting(user: UserRecord): Pick<UserChanges, 'approvalRequestedAt'> 
   return user.approvalRequestedAt ? { approvalRequestedAt: null } : {}
 }
 
-function announceDecision(ctx: AuthContext, user: UserRecord, isGranted: boolean, acting: ActingAdmin | undefined): void {
-  const who = { userId: user.id, ...(acting && { actorId: acting.by }) }
+function emitDecision(ctx: AuthContext, userId: string, isGranted: boolean, acting: ActingAdmin | undefined): void {
+  const who = { userId, ...(acting && { actorId: acting.by }) }
   if (isGranted) ctx.events.emit('approval.granted', who)
   else ctx.events.emit('approval.declined', who)
-  mailNotice(ctx, user, isGranted ? 'approval_granted' : 'approval_declined')
 }
 
 /** Also revokes pending second-factor steps and mailed links. @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError */
@@ -125,8 +127,8 @@ export async function deactivate(ctx: AuthContext, userId: string, acting?: Acti
     await endOneShots(ctx, user)
     await recordTrace(ctx, user)
     await endOtherSessions(ctx, userId)
+    ctx.events.emit('account.deactivated', { userId })
   })
-  ctx.events.emit('account.deactivated', { userId })
 }
 
 export interface MfaReset {
@@ -153,11 +155,11 @@ export async function resetMfa(
     await ctx.store.recoveryCodes?.deleteForUser(userId)
     const removed = takesPasskeys ? await removePasskeys(ctx, userId) : []
     if (hadFactor || removed.length > 0) await endOtherSessions(ctx, userId)
+    if (hadFactor) ctx.events.emit('mfa.disabled', { userId })
+    for (const passkeyId of removed) ctx.events.emit('passkey.removed', { userId, passkeyId })
     return { user, hadFactor, removed }
   })
   await forgetWrongCodes(ctx, userId)
-  if (hadFactor) ctx.events.emit('mfa.disabled', { userId })
-  for (const passkeyId of removed) ctx.events.emit('passkey.removed', { userId, passkeyId })
   const removedPasskeys = removed.length > 0
   if (hadFactor) mailNotice(ctx, user, 'mfa_disabled', undefined, { removedPasskeys })
   else if (removedPasskeys) mailNotice(ctx, user, 'passkey_removed')
@@ -232,9 +234,6 @@ const mostTold = 50
 
 /** Call it after the commit. */
 export function announceAdmin(ctx: AuthContext, { user, isAdmin, admins }: AdminChange, actorId: string | null): void {
-  const who = { userId: user.id, actorId }
-  if (isAdmin) ctx.events.emit('admin.granted', who)
-  else ctx.events.emit('admin.revoked', who)
   const others = admins.filter(({ id }) => id !== user.id).sort((one) => (one.id === actorId ? -1 : 0))
   for (const recipient of [user, ...others.slice(0, mostTold)])
     mailNotice(ctx, recipient, isAdmin ? 'admin_granted' : 'admin_revoked', undefined, { items: [user.email] })

@@ -57,10 +57,11 @@ export async function createUser(ctx: AuthContext, { password = null, isAdmin = 
   })
   const { user, link, admins } = await transaction(ctx, async (ctx) => {
     const user = await insert(ctx, account)
+    ctx.events.emit('signup', { userId: user.id, by: 'command' })
+    if (isAdmin) ctx.events.emit('admin.granted', { userId: user.id, actorId: null })
     const link = wantsLink ? await issueLink(ctx, user.id, 'PASSWORD_RESET') : null
     return { user, link, admins: isAdmin ? await ctx.store.users.lockAdmins() : [] }
   })
-  ctx.events.emit('signup', { userId: user.id, by: 'command' })
   if (isAdmin) announceAdmin(ctx, { user, isAdmin, admins }, null)
   if (link) mailLink(ctx, user, 'password_reset', link, defaultLocale)
   return { user: toAdminUser(user), link }

@@ -69,6 +69,7 @@ export interface AuthEventPayloads {
     emailLogins?: number
     trustedDevices?: number
     invitations?: number
+    outbox?: number
     counters?: number
     auditLog?: number
     milliseconds: number
@@ -131,7 +132,18 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'admin.granted': ['userId', 'actorId'],
   'admin.revoked': ['userId', 'actorId'],
   'users.imported': ['count', 'admins'],
-  'purge.done': ['users', 'userTokens', 'sessions', 'emailLogins', 'trustedDevices', 'invitations', 'counters', 'auditLog', 'milliseconds'],
+  'purge.done': [
+    'users',
+    'userTokens',
+    'sessions',
+    'emailLogins',
+    'trustedDevices',
+    'invitations',
+    'outbox',
+    'counters',
+    'auditLog',
+    'milliseconds',
+  ],
   'invitation.created': ['invitationId', 'actorId'],
   'invitation.revoked': ['invitationId', 'actorId'],
   'invitation.accepted': ['invitationId', 'userId'],

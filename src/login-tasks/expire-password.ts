@@ -28,8 +28,8 @@ export async function expirePassword(
     const now = ctx.now()
     await ctx.store.users.update(userId, { passwordExpiredAt: now, updatedAt: now })
     if (!keepSessions) await endOtherSessions(ctx, userId)
+    ctx.events.emit('password.expired', { userId, actorId: acting?.by ?? null })
     return user
   })
-  ctx.events.emit('password.expired', { userId, actorId: acting?.by ?? null })
   mailNotice(ctx, user, 'password_expired')
 }

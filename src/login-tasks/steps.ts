@@ -93,13 +93,13 @@ export async function setNewPassword(
       const now = ctx.now()
       const changes = { ...newPasswordChanges(ctx, hashedPassword, now), updatedAt: now }
       await ctx.store.users.update(userId, changes)
+      ctx.events.emit('password.changed', { userId, by: 'change' })
       await ctx.store.userTokens.consumeAllForUser(userId, now, 'PASSWORD_RESET')
       await endOtherSessions(ctx, userId)
       return advance(ctx, asking, { ...user, ...changes }, { ...login, isReset: true }, 'new_password')
     }),
   )
   await forgetWrongCodes(ctx, userId)
-  ctx.events.emit('password.changed', { userId, by: 'change' })
   return finish(ctx, login, 'new_password', begun)
 }
 

@@ -89,13 +89,13 @@ export async function removePasskey(
       if (isLast) throw new LastLoginMethodError()
       await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(passkey), isFinal })
       await passkeys.deleteForUser(userId, id)
+      ctx.events.emit('passkey.removed', { userId, passkeyId: id })
       if (held && all.length === 1) await forgetMethod(ctx, held, 'passkey')
       await distrust(ctx, userId, { reason: 'account_changed' }) // the rows do not say which passkey trusted a browser
       return endSessionsOpenedBy(ctx, userId, { amr: 'passkey' }, held)
     }),
   )
   announceEnded(ctx, userId, ended)
-  ctx.events.emit('passkey.removed', { userId, passkeyId: id })
 }
 
 /** Logins, and a person's own passkeys. None if passkeys are off. */

@@ -84,7 +84,6 @@ export async function registerPasskey(ctx: AuthContext, registration: PasskeyReg
   const passkey = await announceChange(ctx, userId, { topic: 'passkey_added', locale }, (leaveUndoPoint) =>
     againAfterRace(() => transaction(ctx, (ctx) => insert(ctx, registration, { open, row, leaveUndoPoint }))),
   )
-  ctx.events.emit('passkey.added', { userId, passkeyId: passkey.id })
   return toPublicPasskey(passkey)
 }
 
@@ -110,7 +109,9 @@ async function insert(
   if ((await passkeys.listForUser(userId)).length >= mostPasskeys) throw new PasskeyLimitError()
   await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isFinal: open.carries['isFinal'] as Irreversibility }) // set with the options
   await ctx.store.userTokens.insert(used)
-  return passkeys.insert(row)
+  const passkey = await passkeys.insert(row)
+  ctx.events.emit('passkey.added', { userId, passkeyId: passkey.id })
+  return passkey
 }
 
 function passkeyRow(

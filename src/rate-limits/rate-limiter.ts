@@ -230,17 +230,20 @@ export function limitsOfSubjects(
 interface ChangeContext extends LimitContext {
   readonly rateLimits: Pick<RateLimits, 'changes'>
   readonly mailQueue: object | null
+  readonly writesOutbox: boolean
 }
 
 /**
  * Counts a change of the ways to log in. An account may make ten changes a day. The notices of these changes have no rate limit, because
  * other mails could use up such a limit, and the owner would get no notice. The limit of the changes also limits the number of notices.
- * Call the function before the change. If the change does not happen, call `release()`. Without a mailer nothing is counted, because no
- * notice is sent.
+ * Call the function before the change. If the change does not happen, call `release()`. Without a mailer and an outbox nothing is
+ * counted, because no notice is sent and no row is written.
  * @throws TooManyRequestsError with details.retry_after_seconds
  */
 export function beginChange(ctx: ChangeContext, { id }: { id: string }): Promise<CountedAttempt> {
-  return countAttempt(ctx, [{ name: 'change:account', subject: id, rateLimit: ctx.mailQueue ? ctx.rateLimits.changes : false }])
+  return countAttempt(ctx, [
+    { name: 'change:account', subject: id, rateLimit: ctx.mailQueue || ctx.writesOutbox ? ctx.rateLimits.changes : false },
+  ])
 }
 
 function tellRefusal(ctx: LimitContext, { name, subject }: AppliedLimit, { code, details }: TooManyRequestsError): void {

@@ -27,6 +27,7 @@ import { invitationAdminRoutes, invitationRoutes } from '../invitations/routes'
 import { taskRoutes } from '../login-tasks/routes'
 import type { MailQueue } from '../mail/mail-queue'
 import type { AuthRouterOptions } from '../options'
+import { createOutbox, type Outbox } from '../outbox/outbox'
 import { pageRoutes } from '../pages/routes'
 import { wellKnownRoutes } from '../pages/well-known'
 import { passkeyRoutes } from '../passkeys/manage'
@@ -70,6 +71,8 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
    */
   readonly csrfToken: () => RequestHandler
   readonly events: AuthEvents
+  /** Delivers the events that survive a crash, with the option `outbox: true`. */
+  readonly outbox: Outbox
   /**
    * The routes at the root of the site: `app.use(auth.wellKnown)`. The router responds only to paths below `/.well-known/`. With
    * `accessTokenIssuer` and `jwtKeys`, the router serves the metadata for verifiers of access tokens. With `pagesEnabled`, the router tells
@@ -86,7 +89,8 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
   ready(): Promise<void>
   /**
    * Finishes the work after responses, for a process that stops or is frozen. Each mail that failed is tried once more, at once, and a
-   * purge ends after its current batch. The promise resolves when everything that began before the call is done, or after 10 seconds.
+   * purge ends after its current batch, and `outbox.deliver` after the handlers that run. The promise resolves when everything that began
+   * before the call is done, or after 10 seconds.
    * Afterwards doorward does not keep the process alive. Call the method after `server.close()` and before you close the database. On a
    * serverless platform, call the method after every request.
    */
@@ -121,6 +125,7 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
   const wellKnown = express.Router({ caseSensitive: true, strict: true })
   mountRoutes(wellKnown, [...rootMetadataRoutes(ctx), ...wellKnownRoutes(ctx)])
   wellKnown.use(answerErrors(ctx))
+  const outbox = createOutbox(ctx, options.outbox === true)
   const auth: AuthRouter = Object.assign(router, {
     guards,
     service: createService(ctx),
@@ -132,7 +137,8 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
     events: ctx.events,
     wellKnown,
     ready: async () => ctx.readiness?.ready(),
-    drain: drainer({ ...ctx, purge: purgeOf(ctx, options) }),
+    outbox,
+    drain: drainer({ ...ctx, purge: purgeOf(ctx, options), outbox }),
     doctor: async (about = {}) => (await import('./findings/doctor/examine.js')).examine({ ctx, options, about }), // loaded at the first call
   })
   // The module of the operations is loaded only when the command `doorward` asks for it.
@@ -230,17 +236,19 @@ const longestMs = 10_000
 
 /**
  * Returns the function that finishes the work after responses. Each call starts the waiting work at once, tries each mail that failed once
- * more, and ends a purge after its current batch. The promise resolves when everything that began before the call has ended, or after 10
- * seconds.
+ * more, and ends a purge after its current batch, and `outbox.deliver` after the handlers that run. The promise resolves when everything that
+ * began before the call has ended, or after 10 seconds.
  */
 export function drainer({
   background,
   mailQueue,
   purge = null,
+  outbox = null,
 }: {
   background: Background
   mailQueue: MailQueue | null
   purge?: AutomaticPurge | null
+  outbox?: { stop(): Promise<void> } | null
 }): () => Promise<void> {
   return async () => {
     let timer: NodeJS.Timeout | undefined
@@ -249,6 +257,6 @@ export function drainer({
     })
     // The work posts mails, so the mails come second.
     const finished = background.finish().then(() => mailQueue?.finish())
-    await Promise.race([Promise.all([finished, purge?.pause()]), late]).finally(() => clearTimeout(timer))
+    await Promise.race([Promise.all([finished, purge?.pause(), outbox?.stop()]), late]).finally(() => clearTimeout(timer))
   }
 }

@@ -98,6 +98,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     background: createBackground(logger, { isDelayed: defendsTiming }),
     gridMs: defendsTiming ? settings.timingGridMilliseconds : 0,
     events,
+    writesOutbox: options.outbox === true,
     sessionEnds,
     logger,
     notices: createSetupWarnings(logger),

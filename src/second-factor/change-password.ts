@@ -118,6 +118,7 @@ export async function changePasswordWithMfa(
         await leaveUndoPoint(ctx, { user, ...confirmed })
         const changes = { ...newPasswordChanges(ctx, hashedPassword, now), updatedAt: now }
         await ctx.store.users.update(userId, changes)
+        ctx.events.emit('password.changed', { userId, by: 'change' })
         await ctx.store.userTokens.consumeAllForUser(userId, now, 'PASSWORD_RESET')
         await endOtherSessions(ctx, userId, session ? { sessionId: session.id } : keep)
         return { factor, user: { ...user, ...changes }, cookie: await renewCookie(ctx, held, cookie) }
@@ -125,7 +126,6 @@ export async function changePasswordWithMfa(
     }),
   )
   await forgetWrongCodes(ctx, userId)
-  ctx.events.emit('password.changed', { userId, by: 'change' })
   emitFactor(ctx, userId, factor)
   return staying
 }

@@ -157,17 +157,16 @@ async function confirm<T>(
         const after = await activateFactor(ctx, pending, code)
         const { user, replacement, isFinal } = pending
         await leaveUndoPoint(ctx, { user, isFinal, ...(replacement && { topic: 'mfa_replaced' }) })
+        ctx.events.emit('mfa.enrolled', { userId })
         return after
       }
       return end(ctx, { pending, activate, claims })
     })
   }
   // An attacker with a stolen session may have begun the enrolment, so the attempts are limited.
-  const result = await announceChange(ctx, userId, { topic: 'mfa_enabled', locale }, (leaveUndoPoint) =>
+  return announceChange(ctx, userId, { topic: 'mfa_enabled', locale }, (leaveUndoPoint) =>
     guardedConfirmation(ctx, userId, () => inUnit(leaveUndoPoint)),
   )
-  ctx.events.emit('mfa.enrolled', { userId })
-  return result
 }
 
 interface PendingFactor {

@@ -46,12 +46,12 @@ export async function disableTotp(ctx: AuthContext, { userId, password, session,
         await leaveUndoPoint(ctx, { user, ...confirmed })
         await ctx.store.users.update(userId, { totpSecret: null, totpEnabledAt: null, totpLastStep: null, updatedAt: ctx.now() })
         await recoveryCodesOf(ctx).deleteForUser(userId)
+        ctx.events.emit('mfa.disabled', { userId })
         await forgetFactor(ctx, await endOtherSessions(ctx, userId, session ? { sessionId: session.id } : keep))
         return factor
       }),
     ),
   )
-  ctx.events.emit('mfa.disabled', { userId })
   emitFactor(ctx, userId, factor)
 }
 

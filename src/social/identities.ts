@@ -40,11 +40,11 @@ export async function unlinkIdentity(
       const held = await holdSession(ctx, session)
       await leaveUndoPoint(ctx, { user, isFinal })
       if ((await remove(ctx, user, provider)) === 0) throw new OAuthAccountNotLinkedError({ details: { provider } })
+      ctx.events.emit('identity.unlinked', { userId, provider })
       return endSessionsOpenedBy(ctx, userId, { provider }, held)
     }),
   )
   announceEnded(ctx, userId, ended)
-  ctx.events.emit('identity.unlinked', { userId, provider })
 }
 
 /** Compares the key here: a database collation can treat two spellings as equal, and the last-login rule compares exact keys. */

@@ -56,7 +56,7 @@ export async function linkIdentity(
 ): Promise<LinkedIdentity> {
   const profile = acceptProfile(given)
   const { provider } = profile
-  const linked = await announceChange(ctx, userId, { topic: 'identity_linked', locale, provider }, async (leaveUndoPoint) => {
+  return announceChange(ctx, userId, { topic: 'identity_linked', locale, provider }, async (leaveUndoPoint) => {
     for (let round = 1; round <= rounds; round += 1) {
       const leave: LeaveUndoPoint = (ctx, { user }) => leaveUndoPoint(ctx, { user, isFinal })
       const linked = await tryOnce(ctx, userId, profile, check, leave)
@@ -64,8 +64,6 @@ export async function linkIdentity(
     }
     throw new ServiceUnavailableError()
   })
-  if (linked.isNew) ctx.events.emit('identity.linked', { userId, provider })
-  return linked
 }
 
 export function requireActive(user: UserRecord | null): asserts user is UserRecord {
@@ -102,6 +100,7 @@ async function link(ctx: AuthContext, owner: UserRecord, profile: OAuthUser, lea
   const own = await identitiesOf(ctx).listForUser(owner.id)
   if (own.some((identity) => identity.provider === provider)) throw new OAuthProviderAlreadyLinkedError({ details: { provider } })
   await leaveUndoPoint(ctx, { user: owner })
+  ctx.events.emit('identity.linked', { userId: owner.id, provider })
   return { identity: await identitiesOf(ctx).insert(identityRecord(owner.id, profile, ctx.now())), isNew: true, owner }
 }
 

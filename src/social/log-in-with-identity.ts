@@ -157,16 +157,13 @@ async function findLinked(ctx: AuthContext, { provider, subject }: OAuthUser): P
 function announce(
   ctx: AuthContext,
   { provider }: OAuthUser,
-  { begun, did, takenOver, activated, created, passkey }: SocialLogin,
+  { did, takenOver, activated, created, passkey }: SocialLogin,
   locale: Locale,
 ): void {
-  const { userId } = begun.result
-  if (activated) announceActivation(ctx, activated, { locale })
+  if (activated) announceActivation(ctx, activated, locale)
   if (passkey) announceSignupPasskey(ctx, passkey.user, passkey.end, locale)
   if (takenOver) announceTakeOver(ctx, takenOver.user, takenOver.what, { locale, ...(did === 'linked' && { provider }) })
-  if (did === 'created') ctx.events.emit('signup', { userId, by: 'ext', provider })
-  if (created) announceActivation(ctx, created, { locale, isNew: true })
-  if (did !== 'logged_in') ctx.events.emit('identity.linked', { userId, provider })
+  if (created) announceActivation(ctx, created, locale)
 }
 
 /** An email that is not valid counts as missing. */
@@ -317,6 +314,7 @@ async function link(
   await leaveUndoPoint?.(ctx, { user })
   await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
   await ctx.store.users.update(user.id, { ...(user.isActive && { lastLoginAt: now }), updatedAt: now })
+  ctx.events.emit('identity.linked', { userId: user.id, provider: profile.provider })
   return { begun: await startLogin(ctx, client, user, login), did: 'linked' }
 }
 
@@ -381,7 +379,9 @@ async function createAccount(
     })
     const user = await ctx.store.users.insert(account, { by: 'provider', profile: { ...profile, email } })
     await identitiesOf(ctx).insert(identityRecord(user.id, { ...profile, email }, now))
-    await completeFirstActivation(ctx, user, invitation)
+    ctx.events.emit('signup', { userId: user.id, by: 'ext', provider: profile.provider })
+    ctx.events.emit('identity.linked', { userId: user.id, provider: profile.provider })
+    await completeFirstActivation(ctx, user, invitation, { isNew: true })
     const login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid } as const
     return { begun: await startLogin(ctx, client, user, login), did: 'created', created: user }
   })

@@ -32,6 +32,8 @@ export interface AuthStore {
   readonly invitations?: InvitationStore
   /** Required when `invitationsEnabled`. */
   readonly invitationUses?: InvitationUseStore
+  /** Required for the option `outbox`. */
+  readonly outbox?: OutboxStore
   /**
    * Runs `work` in one transaction at READ COMMITTED. If a transaction is open, `work` joins that transaction. After a deadlock
    * or a serialization failure the store runs `work` again from the start, a few times.
@@ -751,6 +753,60 @@ export interface InvitationStore {
   revoke(id: string, at: Date): Promise<boolean>
   /** Deletes invitations that had expired by `before`, with their uses. Returns how many invitations. */
   deleteExpired(expired: Expired): Promise<number>
+  /** Returns false if the table does not exist. Only the purge calls `isPresent`. If the adapter has no `isPresent`, doorward assumes true. */
+  isPresent?(): Promise<boolean>
+}
+
+/** An event that waits to be delivered, or was delivered less than a day ago. */
+export interface OutboxRecord {
+  /** A UUID. */
+  id: string
+  /** The order of the events of one user: a later event has a larger number. */
+  seq: number
+  /** The name of the event, such as `password.changed`. */
+  name: string
+  /** The account. No foreign key, because an event outlives its account. Null: the event is about no account. */
+  userId: string | null
+  /** The payload of the event, as JSON. */
+  payload: string
+  /** When the event happened. */
+  createdAt: Date
+  /** How many deliveries failed. */
+  tries: number
+  /** The earliest time of the next delivery. */
+  nextAt: Date
+  /** Until when one process delivers the event. Null: no process does. */
+  leasedUntil: Date | null
+  /** When the event was delivered. Null: it waits. */
+  deliveredAt: Date | null
+}
+
+export interface OutboxStatus {
+  /** The number of events that are not delivered. */
+  readonly waiting: number
+  /** The number of them whose last delivery failed. */
+  readonly failing: number
+  /** When the oldest of them happened. Null: none waits. */
+  readonly oldestAt: Date | null
+}
+
+export interface OutboxStore {
+  /** Inserts the events in their order. Each `id` is given. */
+  insert(events: readonly Pick<OutboxRecord, 'id' | 'name' | 'userId' | 'payload' | 'createdAt'>[]): Promise<void>
+  /**
+   * Leases at most `most` events until `until`, and returns them in the order of `seq`. Takes only events that are not delivered, whose
+   * lease is over and whose `nextAt` has come, and of one user only the oldest that is not delivered. Of several callers, one gets an event.
+   */
+  take(choice: { now: Date; until: Date; most: number }): Promise<OutboxRecord[]>
+  /** Writes `deliveredAt`. Returns true if the event waited. */
+  markDelivered(id: string, at: Date): Promise<boolean>
+  /** Counts a failed delivery, writes `nextAt` and ends the lease, if the lease is still the given one. */
+  markFailed(failed: Pick<OutboxRecord, 'id' | 'leasedUntil' | 'nextAt'>): Promise<boolean>
+  /** Deletes an event that waits. Returns true if there was one. */
+  discard(id: string): Promise<boolean>
+  status(): Promise<OutboxStatus>
+  /** Deletes events that were delivered at `before` or earlier. Returns how many. */
+  deleteDelivered(expired: Expired): Promise<number>
   /** Returns false if the table does not exist. Only the purge calls `isPresent`. If the adapter has no `isPresent`, doorward assumes true. */
   isPresent?(): Promise<boolean>
 }

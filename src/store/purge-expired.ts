@@ -17,19 +17,21 @@ export interface PurgeOptions {
 
 /** Counted from the expiry of the account's last activation link. */
 const abandonedAfterMs = 7 * 86_400_000
+/** A delivered event stays so long, for a look at what was delivered. */
+const keptDeliveredMs = 86_400_000
 
 /** Counted from the expiry of the invitation. */
 const invitationsStayMs = 30 * 86_400_000
 
 /**
- * Deletes rows that are no longer needed: expired tokens and email logins, trusted devices that ended, and sessions that were revoked or expired. Pending accounts are
+ * Deletes rows that are no longer needed: expired tokens and email logins, trusted devices that ended, events of the outbox that were delivered a day ago, and sessions that were revoked or expired. Pending accounts are
  * deleted seven days after their last activation link expired, and invitations 30 days after their end. A used activation token stays if the users table has no `activatedAt`,
  * because the token then shows that the account was activated.
  *
  * Works in short batches, along indexes. So `purgeExpired` can run next to a live service, and you can stop it at any time. Call
  * `purgeExpired` from your own job, once a day or an hour.
  *
- * @returns how many rows of each table were deleted: `{ users, userTokens, sessions, emailLogins, trustedDevices, invitations, auditLog }`. Tables that the store lacks
+ * @returns how many rows of each table were deleted: `{ users, userTokens, sessions, emailLogins, trustedDevices, invitations, outbox, auditLog }`. Tables that the store lacks
  * are absent. If no audit log was given, `auditLog` is absent.
  * @throws ConfigurationError if `before` is not a valid Date; ServiceUnavailableError when the database cannot be reached
  */
@@ -54,7 +56,7 @@ export async function deleteExpiredRows(
   logger: Pick<Logger, 'warn'>,
   { signal, progress = new Map() }: { signal?: AbortSignal | undefined; progress?: PurgeProgress } = {},
 ): Promise<Record<string, number>> {
-  const { users, userTokens, sessions, emailLogins, trustedDevices, invitations } = store
+  const { users, userTokens, sessions, emailLogins, trustedDevices, invitations, outbox } = store
   const deleted: Record<string, number> = {}
   progress.set('userTokens', progress.get('userTokens') ?? {}) // not done, even if the accounts before it are not either
   const empty = async (name: string, deleteAll: (options: BatchOptions) => Promise<number>) => {
@@ -69,6 +71,10 @@ export async function deleteExpiredRows(
   if ((await trustedDevices?.isPresent?.()) !== false) await emptyTable('trustedDevices', trustedDevices)
   if ((await invitations?.isPresent?.()) !== false)
     await emptyTable('invitations', invitations, new Date(before.getTime() - invitationsStayMs))
+  if (outbox && (await outbox.isPresent?.()) !== false)
+    await empty('outbox', (options) =>
+      emptyInBatches((expired) => outbox.deleteDelivered(expired), new Date(before.getTime() - keptDeliveredMs), options),
+    )
   await emptyTable('sessions', sessions)
   // Deletes the accounts before the rows of `userTokens`, because those rows show when an account was abandoned.
   if (users.deleteAbandoned) await empty('users', (options) => deleteAbandoned(users, before, logger, options))

@@ -4,6 +4,7 @@ import type { Cases } from './cases'
 import { IDENTITY_CASES } from './identity-cases'
 import { INVITATION_CASES, INVITATION_USE_CASES } from './invitation-cases'
 import { EMAIL_LOGIN_CASES, LOGIN_CASES } from './login-cases'
+import { OUTBOX_CASES } from './outbox-cases'
 import { PASSKEY_CASES, RECOVERY_CODE_CASES } from './passkey-cases'
 import { ROTATION_CASES, SESSION_CASES } from './session-cases'
 import { TRUSTED_DEVICE_CASES } from './trusted-device-cases'
@@ -21,6 +22,7 @@ type OptionalTable =
   | 'trustedDevices'
   | 'invitations'
   | 'invitationUses'
+  | 'outbox'
 
 export interface StoreContractOptions {
   /** The store of a case, the same one if you like: each case makes its own users and does not expect an empty store. */
@@ -59,7 +61,7 @@ function casesOf(cases: Cases, makeStore: () => Promise<AuthStore>, table: Optio
   return cases.map(([name, check]) => ({ name, run: run(check) }))
 }
 
-const newTables: readonly OptionalTable[] = ['trustedDevices', 'invitations', 'invitationUses']
+const newTables: readonly OptionalTable[] = ['trustedDevices', 'invitations', 'invitationUses', 'outbox']
 
 /** An adapter from before this table existed still follows the contract. */
 function isNewerThan(store: AuthStore, table: OptionalTable | null): boolean {
@@ -80,6 +82,7 @@ const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
   { table: 'trustedDevices', cases: TRUSTED_DEVICE_CASES },
   { table: 'invitations', cases: INVITATION_CASES },
   { table: 'invitationUses', cases: INVITATION_USE_CASES },
+  { table: 'outbox', cases: OUTBOX_CASES },
   { table: null, cases: UNIT_CASES },
 ]
 

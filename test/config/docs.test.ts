@@ -60,6 +60,7 @@ test('every option of the router is documented, and no other', () => {
     onProviderTokens: true,
     checkTables: true,
     purge: true,
+    outbox: true,
     timingDefence: true,
     throttle: true,
     logger: true,

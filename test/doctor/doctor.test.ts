@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -402,6 +402,36 @@ test('purge-overdue says when the last purge ended and how many rows wait, a day
   }
 })
 
+test('outbox-waiting says how many events wait for longer than an hour, and what to do', async () => {
+  const [database] = await databases()
+  const opened = await database?.open()
+  if (!opened) throw new Error('no database')
+  try {
+    await createAuthTables(opened.knex)
+    const store = createKnexStore({ knex: opened.knex })
+    const clock = testClock(new Date('2026-03-01T12:00:00.000Z'))
+    const report = async () =>
+      (await examined({ environment: 'test', store, now: clock.now, outbox: true })).findings.find(
+        ({ check }) => check === 'outbox-waiting',
+      )
+    const event = { id: randomUUID(), name: 'activation', userId: 'person', payload: '{"userId":"person"}', createdAt: clock.now() }
+    await store.outbox.insert([event])
+    clock.advance(3_599)
+    expect(await report()).toBeUndefined()
+    clock.advance(1)
+    expect(await report()).toMatchObject({
+      level: 'warning',
+      what: '1 events of the outbox wait, 0 of them after a failed delivery. The oldest is of 2026-03-01T12:00:00.000Z.',
+      fix: expect.stringContaining('auth.outbox.deliver(handler)'),
+    })
+    const [taken] = await store.outbox.take({ now: clock.now(), until: clock.now(), most: 1 })
+    if (taken) await store.outbox.markFailed({ ...taken, nextAt: clock.now() })
+    expect(await report()).toMatchObject({ fix: expect.stringContaining('auth.outbox.discard(id)') })
+  } finally {
+    await opened.close()
+  }
+})
+
 test('every check is broken by a test of this file, of test/shared-realm.test.ts, or of test/wrong-setups', () => {
   const broken = [
     ...Object.keys(illnesses),
@@ -414,6 +444,7 @@ test('every check is broken by a test of this file, of test/shared-realm.test.ts
     'factor-unproven',
     'device-unprotected',
     'purge-overdue',
+    'outbox-waiting',
     'shared-realm',
     'seen-in-requests',
   ]

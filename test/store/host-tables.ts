@@ -8,7 +8,7 @@ export interface RenamedTables {
   instants: 'epoch_ms' | 'iso'
 }
 
-type Kind = 'key' | 'given key' | 'user' | 'text' | 'flag' | 'instant' | 'integer' | 'big integer' | `varchar ${number}`
+type Kind = 'key' | 'given key' | 'user' | 'text' | 'flag' | 'instant' | 'integer' | 'big integer' | 'sequence' | `varchar ${number}`
 
 const TABLES: Readonly<Record<keyof HostTables, { columns: Record<string, Kind>; unique: readonly string[][] }>> = {
   users: {
@@ -158,6 +158,21 @@ const TABLES: Readonly<Record<keyof HostTables, { columns: Record<string, Kind>;
     columns: { id: 'key', invitationId: 'varchar 36', userId: 'user', createdAt: 'instant' },
     unique: [['invitationId', 'userId']],
   },
+  outbox: {
+    columns: {
+      id: 'varchar 36',
+      seq: 'sequence',
+      name: 'varchar 64',
+      userId: 'varchar 64',
+      payload: 'text',
+      createdAt: 'instant',
+      tries: 'integer',
+      nextAt: 'instant',
+      leasedUntil: 'instant',
+      deliveredAt: 'instant',
+    },
+    unique: [['id']],
+  },
 }
 
 const tableName = (record: string) => `CRM_${record}`
@@ -177,7 +192,7 @@ export async function createRenamedTables(knex: Knex, database: DatabaseName, { 
     tables[record] = {
       table: tableName(record),
       columns: Object.fromEntries(Object.keys(columns).map((field) => [field, columnName(field)])),
-      ids: columns['id'] === 'given key' ? 'text' : ids,
+      ids: columns['id'] === 'key' ? ids : 'text',
       instants,
       ...(hasOwnColumn(record) && { insertDefaults: () => ({ tenant: 'acme' }) }),
     }
@@ -191,6 +206,8 @@ function addColumn(table: Knex.CreateTableBuilder, name: string, kind: Kind, { i
       return void (ids === 'integer' ? table.increments(name) : table.string(name, 64).primary())
     case 'given key':
       return void table.string(name, 36).primary()
+    case 'sequence':
+      return void table.bigIncrements(name)
     case 'user':
       return void (ids === 'integer' ? table.integer(name).unsigned() : table.string(name, 64))
     case 'flag':

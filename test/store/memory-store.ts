@@ -11,6 +11,7 @@ import {
   type IdentityRecord,
   type InvitationRecord,
   type InvitationUseRecord,
+  type OutboxRecord,
   type PasskeyRecord,
   type PasskeyUse,
   type RecoveryCodeRecord,
@@ -39,6 +40,7 @@ export function memoryStore(hostFields?: UserStore['hostFields']): CompleteStore
     trustedDevices: [],
     invitations: [],
     invitationUses: [],
+    outbox: [],
   }
   let last: Promise<unknown> = Promise.resolve()
 
@@ -101,6 +103,7 @@ interface Rows {
   trustedDevices: TrustedDeviceRecord[]
   invitations: InvitationRecord[]
   invitationUses: InvitationUseRecord[]
+  outbox: OutboxRecord[]
 }
 
 /** Runs a verb on the rows; a verb checks before it writes, so that alone it is all or nothing. */
@@ -457,8 +460,57 @@ function storeOn(
       isUsedBy: (invitationId, userId) =>
         run(({ invitationUses }) => invitationUses.some((use) => use.invitationId === invitationId && use.userId === userId)),
     },
+    outbox: {
+      insert: (events) =>
+        run(({ outbox }) => {
+          for (const event of events) {
+            const seq = lastSeq++
+            add(outbox, { ...event, seq, tries: 0, nextAt: event.createdAt, leasedUntil: null, deliveredAt: null }, ['id'])
+          }
+        }),
+      take: ({ now, until, most }) =>
+        run(({ outbox }) => {
+          const waiting = outbox.filter(({ deliveredAt }) => deliveredAt === null)
+          const isOldest = ({ seq, userId }: OutboxRecord) =>
+            userId === null || !waiting.some((other) => other.userId === userId && other.seq < seq)
+          const free = waiting.filter(({ nextAt, leasedUntil }) => nextAt <= now && (leasedUntil === null || leasedUntil <= now))
+          const taken = free.filter(isOldest).slice(0, most)
+          for (const event of taken) event.leasedUntil = until
+          return taken
+        }),
+      markDelivered: (id, at) => run(({ outbox }) => changeWaiting(outbox, { id }, () => ({ deliveredAt: at, leasedUntil: null }))),
+      markFailed: ({ id, leasedUntil, nextAt }) =>
+        run(({ outbox }) => {
+          const isSame = (one: Date | null) => one?.getTime() === leasedUntil?.getTime()
+          const held = outbox.find((event) => event.id === id && isSame(event.leasedUntil))
+          return held !== undefined && changeWaiting(outbox, { id }, ({ tries }) => ({ tries: tries + 1, nextAt, leasedUntil: null }))
+        }),
+      discard: (id) => run(({ outbox }) => remove(outbox, (event) => event.id === id && event.deliveredAt === null) > 0),
+      status: () =>
+        run(({ outbox }) => {
+          const waiting = outbox.filter(({ deliveredAt }) => deliveredAt === null)
+          return {
+            waiting: waiting.length,
+            failing: waiting.filter(({ tries }) => tries > 0).length,
+            oldestAt: waiting[0]?.createdAt ?? null,
+          }
+        }),
+      deleteDelivered: ({ before, most }) =>
+        run(({ outbox }) => {
+          const ended = outbox.filter(({ deliveredAt }) => deliveredAt !== null && deliveredAt <= before).slice(0, most)
+          return remove(outbox, (event) => ended.includes(event))
+        }),
+    },
   }
   return store
+}
+
+let lastSeq = 1
+
+function changeWaiting(outbox: OutboxRecord[], { id }: { id: string }, changes: (event: OutboxRecord) => Partial<OutboxRecord>): boolean {
+  const event = outbox.find((candidate) => candidate.id === id && candidate.deliveredAt === null)
+  if (event) Object.assign(event, changes(event))
+  return event !== undefined
 }
 
 const positionOf = ({ createdAt, id }: UserRecord): string => `${String(createdAt.getTime() + 1e14).padStart(16, '0')} ${id}`

@@ -119,6 +119,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
         emailLogins: 0,
         trustedDevices: 0,
         invitations: 0,
+        outbox: 0,
       })
 
       const reads = recording.stop().filter((sql) => /^select .*auth_sessions/.test(sql))
@@ -132,6 +133,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
         emailLogins: 0,
         trustedDevices: 0,
         invitations: 0,
+        outbox: 0,
       })
       expect(await purgeExpired(store, { before: later(1) })).toEqual({
         users: 0,
@@ -140,6 +142,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
         emailLogins: 0,
         trustedDevices: 0,
         invitations: 0,
+        outbox: 0,
       })
     } finally {
       await close()
@@ -206,7 +209,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
 })
 
 test('a store without optional tables is purged of what it has; a `before` that is no instant is refused', async () => {
-  const { userTokens, sessions: _, emailLogins: __, trustedDevices: ___, invitations: ____, ...rest } = memoryStore()
+  const { userTokens, sessions: _, emailLogins: __, trustedDevices: ___, invitations: ____, outbox: _____, ...rest } = memoryStore()
   const store: AuthStore = { ...rest, userTokens }
 
   expect(await purgeExpired(store)).toEqual({ userTokens: 0 })

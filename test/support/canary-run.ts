@@ -29,6 +29,8 @@ export interface CanaryRun {
   rows: object[]
   /** Of `auditLog`: what events became. */
   auditRows: object[]
+  /** Rows of `auth_outbox`, oldest first, and the events that had been told by then. */
+  outbox: { rows: object[]; events: object[] }
   /** What a scrape of `metrics` shows. */
   metrics: string
 }
@@ -63,6 +65,7 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
     events: [],
     rows: [],
     auditRows: [],
+    outbox: { rows: [], events: [] },
     metrics: '',
   }
   const mounted = await mount({
@@ -83,6 +86,7 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
       asking: (provider) => new OidcClient(provider.oidcOptions({ tokeninfoUrl: provider.tokeninfoUrl })),
     },
     options: {
+      outbox: true,
       loginTasks: [newPasswordTask()],
       store: faulty.store,
       logger,
@@ -111,6 +115,7 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
   await audit.flush()
   run.rows = await dump(mounted)
   run.auditRows = await database('auth_audit_log')
+  run.outbox = { rows: await database('auth_outbox').orderBy('seq'), events: [...run.events] }
   run.metrics = await registry.metrics()
   await storeFailures(mounted, run, faulty)
   await mounted.close()

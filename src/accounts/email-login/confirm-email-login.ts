@@ -132,9 +132,7 @@ async function unlessTaken<T>(signUp: () => Promise<T>): Promise<T | null> {
 }
 
 function announce(ctx: AuthContext, { user, did, takenOver, passkey = null }: ConfirmedEmailLogin, locale: Locale | undefined): void {
-  const { id: userId } = user
-  if (did === 'signed_up') ctx.events.emit('signup', { userId, by: 'email' })
-  if (did !== 'logged_in') announceActivation(ctx, user, { locale, isNew: did === 'signed_up' })
+  if (did !== 'logged_in') announceActivation(ctx, user, locale)
   announceSignupPasskey(ctx, user, passkey, locale)
   if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
 }

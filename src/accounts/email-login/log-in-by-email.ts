@@ -144,7 +144,8 @@ export async function signUpByEmail(
     // The hook may have changed the account.
     const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
     if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
-    if (mayProve(user)) await completeFirstActivation(ctx, user, invitation)
+    ctx.events.emit('signup', { userId: user.id, by: 'email' })
+    if (mayProve(user)) await completeFirstActivation(ctx, user, invitation, { isNew: true })
     const begun = mayProve(user) ? await startLogin(ctx, client, user, loginOf(returnTo)) : null
     return { user, begun, did: 'signed_up', takenOver: null, verifies: true }
   })

@@ -9,7 +9,7 @@ import type { UserChanges, UserRecord, UserTokenRecord } from '../../store/auth-
 import { neverEnds } from '../../store/user-records'
 import { isPending, refusesEmailLink } from '../email-links/email-link'
 import { completeFirstActivation, firstActivation } from '../first-activation'
-import { type Clearing, type TakenOver, takeOver, tellHostOfTakeOver } from '../take-over'
+import { type Clearing, emitTakeOver, type TakenOver, takeOver, tellHostOfTakeOver } from '../take-over'
 import { signupMarkOf } from './signup-binding'
 import { isSignupOwnership, sessionOfRequest, type VerifiedSignupOwnership } from './signup-ownership'
 import { endSignupPasskey, type SignupPasskeyEnd } from './signup-passkey'
@@ -70,7 +70,9 @@ export async function verifyAddress(
   const proven = { ...user, ...written, ...(user.fields && { fields: { ...user.fields, ...written.fields } }) } as UserRecord
   if (takenOver) await tellHostOfTakeOver(ctx, proven)
   if (isActivation) await completeFirstActivation(ctx, proven, invitation)
-  return { user: proven, takenOver, passkey: isSafe && passkey ? await endSignupPasskey(ctx, proven, passkey) : null }
+  const added = isSafe && passkey ? await endSignupPasskey(ctx, proven, passkey) : null
+  if (takenOver) emitTakeOver(ctx, proven, takenOver)
+  return { user: proven, takenOver, passkey: added }
 }
 
 /**

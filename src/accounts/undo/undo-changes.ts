@@ -129,7 +129,21 @@ async function undoInUnit(ctx: AuthContext, link: UserTokenRecord, byMail: Maile
   const isOpen = addressRestored && before.isActive && (byMail !== null || plan.keptIdentities.length + plan.keptPasskeys.length > 0)
   const after = await takeBack(ctx, before, plan, { addressRestored, isOpen })
   const way = isOpen ? await issueWay(ctx, after, byMail) : null
+  emitUndo(ctx, { before, after, plan, addressRestored, isOpen })
   return { before, after, plan, addressRestored, isOpen, byMail, way }
+}
+
+function emitUndo(
+  { events }: AuthContext,
+  { before, after, plan, addressRestored, isOpen }: Pick<Undone, 'before' | 'after' | 'plan' | 'addressRestored' | 'isOpen'>,
+): void {
+  const { id: userId } = before
+  events.emit('undo.used', { userId, addressRestored })
+  if (before.isActive && !isOpen) events.emit('undo.conflict', { userId })
+  for (const provider of plan.removedProviders) events.emit('identity.unlinked', { userId, provider })
+  for (const { id: passkeyId } of plan.removedPasskeys) events.emit('passkey.removed', { userId, passkeyId })
+  if (before.totpEnabledAt !== null && after.totpEnabledAt === null) events.emit('mfa.disabled', { userId })
+  if (before.email !== after.email) events.emit('email.changed', { userId })
 }
 
 /** Null if the app mails only codes: a code works only in the browser that requested it. */
@@ -171,12 +185,6 @@ async function takeBack(
 
 function announce(ctx: AuthContext, { before, after, plan, addressRestored, isOpen, byMail, way }: Undone, locale: Locale): void {
   const { id: userId } = before
-  ctx.events.emit('undo.used', { userId, addressRestored })
-  if (before.isActive && !isOpen) ctx.events.emit('undo.conflict', { userId })
-  for (const provider of plan.removedProviders) ctx.events.emit('identity.unlinked', { userId, provider })
-  for (const { id: passkeyId } of plan.removedPasskeys) ctx.events.emit('passkey.removed', { userId, passkeyId })
-  if (before.totpEnabledAt !== null && after.totpEnabledAt === null) ctx.events.emit('mfa.disabled', { userId })
-  if (before.email !== after.email) ctx.events.emit('email.changed', { userId })
   if (!addressRestored) return // we cannot know whether the owner reads one of these addresses
   const left = whatIsLeft(ctx, plan, byMail, locale)
   if (way) mailLink(ctx, after, 'account_restored', way, locale, { items: left })

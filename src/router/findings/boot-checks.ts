@@ -60,6 +60,7 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkLinkOrigin,
   checkSecondFactor,
   checkTrustedDevices,
+  checkOutbox,
   checkPasskeyTable,
   checkPasskeySignup,
   checkInvitations,
@@ -410,6 +411,11 @@ function checkApprovalColumns({ settings, store }: Boot): void {
     throw new ConfigurationError(
       `signupMode (AUTH_SIGNUP_MODE) is 'approve' but the users table has no column for ${missing.map((field) => columns[field]).join(', ')}; add them, and name them in users.columns.`,
     )
+}
+
+function checkOutbox({ options, store }: Boot): void {
+  if (!options.outbox || store.outbox) return
+  throw new ConfigurationError('Option outbox is true but the store has no auth_outbox; wire `outbox` in your store.')
 }
 
 function checkPasskeyTable({ settings, store }: Boot): void {

@@ -5,6 +5,7 @@ import type {
   IdentityRecord,
   InvitationRecord,
   InvitationUseRecord,
+  OutboxRecord,
   PasskeyRecord,
   RecoveryCodeRecord,
   SessionRecord,
@@ -28,6 +29,7 @@ export interface Tables {
   readonly trustedDevices: Table<TrustedDeviceRecord>
   readonly invitations: Table<InvitationRecord>
   readonly invitationUses: Table<InvitationUseRecord>
+  readonly outbox: Table<OutboxRecord>
 }
 
 /** Your own tables, mapped field by field. `false`: you do not have the table. */
@@ -52,6 +54,8 @@ export interface HostTables {
   invitations?: TableOptions<InvitationRecord> | false
   /** Who used which invitation. Default table: `auth_invitation_uses`. `false`: no such table, and no invitations. */
   invitationUses?: TableOptions<InvitationUseRecord> | false
+  /** Events that wait to be delivered. Default table: `auth_outbox`. `false`: no such table, and the option `outbox` stays off. */
+  outbox?: TableOptions<OutboxRecord> | false
 }
 
 export const OPTIONAL_TABLES = [
@@ -63,6 +67,7 @@ export const OPTIONAL_TABLES = [
   'trustedDevices',
   'invitations',
   'invitationUses',
+  'outbox',
 ] as const
 
 /** @throws ConfigurationError for options that are unknown or wrong */
@@ -80,6 +85,7 @@ export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables
     trustedDevices: bindTable(trustedDevicesTable, tables.trustedDevices || undefined, binding),
     invitations: bindTable(invitationsTable, tables.invitations || undefined, binding),
     invitationUses: bindTable(invitationUsesTable, tables.invitationUses || undefined, binding),
+    outbox: bindTable(outboxTable, tables.outbox || undefined, binding),
   }
 }
 
@@ -301,6 +307,25 @@ const invitationUsesTable: TableDefinition<InvitationUseRecord> = {
   },
 }
 
+const outboxTable: TableDefinition<OutboxRecord> = {
+  table: 'auth_outbox',
+  prefix: 'outbox',
+  keyIsGiven: true,
+  optional: {},
+  fields: {
+    id: field('id', 'id'),
+    seq: field('seq', 'integer'),
+    name: field('name', 'text', 64),
+    userId: field('user_id', 'text', 64),
+    payload: field('payload', 'text'),
+    createdAt: field('created_at', 'instant'),
+    tries: field('tries', 'integer'),
+    nextAt: field('next_at', 'instant'),
+    leasedUntil: field('leased_until', 'instant'),
+    deliveredAt: field('delivered_at', 'instant'),
+  },
+}
+
 const DEFINITIONS = {
   users: usersTable,
   userTokens: userTokensTable,
@@ -312,6 +337,7 @@ const DEFINITIONS = {
   trustedDevices: trustedDevicesTable,
   invitations: invitationsTable,
   invitationUses: invitationUsesTable,
+  outbox: outboxTable,
 }
 
 function field(column: string, kind: FieldKind, maxLength?: number): Field {

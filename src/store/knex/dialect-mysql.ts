@@ -21,7 +21,15 @@ export const mysql: Dialect = {
   countsMatchedRows: false,
   exactText: null,
   // An instant is a DATETIME, because a TIMESTAMP ends in 2038, and the session's time zone changes its values.
-  types: { id: 'varchar(36)', bigint: 'signed', text: 'longtext', indexedText: 'varchar(255)', boolean: 'boolean', instant: 'datetime(3)' },
+  types: {
+    id: 'varchar(36)',
+    sequence: 'bigint not null auto_increment primary key',
+    bigint: 'signed',
+    text: 'longtext',
+    indexedText: 'varchar(255)',
+    boolean: 'boolean',
+    instant: 'datetime(3)',
+  },
   // The instant is text, because the driver would write a Date in the time zone of its option `timezone`.
   instantToColumn: (instant) => instant.toISOString().slice(0, -1).replace('T', ' '),
   // The instant is text, because the driver would read it as local time. When clocks go forward, one hour of local time does not exist.

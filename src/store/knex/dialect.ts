@@ -82,6 +82,8 @@ export interface TextConditions {
 
 export interface ColumnTypes {
   readonly id: string
+  /** A primary key of 64 bits that counts up and is never given again. */
+  readonly sequence: string
   readonly bigint: string
   readonly text: string
   /** At most 255 characters. */

@@ -7,6 +7,7 @@ import type {
   IdentityRecord,
   InvitationRecord,
   InvitationUseRecord,
+  OutboxRecord,
   PasskeyRecord,
   RecoveryCodeRecord,
   SessionRecord,
@@ -23,6 +24,7 @@ import { identitiesStore } from './identities'
 import { invitationsStore, invitationUsesStore } from './invitations'
 import { type JoinedStore, joinTransaction } from './join'
 import { surviveEndedSessions } from './knex-on'
+import { outboxStore } from './outbox'
 import { passkeysStore } from './passkeys'
 import type { SqlRunner } from './runners'
 import { sessionsStore } from './sessions'
@@ -53,6 +55,7 @@ interface CompleteOptions extends KnexStoreOptions {
   trustedDevices?: TableOptions<TrustedDeviceRecord>
   invitations?: TableOptions<InvitationRecord>
   invitationUses?: TableOptions<InvitationUseRecord>
+  outbox?: TableOptions<OutboxRecord>
 }
 
 export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit' | 'check'>> {
@@ -168,6 +171,7 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     ...(hostTables.trustedDevices !== false && { trustedDevices: trustedDevicesStore(connection, tables) }),
     ...(hostTables.invitations !== false && { invitations: invitationsStore(connection, tables, hostTables) }),
     ...(hostTables.invitationUses !== false && { invitationUses: invitationUsesStore(connection, tables) }),
+    ...(hostTables.outbox !== false && { outbox: outboxStore(connection, tables) }),
     ...(afterCommit && { afterCommit }),
     // If a transaction is open, `unit` passes this connection again. The work then joins the transaction and gets this store.
     transaction: (work, options) =>

@@ -293,6 +293,33 @@ export const VERSIONS: readonly Version[] = [
     tables: [],
     columns: [{ ...onUsers, name: 'approval_requested_at', type: ({ instant }) => instant }],
   },
+  {
+    name: 'doorward_0006_outbox',
+    tables: [
+      {
+        name: 'auth_outbox',
+        record: 'outbox',
+        // No foreign key, because the event of a deleted account must still be delivered.
+        columns: ({ sequence, id, text, instant }) => [
+          `seq ${sequence}`,
+          `id ${id} not null unique`,
+          'name varchar(64) not null',
+          'user_id varchar(64)',
+          `payload ${text} not null`,
+          `created_at ${instant} not null`,
+          'tries integer not null',
+          `next_at ${instant} not null`,
+          `leased_until ${instant}`,
+          `delivered_at ${instant}`,
+        ],
+        constraints: () => [],
+        indexes: [
+          { name: 'auth_outbox_order', columns: 'delivered_at, seq' },
+          { name: 'auth_outbox_user', columns: 'user_id, delivered_at, seq' },
+        ],
+      },
+    ],
+  },
 ]
 
 /** A released version never changes: a later version alters the tables of an earlier version. */

@@ -87,9 +87,10 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
     },
 
     deleteExpired: (expired) =>
-      deleteExpired(connection, 'userTokens.deleteExpired', userTokens, 'expiresAt', expired, (query) =>
-        users.fields.has('activatedAt') ? query.whereNot(recentActivation(expired.before)) : query.whereNot(redeemedActivation),
-      ),
+      deleteExpired(connection, 'userTokens.deleteExpired', userTokens, 'expiresAt', expired, {
+        narrow: (query) =>
+          users.fields.has('activatedAt') ? query.whereNot(recentActivation(expired.before)) : query.whereNot(redeemedActivation),
+      }),
   }
 
   /** `users.deleteAbandoned` still needs these: their expiry shows when a pending account was abandoned. */

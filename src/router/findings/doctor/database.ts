@@ -17,6 +17,7 @@ export const databaseChecks: readonly Check[] = [
   { name: 'factor-unproven', examine: unprovenFactors },
   { name: 'device-unprotected', examine: unprotectedDevices },
   { name: 'purge-overdue', examine: overduePurge },
+  { name: 'outbox-waiting', examine: waitingOutbox },
 ]
 
 const ofAdapter: Skip = { skipped: 'The store is an adapter of your own.' }
@@ -176,5 +177,22 @@ async function overduePurge({ ctx, options }: Patient): Promise<Result> {
     options.purge === false
       ? 'Remove `purge: false`, or run `npx --no-install doorward purge` from a job every day.'
       : 'Keep a process of the app running: it purges after a minute. If the log says that the purge failed, fix that. `npx --no-install doorward purge` purges at once.',
+  )
+}
+
+const longestWaitSeconds = 3_600
+
+async function waitingOutbox({ ctx, options }: Patient): Promise<Result> {
+  const { outbox } = ctx.store
+  if (!options.outbox || !outbox) return { skipped: 'The option outbox is off.' }
+  const { waiting, failing, oldestAt } = await answerOf(outbox.status())
+  const seconds = oldestAt === null ? 0 : (ctx.now().getTime() - oldestAt.getTime()) / 1000
+  if (seconds < longestWaitSeconds) return null
+  return warning(
+    `${waiting} events of the outbox wait, ${failing} of them after a failed delivery. The oldest is of ${oldestAt?.toISOString()}.`,
+    'Other systems do not hear of these changes.',
+    failing > 0
+      ? 'See the log line `an event of the outbox could not be delivered`. `auth.outbox.discard(id)` gives an event up.'
+      : 'Call `auth.outbox.deliver(handler)` in a process of the app.',
   )
 }

@@ -40,7 +40,12 @@ export async function checkTables(knex: Knex, options: CheckTablesOptions = {}):
   const { settings, providers, passwordHasher, ignore = [], ...hostTables } = options
   if (!isListOfKeys(ignore)) throw new ConfigurationError("checkTables(): ignore must be a list of keys such as 'users.email:unique'.")
   const given = settings && convertText(settings)
-  const needs = tableNeeds({ settings: given ?? null, providers: providers ?? null, passwordHasher: passwordHasher ?? null })
+  const needs = tableNeeds({
+    settings: given ?? null,
+    providers: providers ?? null,
+    passwordHasher: passwordHasher ?? null,
+    outbox: typeof hostTables.outbox === 'object', // a table of the host, which has it for the option
+  })
   return withoutIgnored(await checkStoreTables(tablesToCheck(knex, hostTables), needs), ignore)
 }
 
@@ -54,6 +59,7 @@ interface Checked {
   readonly providers?: Record<string, Provider>
   readonly passwordHasher?: PasswordHasher
   readonly mailer?: Mailer
+  readonly outbox?: boolean
   readonly checkTables?: false | { readonly ignore: readonly string[] }
 }
 
@@ -66,13 +72,14 @@ export function readinessOf(options: Checked, settings: Settings, logger: Logger
   return check && createReadiness({ check: async () => withoutIgnored(await check(), ignore), logger, now })
 }
 
-function checkOf({ store, providers, passwordHasher, mailer }: Checked, settings: Settings, logger: Logger) {
+function checkOf({ store, providers, passwordHasher, mailer, outbox }: Checked, settings: Settings, logger: Logger) {
   const checked = checkedTablesOf(store)
   const needs = tableNeeds({
     settings: { ...settings },
     providers: providers ?? {},
     passwordHasher: passwordHasher ?? null,
     hasMailer: mailer !== undefined,
+    outbox: outbox === true,
   })
   if (checked) return () => checkStoreTables(checked, needs)
   return typeof store.check === 'function' ? () => askAdapter(store, logger) : null
@@ -96,6 +103,8 @@ interface Features {
   readonly passwordHasher: PasswordHasher | null
   /** True if there is a mailer. Logged-in people can then get a code by mail. */
   readonly hasMailer?: boolean
+  /** The option of the router. */
+  readonly outbox?: boolean
 }
 
 /** The length of an argon2id hash at the default cost, in characters. */
@@ -121,7 +130,7 @@ function replacementLength(recoveryCodes: unknown): number {
   return 180 + 46 * (typeof recoveryCodes === 'number' ? recoveryCodes : 10)
 }
 
-export function tableNeeds({ settings, providers, passwordHasher, hasMailer = false }: Features): TableNeeds {
+export function tableNeeds({ settings, providers, passwordHasher, hasMailer = false, outbox = false }: Features): TableNeeds {
   const isOn = (setting: string) => settings?.[setting] === true
   const isSealed = settings === null || (settings['mfaSecretKey'] ?? null) !== null
   const secretLength = isSealed ? secretLengths.sealed : secretLengths.plain
@@ -141,6 +150,7 @@ export function tableNeeds({ settings, providers, passwordHasher, hasMailer = fa
     passkeys: isOn('passkeysEnabled'),
     trustedDevices: Number(settings?.['trustedDeviceDays'] ?? 0) > 0,
     invitations: isOn('invitationsEnabled') || settings?.['signupMode'] === 'invite',
+    outbox,
     pendingPasskeys,
     payloadLength: Math.max(
       undoLength,

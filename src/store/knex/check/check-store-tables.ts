@@ -50,7 +50,7 @@ export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds
 
 function recordsIn(
   hostTables: HostTables,
-  { recoveryCodes, passkeys, emailLogins, trustedDevices, invitations }: TableNeeds,
+  { recoveryCodes, passkeys, emailLogins, trustedDevices, invitations, outbox }: TableNeeds,
 ): (keyof HostTables)[] {
   const all: (keyof HostTables)[] = [
     'users',
@@ -62,6 +62,7 @@ function recordsIn(
     ...(emailLogins ? (['emailLogins'] as const) : []),
     ...(trustedDevices ? (['trustedDevices'] as const) : []),
     ...(invitations ? (['invitations', 'invitationUses'] as const) : []),
+    ...(outbox ? (['outbox'] as const) : []),
   ]
   return all.filter((record) => hostTables[record] !== false)
 }

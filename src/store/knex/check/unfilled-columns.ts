@@ -90,8 +90,8 @@ function nulled(subject: Subject, { field, name }: CheckedColumn, facts: ColumnF
 }
 
 function keyWithoutValue(subject: Subject, { defaults }: HostColumns): TableFinding[] {
-  const id = subject.columns.find(({ field }) => field === 'id')
-  if (id?.kind !== 'integer key' || !id.facts?.isNotNull || id.facts.isFilled || defaults === null) return []
+  const id = subject.columns.find(({ field, kind }) => field === 'seq' || (field === 'id' && kind === 'integer key'))
+  if (!id?.facts || id.facts.isFilled || defaults === null || (id.field === 'id' && !id.facts.isNotNull)) return []
   if (defaults.some((name) => spelling(subject.dialect, name) === spelling(subject.dialect, id.name))) return []
   const { record, table } = subject
   const message = `${table}.${id.name} is an integer key that the database does not make by itself, so every INSERT fails. Make it auto-increment (on SQLite: INTEGER PRIMARY KEY AUTOINCREMENT), or return it from \`${record}.insertDefaults\`. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`

@@ -277,6 +277,7 @@ const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
   trustedDevices: ['userId', 'tokenHash'],
   invitations: ['id', 'email', 'tokenHash'],
   invitationUses: ['invitationId', 'userId'],
+  outbox: ['id', 'userId'],
 }
 
 /** The store compares the rows again in code, so a loose collation never lets a person sign in as another person. */
