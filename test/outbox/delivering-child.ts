@@ -1,5 +1,6 @@
 /** A process that changes accounts and delivers their events until it is killed. */
 import { appendFileSync } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import knex, { type Knex } from 'knex'
 import { createAuthRouter, createKnexStore } from '../../src'
 import { testSecret } from '../support/app'
@@ -37,6 +38,7 @@ process.once('message', async ({ config, file, userIds, changes }: DeliveringOrd
     const userId = userIds[turn % userIds.length] ?? ''
     const change = turn % 2 === 0 ? auth.service.deactivate(userId) : auth.service.activateUser(userId)
     await change.catch(() => undefined) // a busy database
+    await nextTurn() // SQLite answers in the same turn, so no timer would run
   }
   await delivering
   await db.destroy()

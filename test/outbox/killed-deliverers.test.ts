@@ -12,7 +12,7 @@ import { raceRounds, raceTimeout } from '../support/torture'
 import type { DeliveringOrder } from './delivering-child'
 
 /** `npm run torture -- races` kills more often. */
-const kills = raceRounds(6)
+const kills = raceRounds(4)
 
 async function startChild(order: DeliveringOrder): Promise<ChildProcess> {
   const child = fork(join(import.meta.dirname, 'delivering-child.ts'), { execArgv: ['--import', 'tsx'], serialization: 'advanced' })
@@ -82,6 +82,6 @@ describe('two processes that change accounts and deliver, each killed again and 
         expect(first.filter((id) => own.includes(id))).toEqual(own)
       }
     },
-    raceTimeout(120_000),
+    raceTimeout(240_000),
   )
 })

@@ -184,7 +184,7 @@ const longestWaitSeconds = 3_600
 
 async function waitingOutbox({ ctx, options }: Patient): Promise<Result> {
   const { outbox } = ctx.store
-  if (!options.outbox || !outbox) return { skipped: 'The option outbox is off.' }
+  if (!options.outbox || !outbox) return null
   const { waiting, failing, oldestAt } = await answerOf(outbox.status())
   const seconds = oldestAt === null ? 0 : (ctx.now().getTime() - oldestAt.getTime()) / 1000
   if (seconds < longestWaitSeconds) return null
