@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { AuthContext } from '../context'
 import { describeError, logCounted, withOwnMessage } from '../core/logger'
 import { withTimeout } from '../core/with-timeout'
@@ -19,32 +18,34 @@ export async function deliverUntil(
   { most, signal }: Delivering,
 ): Promise<void> {
   const running = new Set<Promise<void>>()
-  const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  let left = 0
+  let wake: () => void = () => undefined
+  const begin = (row: OutboxRecord) => {
+    const delivery: Promise<void> = deliver(ctx, outbox, handler, row).finally(() => {
+      running.delete(delivery)
+      left -= 1
+      if (left <= 0) wake()
+    })
+    running.add(delivery)
+  }
   while (!signal.aborted) {
     const free = most - running.size
     const taken = free > 0 ? await take(ctx, outbox, free) : []
-    const begun = taken.map((row) => {
-      const delivery: Promise<void> = deliver(ctx, outbox, handler, row).finally(() => running.delete(delivery))
-      running.add(delivery)
-      return delivery
+    left = Math.max(1, Math.ceil(taken.length / 2)) // then one statement takes many events at once again
+    for (const row of taken) begin(row)
+    if (signal.aborted) break
+    await new Promise<void>((resolve) => {
+      // With no free place, only the end of a delivery helps.
+      const timer = running.size < most ? setTimeout(() => wake(), idleMs) : undefined
+      wake = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', wake)
+        resolve()
+      }
+      signal.addEventListener('abort', wake, { once: true })
     })
-    const pause = new AbortController()
-    await Promise.race([
-      stopped,
-      ...(begun.length > 0 ? [firstHalf(begun)] : running),
-      ...(running.size < most ? [sleep(idleMs, undefined, { signal: pause.signal }).catch(() => undefined)] : []),
-    ])
-    pause.abort()
   }
   await Promise.all(running)
-}
-
-/** After half of the deliveries, one statement takes many events at once again. */
-function firstHalf(deliveries: readonly Promise<void>[]): Promise<void> {
-  return new Promise((resolve) => {
-    let left = Math.ceil(deliveries.length / 2)
-    for (const delivery of deliveries) delivery.then(() => --left === 0 && resolve())
-  })
 }
 
 async function take(ctx: AuthContext, outbox: OutboxStore, most: number): Promise<OutboxRecord[]> {
