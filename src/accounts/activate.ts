@@ -3,7 +3,6 @@ import Joi from 'joi'
 import { type AuthContext, transaction } from '../context'
 import { hasPasswords } from '../core/config/every-setting'
 import { EmailLinkForbiddenError, InvalidTokenError, PasskeyRejectedError, TokenExpiredError, TooManyRequestsError } from '../core/errors'
-import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
 import { text } from '../http/input'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
@@ -21,7 +20,7 @@ import { finishLogin, startLogin } from '../sessions/start-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 import { consumeLink, findLink, isPending, issueLink, type LinkProof, type LinkToken, refusesEmailLink } from './email-links/email-link'
 import { giveBackSignupMail } from './email-links/signup-mails'
-import { type SignupMark, signupMarkOf } from './email-verification/signup-binding'
+import { decidesEntry, keepMark, type SignupMark, signupMarkOf } from './email-verification/signup-binding'
 import {
   isFromSignupBrowser,
   passwordField,
@@ -193,19 +192,17 @@ async function activateAnd<T>(
 }
 
 /**
- * Ends the links like `refuseLink`. An expired row, whose token nobody has, keeps the passkey of the sign-up: the host may allow a later
+ * Ends the links like `refuseLink`. An expired row, whose token nobody has, keeps what the sign-up brought: the host may allow a later
  * link. @throws EmailLinkForbiddenError
  */
 async function refuseActivation(ctx: AuthContext, { userId }: UserTokenRecord): Promise<never> {
-  await transaction(ctx, async ({ store, now }) => {
-    const at = now()
+  await transaction(ctx, async (ctx) => {
+    const [{ store }, at] = [ctx, ctx.now()]
     await store.users.lock(userId)
     const newest = (await store.userTokens.listOpen(userId, 'ACTIVATION', at)).at(-1)
     await store.userTokens.consumeAllForUser(userId, at, 'ACTIVATION')
-    if (!newest || !signupMarkOf(newest)?.passkey) return
-    const { payload } = newest
-    const row = { userId, tokenHash: hashOpaqueToken(newOpaqueToken()), payload, expiresAt: at, usedAt: null, createdAt: at }
-    await store.userTokens.insert({ ...row, purpose: 'ACTIVATION' })
+    const mark = newest ? signupMarkOf(newest) : null
+    if (mark && (mark.passkey || decidesEntry(ctx, mark))) await keepMark(ctx, userId, mark, at)
   })
   throw new EmailLinkForbiddenError()
 }

@@ -9,13 +9,21 @@ import { mailNotice } from './email-links/send-mail'
 // Every account that a person creates becomes active here, once: `firstActivation` says what is written, `completeFirstActivation` runs in
 // the same transaction after it was written, and `announceActivation` after the commit.
 
-/** @param isApproved the host itself signed the person up, or the person brought an invitation */
+interface Entitlement {
+  /** The host itself signed the person up. */
+  readonly isApproved?: boolean | undefined
+  /** The id of the invitation that `completeFirstActivation` uses. While invitations are off, it counts for nothing. */
+  readonly invitation?: string | null
+}
+
 export function firstActivation(
   { now, settings }: Pick<AuthContext, 'now' | 'settings'>,
-  isApproved: boolean,
+  { isApproved = false, invitation = null }: Entitlement,
 ): Required<Pick<UserChanges, 'isActive' | 'activatedAt'>> & Pick<UserChanges, 'approvalRequestedAt'> {
   const activatedAt = now()
-  if (settings.signupMode === 'approve' && !isApproved) return { isActive: false, activatedAt, approvalRequestedAt: activatedAt }
+  const isInvited = invitation !== null && settings.invitationsEnabled
+  if (settings.signupMode === 'approve' && !isApproved && !isInvited)
+    return { isActive: false, activatedAt, approvalRequestedAt: activatedAt }
   return { isActive: true, activatedAt }
 }
 

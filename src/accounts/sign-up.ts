@@ -13,10 +13,10 @@ import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-logi
 import { DuplicateRecordError, type HostFields, type InvitationRecord, type NewUser, type UserRecord } from '../store/auth-store'
 import { isSingleValue } from '../store/knex/host-fields'
 import { transactionOf } from '../store/knex/knex-store'
-import { newUser } from '../store/user-records'
+import { neverEnds, newUser } from '../store/user-records'
 import { ACTIVATION_WITHHELD, isPending, issueLink, type LinkToken } from './email-links/email-link'
 import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
-import { newSignupMark, type SignupMark, signupMarkToText } from './email-verification/signup-binding'
+import { decidesEntry, keepMark, newSignupMark, type SignupMark, signupMarkToText } from './email-verification/signup-binding'
 import { announceSignupPasskey, endSignupPasskey, type SignupPasskeyEnd } from './email-verification/signup-passkey'
 import { retryingWithoutFields } from './email-verification/verify-address'
 import { completeFirstActivation, firstActivation } from './first-activation'
@@ -245,7 +245,7 @@ async function takePending(
       if (locked?.email !== owner.email || !(await isPending(ctx, locked))) return null
       const now = ctx.now()
       const { changes, ...takenOver } = await takeOver(ctx, locked, clearing)
-      const activation = firstActivation(ctx, true)
+      const activation = firstActivation(ctx, { invitation: making.invitation.id })
       await ctx.store.users.update(locked.id, {
         ...changes,
         ...activation,
@@ -329,8 +329,10 @@ async function complete(
     }
   }
   // `refusesEmailLink` is called later, outside the transaction. An account that `onSignup` deactivated gets no link.
-  const isAsked = ctx.refusesEmailLink || !(await isPending(ctx, user))
+  const waits = await isPending(ctx, user)
+  const isAsked = ctx.refusesEmailLink || !waits
   const link = isAsked ? null : await issueLink(ctx, user.id, 'ACTIVATION', signupMarkToText(mark))
+  if (link === null && waits && decidesEntry(ctx, mark)) await keepMark(ctx, user.id, mark, neverEnds(ctx.now()))
   return { ...made, link, code: link && (await issueCode(ctx, link)), session: null }
 }
 
@@ -367,7 +369,7 @@ function withoutPassword({ extra = {}, password }: SignUpInput): Record<string, 
 function newAccount(ctx: AuthContext, given: NewestSignup, invitation: InvitationRecord | null): NewUser {
   const now = ctx.now()
   const isVerified = invitation?.isMailed ?? false
-  const activation = isVerified || ctx.settings.autoActivate ? firstActivation(ctx, true) : pending
+  const activation = isVerified || ctx.settings.autoActivate ? firstActivation(ctx, { invitation: invitation?.id ?? null }) : pending
   return newUser(now, { ...given, ...activation, emailVerifiedAt: isVerified ? now : null })
 }
 

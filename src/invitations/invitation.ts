@@ -37,10 +37,23 @@ export async function requireInvitationById(ctx: AuthContext, id: string, email:
   return requireOpenFor(ctx, await requireInvitations(ctx).invitations.find({ id }), email)
 }
 
+/**
+ * For a login that verifies the address of a pending account, whose sign-up may be a stranger's. Where nobody needs an invitation, one that
+ * is not good any more counts for nothing, so that it does not keep the owner out. Call it in the transaction of the login.
+ */
+export async function invitationOfPending(ctx: AuthContext, id: string | null, email: string): Promise<string | null> {
+  if (id === null || ctx.settings.signupMode === 'invite' || !ctx.settings.invitationsEnabled) return id
+  const invitation = await requireInvitations(ctx).invitations.find({ id })
+  return isGoodFor(ctx, invitation, email) ? id : null
+}
+
 function requireOpenFor(ctx: AuthContext, invitation: InvitationRecord | null, email: string): InvitationRecord {
-  const isGood = invitation && isOpen(invitation, ctx.now()) && (invitation.email === null || invitation.email === email)
-  if (!isGood) throw new InvitationRequiredError()
+  if (!isGoodFor(ctx, invitation, email)) throw new InvitationRequiredError()
   return invitation
+}
+
+function isGoodFor(ctx: AuthContext, invitation: InvitationRecord | null, email: string): invitation is InvitationRecord {
+  return invitation !== null && isOpen(invitation, ctx.now()) && (invitation.email === null || invitation.email === email)
 }
 
 function refuseIfRequired({ settings }: AuthContext): null {

@@ -368,7 +368,7 @@ async function createAccount(
 ): Promise<SocialLogin> {
   const now = ctx.now()
   return transaction(ctx, async (ctx) => {
-    const activation = firstActivation(ctx, invitation !== null)
+    const activation = firstActivation(ctx, { invitation })
     const account = newUser(now, {
       email,
       hashedPassword: unusablePassword(),

@@ -113,8 +113,7 @@ function verifyAndLogIn(
     await consume(ctx, login)
     const activation: ProofOptions = isActivation ? await activating(ctx, locked, clearing) : {}
     const invitation = login.invitationId ?? activation.invitation ?? null
-    const isApproved = activation.isApproved === true || invitation !== null
-    const isOpen = isActivation ? firstActivation(ctx, isApproved).isActive : locked.isActive
+    const isOpen = isActivation ? firstActivation(ctx, { isApproved: activation.isApproved, invitation }).isActive : locked.isActive
     const { user, takenOver, passkey } = await verifyAddress(ctx, locked, weighed, {
       ...activation,
       isActivation,
@@ -159,7 +158,7 @@ async function invitationOf(ctx: AuthContext, { email, invitationId = null }: Em
 
 function newAccount(ctx: AuthContext, email: string, invitation: string | null): NewUser {
   const now = ctx.now()
-  const activation = firstActivation(ctx, invitation !== null)
+  const activation = firstActivation(ctx, { invitation })
   const lastLoginAt = activation.isActive ? now : null
   return newUser(now, { email, name: null, hashedPassword: unusablePassword(), lastLoginAt, emailVerifiedAt: now, ...activation })
 }

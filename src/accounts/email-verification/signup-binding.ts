@@ -2,6 +2,7 @@ import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } 
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../../context'
 import { isUnderAny } from '../../core/keys'
+import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
 import { cookiesAfter } from '../../http/cookies'
 import { browserName } from '../../http/locale'
 import { type PendingPasskey, readPendingPasskey } from '../../passkeys/pending-passkey'
@@ -77,6 +78,24 @@ export function signupMarkToText({ id, at, browser, isLenient, passkey, invitati
     ...(passkey && { passkey }),
     ...(invitation !== null && { invitation }),
     ...(isApproved && { isApproved }),
+  })
+}
+
+/** Without its mark, the account would need no invitation any more, or an approval that the host has given. */
+export function decidesEntry({ settings }: Pick<AuthContext, 'settings'>, { invitation, isApproved }: SignupMark): boolean {
+  return invitation !== null || (isApproved === true && settings.signupMode === 'approve')
+}
+
+/** For an account without a link. Nobody has the token of the row; a further link takes the mark from it. */
+export async function keepMark({ store, now }: AuthContext, userId: string, mark: SignupMark, expiresAt: Date): Promise<void> {
+  await store.userTokens.insert({
+    userId,
+    tokenHash: hashOpaqueToken(newOpaqueToken()),
+    purpose: 'ACTIVATION',
+    payload: signupMarkToText(mark),
+    expiresAt,
+    usedAt: null,
+    createdAt: now(),
   })
 }
 

@@ -3,6 +3,7 @@ import type { AuthContext } from '../../context'
 import { describeError, type Logger } from '../../core/logger'
 import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
 import type { Locale } from '../../http/locale'
+import { invitationOfPending } from '../../invitations/invitation'
 import type { PendingPasskey } from '../../passkeys/pending-passkey'
 import { mayProve } from '../../sessions/account-state'
 import type { UserChanges, UserRecord, UserTokenRecord } from '../../store/auth-store'
@@ -64,7 +65,7 @@ export async function verifyAddress(
   const isAsked = isFirstVerification(ctx, user, isActivation) || passkey !== null
   const isSafe = !isAsked || trustsLink || (await isSignupOwnership(ctx, user, evidence, signup))
   const takenOver = isSafe ? null : await takeOver(ctx, user, clearing, { hasPendingPasskey: passkey !== null })
-  const activation = isActivation ? firstActivation(ctx, isApproved || invitation !== null) : {}
+  const activation = isActivation ? firstActivation(ctx, { isApproved, invitation }) : {}
   const written: UserChanges = { ...takenOver?.changes, ...changes, ...activation, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, written)
   const proven = { ...user, ...written, ...(user.fields && { fields: { ...user.fields, ...written.fields } }) } as UserRecord
@@ -110,7 +111,7 @@ export async function activating(
     mailedAt: newest?.createdAt ?? null,
     signup: signup?.id ?? null,
     passkey: signup?.passkey ?? null,
-    invitation: signup?.invitation ?? null,
+    invitation: signup === null ? null : await invitationOfPending(ctx, signup.invitation, user.email),
     clearing: hasDuplicates ? clearing : 'nothing',
     isApproved: signup?.isApproved === true,
   }

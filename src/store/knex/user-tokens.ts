@@ -89,7 +89,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
     deleteExpired: (expired) =>
       deleteExpired(connection, 'userTokens.deleteExpired', userTokens, 'expiresAt', expired, {
         narrow: (query) =>
-          users.fields.has('activatedAt') ? query.whereNot(recentActivation(expired.before)) : query.whereNot(redeemedActivation),
+          query.whereNot(users.fields.has('activatedAt') ? recentActivation(expired.before) : redeemedActivation).whereNot(pendingInvitation),
       }),
   }
 
@@ -101,6 +101,15 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
         .where(userTokens.where({ purpose: 'ACTIVATION' }))
         .whereNull(userTokens.column('usedAt'))
         .where(userTokens.column('expiresAt'), '>', userTokens.value('expiresAt', since))
+  }
+
+  /** A pending account that stays still needs the invitation of its sign-up. The account's activation and its deletion end the row. */
+  function pendingInvitation(query: Knex.QueryBuilder): void {
+    query
+      .where(userTokens.where({ purpose: 'ACTIVATION' }))
+      .whereNull(userTokens.column('usedAt'))
+      .whereNotNull(userTokens.column('payload')) // NOT of an unknown condition would keep the row
+      .where(userTokens.column('payload'), 'like', '%"invitation":"%')
   }
 
   /** Without the column `activatedAt`, only used tokens show that an account was activated. */
