@@ -14,7 +14,7 @@ import { DuplicateRecordError, type HostFields, type InvitationRecord, type NewU
 import { isSingleValue } from '../store/knex/host-fields'
 import { transactionOf } from '../store/knex/knex-store'
 import { neverEnds, newUser } from '../store/user-records'
-import { ACTIVATION_WITHHELD, isPending, issueLink, type LinkToken } from './email-links/email-link'
+import { ACTIVATION_WITHHELD, isPending, issueLink, type LinkToken, refusesEmailLink } from './email-links/email-link'
 import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
 import { decidesEntry, keepMark, newSignupMark, type SignupMark, signupMarkToText } from './email-verification/signup-binding'
 import { announceSignupPasskey, endSignupPasskey, type SignupPasskeyEnd } from './email-verification/signup-passkey'
@@ -239,6 +239,7 @@ async function takePending(
   { hashedPassword, passwordSetAt, name, fields }: NewestSignup,
   making: Making & { invitation: InvitationRecord },
 ): Promise<Signup> {
+  if (await refusesEmailLink(ctx, owner)) return { kind: 'taken', owner }
   const taken = await retryingWithoutFields(ctx, (clearing) =>
     transaction(ctx, async (ctx) => {
       const locked = await ctx.store.users.lock(owner.id)
@@ -264,7 +265,7 @@ async function takePending(
     }),
   )
   if (!taken) return { kind: 'taken', owner }
-  announceTakeOver(ctx, taken.made.user, taken.takenOver, {})
+  announceTakeOver(ctx, taken.made.user, taken.takenOver, { locale: making.locale })
   return finishSignup(ctx, taken.made, making.locale)
 }
 

@@ -18,6 +18,7 @@ import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-c
 import { type AuthContext, transaction } from '../context'
 import type { Settings } from '../core/config/every-setting'
 import {
+  InvitationRequiredError,
   OAuthAccountInactiveError,
   OAuthEmailMissingError,
   OAuthEmailTakenError,
@@ -131,7 +132,10 @@ async function findInvitation(
   const isVerified = emailVerified === true
   const isLinked = emailOwner !== null && isVerified && ctx.settings.oauthLinkByVerifiedEmail
   if (isLinked && !isEmailOwnerPending) return null
-  return (await invitationOfLogin(ctx, token, { email, isVerified, isPending: isLinked }))?.id ?? null
+  const invitation = await invitationOfLogin(ctx, token, { email, isVerified, isPending: isLinked })
+  // Who saw the token can claim the address. The token of a mail shows the mailbox.
+  if (invitation && invitation.email !== null && !invitation.isMailed && !isVerified) throw new InvitationRequiredError()
+  return invitation?.id ?? null
 }
 
 /** A first login in another tab may have linked the identity since the search by identity, so this searches for the link again. */

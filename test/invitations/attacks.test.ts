@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
 import { bearerOf, newAddress, otherPassword, password, pending, post, signedIn, userOf } from '../local/people'
+import { newPerson } from '../social/redirect-steps'
 import { databases } from '../support/databases'
 import { tokenOf } from '../support/mailbox'
 import { everyWay, type InvitingHost, invite, inviteByMail, onInvitations, usesOf } from './people'
@@ -107,6 +108,34 @@ for (const database of await databases()) {
       expect((await post(host, '/login', { email, password: otherPassword })).status).toBe(200)
       expect((await post(host, '/activate', { token: link })).status).toBe(401)
       expect((await usesOf(host, invitation)).left).toBe(0)
+    })
+
+    test('a mailed token does not activate a pending account for which the host refuses mailed links', async () => {
+      let refuses = false
+      const host = await start({ options: { refusesEmailLink: () => refuses } })
+      const { email } = await pending(host)
+      const invitation = await inviteByMail(host, email)
+      refuses = true
+      const { status, body } = await post(host, '/signup', { email, password: otherPassword, invitation: invitation.token })
+      expect([status, body.activation_required, body.access_token]).toEqual([201, true, null])
+      expect(await userOf(host, email)).toMatchObject({ isActive: false, emailVerifiedAt: null, activatedAt: null })
+      expect((await usesOf(host, invitation)).left).toBe(1)
+    })
+
+    test('a provider that has not verified the address uses no invitation that was shown for that address', async () => {
+      const host = await start({ settings: { ...everyWay, signupMode: 'invite' } })
+      const enter = (email: string, invitation: string) =>
+        post(host, '/oauth/corp/token', {
+          access_token: host.provider.issueAccessToken({ profile: newPerson({ email, email_verified: false }) }),
+          invitation,
+        })
+      const [email, invited] = [newAddress(), newAddress()]
+      const [shown, mailed, open] = [await invite(host, { email, send: false }), await inviteByMail(host, invited), await invite(host)]
+      const refused = await enter(email, String(shown.token))
+      expect([refused.status, refused.body.code]).toEqual([403, 'INVITATION_REQUIRED'])
+      expect(await usesOf(host, shown)).toEqual({ left: 1, users: [] })
+      expect((await enter(invited, mailed.token)).status).toBe(200)
+      expect((await enter(newAddress(), String(open.token))).status).toBe(200)
     })
 
     test('an activation whose invitation is gone is refused, and its link works once the invitation does again', async () => {
