@@ -9,16 +9,16 @@ import { mailNotice } from './email-links/send-mail'
 // Every account that a person creates becomes active here, once: `firstActivation` says what is written, `completeFirstActivation` runs in
 // the same transaction after it was written, and `announceActivation` after the commit.
 
-interface Entitlement {
+interface Admission {
   /** The host itself signed the person up. */
   readonly isApproved?: boolean | undefined
-  /** The id of the invitation that `completeFirstActivation` uses. While invitations are off, it counts for nothing. */
+  /** The id of the invitation that this activation uses. An invited account does not wait. */
   readonly invitation?: string | null
 }
 
 export function firstActivation(
   { now, settings }: Pick<AuthContext, 'now' | 'settings'>,
-  { isApproved = false, invitation = null }: Entitlement,
+  { isApproved = false, invitation = null }: Admission,
 ): Required<Pick<UserChanges, 'isActive' | 'activatedAt'>> & Pick<UserChanges, 'approvalRequestedAt'> {
   const activatedAt = now()
   const isInvited = invitation !== null && settings.invitationsEnabled

@@ -246,7 +246,7 @@ async function takePending(
       if (locked?.email !== owner.email || !(await isPending(ctx, locked))) return null
       const now = ctx.now()
       const { changes, ...takenOver } = await takeOver(ctx, locked, clearing)
-      const activation = firstActivation(ctx, { invitation: making.invitation.id })
+      const activation = firstActivation(ctx, { isApproved: true })
       await ctx.store.users.update(locked.id, {
         ...changes,
         ...activation,
@@ -370,7 +370,7 @@ function withoutPassword({ extra = {}, password }: SignUpInput): Record<string, 
 function newAccount(ctx: AuthContext, given: NewestSignup, invitation: InvitationRecord | null): NewUser {
   const now = ctx.now()
   const isVerified = invitation?.isMailed ?? false
-  const activation = isVerified || ctx.settings.autoActivate ? firstActivation(ctx, { invitation: invitation?.id ?? null }) : pending
+  const activation = isVerified || ctx.settings.autoActivate ? firstActivation(ctx, { isApproved: true }) : pending
   return newUser(now, { ...given, ...activation, emailVerifiedAt: isVerified ? now : null })
 }
 

@@ -113,7 +113,8 @@ function verifyAndLogIn(
     await consume(ctx, login)
     const activation: ProofOptions = isActivation ? await activating(ctx, locked, clearing) : {}
     const invitation = login.invitationId ?? activation.invitation ?? null
-    const isOpen = isActivation ? firstActivation(ctx, { isApproved: activation.isApproved, invitation }).isActive : locked.isActive
+    const { isApproved } = activation
+    const isOpen = isActivation ? firstActivation(ctx, { isApproved, invitation }).isActive : locked.isActive
     const { user, takenOver, passkey } = await verifyAddress(ctx, locked, weighed, {
       ...activation,
       isActivation,
