@@ -384,7 +384,8 @@ export interface UserTokenStore {
   /**
    * Deletes expired tokens and returns how many. If the users table has no `activatedAt`, the method keeps used activation tokens,
    * because `wasConsumed` needs them. If `users.deleteAbandoned` exists, activation tokens stay seven days longer, because their
-   * expiry shows when a pending account was abandoned.
+   * expiry shows when a pending account was abandoned. An unused activation token whose payload names an `invitation` stays until its
+   * account is deleted: without it, the account would need no invitation any more.
    */
   deleteExpired(expired: Expired): Promise<number>
 }
