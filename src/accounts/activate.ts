@@ -125,16 +125,20 @@ export async function activate(
   return announcingRefusal(ctx, client, user, () => finishLogin(ctx, ended))
 }
 
-/**
- * For a page that sets no session cookies. Returns a link for a new password if the activation removed that of another person's sign-up.
- */
-export async function activateOnly(ctx: AuthContext, proof: LinkProof, options: ActivationOptions = {}): Promise<LinkToken | null> {
-  const { user, ended } = await activateAnd(ctx, proof, options, async (ctx, user, takenOver) =>
+interface ActivatedOnly {
+  readonly userId: string
+  /** For a new password, if the activation removed that of another person's sign-up. */
+  readonly resetLink: LinkToken | null
+}
+
+/** For a page that sets no session cookies. */
+export async function activateOnly(ctx: AuthContext, proof: LinkProof, options: ActivationOptions = {}): Promise<ActivatedOnly> {
+  const { user, ended: resetLink } = await activateAnd(ctx, proof, options, async (ctx, user, takenOver) =>
     user.isActive && takenOver && hasPasswords(ctx.settings) ? issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null,
   )
   const refusal = stateRefusal(user)
   if (refusal) throw refusal
-  return ended
+  return { userId: user.id, resetLink }
 }
 
 /** What the page must ask for. The link stays valid. @throws the same errors as `activate` */

@@ -63,9 +63,9 @@ export function activationPage(ctx: AuthContext): Route[] {
       const passkey = readPasskey(fields)
       const evidence = passkey ? await signupOwnershipOf(ctx, req) : await signupOwnershipOfForm(ctx, req, fields, asksPassword(ctx, token))
       if (pagesEnabled && (passkey || (await isOfOwner(ctx, token, evidence)))) return activateAndEnter(ctx, click, { evidence, passkey })
-      const resetLink = await activateOnly(ctx, token, { evidence, passkey, byPage: true, locale })
+      const { userId, resetLink } = await activateOnly(ctx, token, { evidence, passkey, byPage: true, locale })
       await clearEndedCookies(ctx, req, res)
-      await forgetUsedInvitation(ctx, req, res, null)
+      await forgetUsedInvitation(ctx, req, res, userId)
       return resetLink && { resetToken: resetLink.token }
     },
   })

@@ -124,7 +124,7 @@ export type SignUpResult = LoginResult | { readonly kind: 'activation_required' 
 
 /** Every operation of the router that has a method. */
 export interface ClientOperations {
-  /** Create an account with email and password. */ signUp(body: { email: string; name?: string | null; password: string; captcha?: unknown }): Promise<SignUpResult>
+  /** Create an account with email and password. */ signUp(body: { email: string; name?: string | null; password: string; captcha?: unknown; invitation?: string }): Promise<SignUpResult>
   /** Activate an account with the mailed link or code, and log in. */ activate(body: { request_token?: string; password?: string; credential?: object; challenge_token?: string; signup_token?: string; passkey?: true } & ({ token: string } | { code: string })): Promise<LoginResult>
   /** Request another activation mail. */ requestActivation(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly activation_url: string | null; readonly request_token: string }>
   /** Log in with email and password. */ logIn(body: { email: string; password: string; previous_token?: string; remember?: boolean; captcha?: unknown }): Promise<LoginResult>
@@ -148,7 +148,7 @@ export interface ClientOperations {
     /** Set a new password with the mailed link or code, and log in. */ reset(body: { request_token?: string; new_password: string; password?: string } & ({ token: string } | { code: string })): Promise<LoginResult>
   }
   readonly emailLogin: {
-    /** Request a mail to log in. */ request(body: { email: string; return_to?: string; previous_token?: string; captcha?: unknown }): Promise<RequestedEmailLogin>
+    /** Request a mail to log in. */ request(body: { email: string; return_to?: string; previous_token?: string; captcha?: unknown; invitation?: string }): Promise<RequestedEmailLogin>
     /** Log in with the mailed link or code. */ confirm(body: { request_token?: string; password?: string; signup_token?: string } & ({ token: string } | { code: string })): Promise<LoginResult>
   }
   readonly secondFactor: {
@@ -164,7 +164,7 @@ export interface ClientOperations {
     /** Rename a passkey. */ rename(id: string, body: { name: string }): Promise<Passkey>
     /** Remove a passkey from the account, and revoke the other sessions that a passkey opened. */ remove(id: string, body?: { previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>
     /** Log in with a passkey. */ logIn(body?: { remember?: boolean; captcha?: unknown }): Promise<LoginResult>
-    /** Create an account with a passkey that the browser created. */ signUp(body?: { email?: string; name?: string | null; captcha?: unknown }): Promise<SignUpResult>
+    /** Create an account with a passkey that the browser created. */ signUp(body?: { email?: string; name?: string | null; invitation?: string; captcha?: unknown }): Promise<SignUpResult>
   }
   readonly sessions: {
     /** List the live sessions of the account, last used first. */ list(): Promise<readonly ListedSession[]>
@@ -177,7 +177,7 @@ export interface ClientOperations {
     /** Unlink a provider from the account, and revoke the other sessions that it opened. */ unlink(body: { provider: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>
     /** Link an identity with the ticket from the callback. */ redeemLink(body: { ticket: string }): Promise<Identity>
     /** Confirm the session at a linked provider: get the URL for the browser. */ reauthenticate(provider: string, body?: { return_to?: string; redirect_to?: string }): Promise<AuthorizeUrl>
-    /** Log in with an access token or an id_token that an app already has. */ logInWithToken(provider: string, body: { nonce?: string } & ({ access_token: string } | { id_token: string })): Promise<LoginResult>
+    /** Log in with an access token or an id_token that an app already has. */ logInWithToken(provider: string, body: { nonce?: string; invitation?: string } & ({ access_token: string } | { id_token: string })): Promise<LoginResult>
     /** Finish the login of an app: exchange the code for tokens. */ exchange(body: { code: string; code_verifier: string }): Promise<LoginResult>
   }
   readonly tasks: {

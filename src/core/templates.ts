@@ -15,6 +15,7 @@ export const linkPageNames = [
   'undone',
   'undone_without_address',
   'invitation',
+  'invitation_used',
   'invitation_kept',
   'invitation_left',
   'link_invalid',
@@ -71,6 +72,16 @@ export interface PageInput {
    * `invitation`: who invites, for which address, and until when. Empty on every other page.
    */
   readonly items: readonly string[]
+  /**
+   * On `invitation`: the signed-in account that the button uses the invitation for. The form then needs a hidden field `form_of`. Null if
+   * nobody is signed in, if the invitation is for another address, and on every other page.
+   */
+  readonly account: {
+    /** The address, as plain text. */
+    readonly email: string
+    /** The value of `form_of`. */
+    readonly formOf: string
+  } | null
   /** The value of `settings.loginUrl`. Null if a login would not help, for example because the person is already logged in. */
   readonly loginUrl: string | null
   /** On `second_factor`: where the form posts `mfa_token` and `code`. Null on every other page. */

@@ -61,11 +61,10 @@ export function forgetInvitation(ctx: AuthContext, res: Response): void {
 }
 
 /** For a response after the account became active. Also forgets an invitation that nobody can use any more. */
-export async function forgetUsedInvitation(ctx: AuthContext, req: Request, res: Response, userId: string | null): Promise<void> {
+export async function forgetUsedInvitation(ctx: AuthContext, req: Request, res: Response, userId: string): Promise<void> {
   const token = ctx.settings.invitationsEnabled ? readInvitation(ctx, req) : null
   if (token === null) return
   const invitation = await findByToken(ctx, token)
   const isOver = invitation === null || !isOpen(invitation, ctx.now())
-  if (isOver || (userId !== null && (await requireInvitations(ctx).invitationUses.isUsedBy(invitation.id, userId))))
-    forgetInvitation(ctx, res)
+  if (isOver || (await requireInvitations(ctx).invitationUses.isUsedBy(invitation.id, userId))) forgetInvitation(ctx, res)
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { type Html, hidden, html, type Part } from '../http/html/document'
+import { formOf } from '../http/html/form-of'
 import type { Reader } from '../http/html/reader'
 import { isSafeMethod } from '../http/same-site'
 import { leaveNotice } from '../sessions/cookies'
@@ -36,11 +36,6 @@ export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewh
 /** In a shared browser, a form of another person could run in the current person's session. @throws FormFault */
 export function requireOwnForm({ person }: { readonly person: Pick<PublicUser, 'id'> }, { form_of: given = '' }: Fields): void {
   if (given !== formOf(person)) throw new FormFault({ form: 'problem.other_person' }, { keepsValues: false })
-}
-
-/** A digest of the person, for a hidden field. */
-export function formOf({ id }: Pick<PublicUser, 'id'>): string {
-  return createHash('sha256').update(`doorward form of ${id}`).digest('base64url')
 }
 
 /** With a mark on the open page. */

@@ -8,7 +8,7 @@ import { logTap } from '../support/log-tap'
 const issuedAt = new Date('2026-03-01T12:00:00.000Z')
 const texts = createPhraseBook()
 const locales = ['en-US', 'pt-BR'] as const
-const linked = ['activation', 'password_reset', 'email_verification', 'email_change', 'email_login', 'account_restored']
+const linked = ['activation', 'password_reset', 'email_verification', 'email_change', 'email_login', 'account_restored', 'invitation']
 const hostile = `<script>alert("1")</script>&'`
 
 function parts(changes: Partial<MailParts>): MailParts {

@@ -17,6 +17,7 @@ export const everything: Options = {
     trustedDeviceDays: 30,
     passkeysEnabled: true,
     signupWith: ['password', 'passkey'],
+    invitationsEnabled: true,
     jwtKeys: [makeKey('k1', 'ES256')],
     accessTokenIssuer: `${baseUrl}/auth`,
     accessTokenAudience: 'https://api.example.test',

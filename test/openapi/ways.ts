@@ -299,6 +299,32 @@ const administration: Readonly<Record<string, Way>> = {
   ),
 }
 
+async function redeemInvitation(host: LocalHost, path: string) {
+  const { token } = await host.auth.service.invitations.create()
+  return post(host, path, { token }, bearerOf(await signedIn(host)))
+}
+
+const invitations: Readonly<Record<string, Way>> = {
+  'post /invitations/redeem': (host) => redeemInvitation(host, '/invitations/redeem'),
+  'post /cookie/invitations/redeem': (host) => redeemInvitation(host, '/cookie/invitations/redeem'),
+  'get /admin/invitations': async (host) => {
+    await host.auth.service.invitations.create({ data: { team: 'a' } })
+    return get(host, '/admin/invitations?limit=2', await administrator(host))
+  },
+  'post /admin/invitations': async (host) => post(host, '/admin/invitations', { data: 'any', uses: 2 }, await administrator(host)),
+  'delete /admin/invitations/{id}': async (host) => {
+    const { id } = await host.auth.service.invitations.create()
+    return host
+      .browser()
+      .delete(`${host.prefix}/admin/invitations/${id}`)
+      .set(await administrator(host))
+  },
+  'post /admin/invitations/{id}/resend': async (host) => {
+    const { id } = await host.auth.service.invitations.create({ email: newAddress() })
+    return post(host, `/admin/invitations/${id}/resend`, {}, await administrator(host))
+  },
+}
+
 /** A login by password that owes a new password, or a factor; with `isUnknown`, a code for the device first. */
 async function owes(host: LocalHost, task: 'new_password' | 'second_factor', isUnknown: boolean) {
   const changes = task === 'new_password' ? { passwordExpiredAt: new Date(0) } : { name: 'owes a factor' }
@@ -342,6 +368,7 @@ export const ways: Readonly<Record<string, Way>> = {
   ...passkeys,
   ...sessions,
   ...administration,
+  ...invitations,
   'post /admin/users/{id}/expire-password': async (host) =>
     post(host, `/admin/users/${(await signedIn(host)).userId}/expire-password`, {}, await administrator(host)),
   'get /.well-known/oauth-authorization-server': (host) => get(host, '/.well-known/oauth-authorization-server'),

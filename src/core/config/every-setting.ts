@@ -130,7 +130,7 @@ export interface Settings {
    * Default `open`. `AUTH_SIGNUP_MODE`.
    */
   readonly signupMode: 'open' | 'invite' | 'approve'
-  /** Serves the routes of invitations. Default: true with `signupMode: 'invite'`, otherwise false. `AUTH_INVITATIONS_ENABLED`. */
+  /** Serves the routes of invitations. Default: as `signupMode`: true for `'invite'`, otherwise false. `AUTH_INVITATIONS_ENABLED`. */
   readonly invitationsEnabled: boolean
   /**
    * The URL of your page for invitation links. The URL contains `{token}` once. Default null: the built-in page.

@@ -105,7 +105,7 @@ export const englishMails = {
   'mail.invitation.subject': 'You are invited',
   'mail.invitation.lead': 'You are invited to create an account. The link works only for this email address.',
   'mail.invitation.button': 'Open the invitation',
-  'mail.invitation.not_you': 'If you do not want an account, you can ignore this email. Nobody gets an account without you.',
+  'mail.invitation.not_you': 'If you did not expect an invitation, you can ignore this email. Nobody gets an account without you.',
   'mail.no_account.subject': 'There is no account with this address',
   'mail.no_account.lead':
     'Somebody asked to sign in with this email address, but no account has it. Maybe you signed up with another address.',

@@ -110,7 +110,7 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.invitation.subject': 'Você recebeu um convite',
   'mail.invitation.lead': 'Você recebeu um convite para criar uma conta. O link só funciona para este endereço de e-mail.',
   'mail.invitation.button': 'Abrir o convite',
-  'mail.invitation.not_you': 'Se você não quer uma conta, pode ignorar este e-mail. Ninguém ganha uma conta sem você.',
+  'mail.invitation.not_you': 'Se você não esperava um convite, pode ignorar este e-mail. Ninguém ganha uma conta sem você.',
   'mail.no_account.subject': 'Não há conta com este endereço',
   'mail.no_account.lead':
     'Alguém pediu para entrar com este endereço de e-mail, mas não há conta com ele. Talvez você tenha se cadastrado com outro endereço.',

@@ -65,6 +65,7 @@ export interface LinkClick extends LinkVisit {
 export interface FormNeeds {
   readonly password?: PageInput['password']
   readonly passkey?: PageInput['passkey']
+  readonly account?: PageInput['account']
   readonly items?: readonly string[]
   readonly problem?: TextKey
   /** Default true. */

@@ -154,6 +154,7 @@ interface PageExtras {
   items?: readonly string[]
   password?: PageInput['password']
   passkey?: PageInput['passkey']
+  account?: PageInput['account']
   /** Default true. */
   hasLoginLink?: boolean
   formTargets?: readonly string[]
@@ -166,12 +167,21 @@ export function sendPage(
   res: Response,
   status: number,
   page: LinkPageName,
-  { problem = null, challenge = null, items = [], password = null, passkey = null, hasLoginLink = true, formTargets = [] }: PageExtras = {},
+  {
+    problem = null,
+    challenge = null,
+    items = [],
+    password = null,
+    passkey = null,
+    account = null,
+    hasLoginLink = true,
+    formTargets = [],
+  }: PageExtras = {},
 ): void {
   const reader = readerOf(ctx, req)
   const styleNonce = randomBytes(16).toString('base64')
   const loginUrl = hasLoginLink ? ctx.settings.loginUrl : null
-  const input: PageInput = { page, locale: reader.lang, problem, items, loginUrl, challenge, password, passkey, styleNonce }
+  const input: PageInput = { page, locale: reader.lang, problem, items, loginUrl, challenge, password, passkey, account, styleNonce }
   const needsScript = passkey !== null
   const own = ownPage(ctx, input)
   if (own !== null) return void sendHtml(res, status, own, { styleNonce, needsScript, formTargets, referrerPolicy: referrerPolicyOf(ctx) })
@@ -189,11 +199,12 @@ function ownPage(ctx: PageContext, input: PageInput): string | null {
 
 /** Also the page after a login with a provider. */
 function linkPageBody(reader: Reader, input: PageInput): Html {
-  const { page, items, loginUrl, problem } = input
-  const button = textOf(reader, page, 'button')
+  const { page, items, loginUrl, problem, account } = input
+  const button = account ? reader.text('invitation.use') : textOf(reader, page, 'button')
+  const lead = account ? reader.text('invitation.use_lead', { email: account.email }) : reader.text(`link.${page}.lead`)
   return card(
     html`<h1>${reader.text(`link.${page}.title`)}</h1>
-<p class="lead">${(button === null && problem) || reader.text(`link.${page}.lead`)}</p>
+<p class="lead">${(button === null && problem) || lead}</p>
 `,
     list(textOf(reader, page, 'list'), items),
     button === null
@@ -217,13 +228,14 @@ function list(name: string | null, items: readonly string[]): Part {
 }
 
 function linkForm(reader: Reader, input: PageInput, button: string): Html {
-  const { page, loginUrl, challenge, password, problem } = input
+  const { page, loginUrl, challenge, password, account, problem } = input
   const needsLogin = page === 'email_change' && problem !== null && password === null
   const state = stateOf(input)
   return form({
     ...(challenge && { action: challenge.action }),
     fields: [
       problemPart(state),
+      account && hidden('form_of', account.formOf),
       ...(page === 'password_reset' ? newPasswords(reader, state) : []),
       ...(challenge ? challengeFields(reader, state, challenge) : []),
       password && oldPasswordInput(reader, state, password.canSkip),
