@@ -40,7 +40,7 @@ import { type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-li
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { identityUsableAt, usableAt } from '../sessions/reauthentication/methods'
 import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
-import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
+import { DuplicateRecordError, type IdentityRecord, type InvitationRecord, type UserRecord } from '../store/auth-store'
 import { newUser } from '../store/user-records'
 import { identitiesOf, identityRecord } from './identities'
 
@@ -110,7 +110,8 @@ async function tryOnce(
       const linkedAt = link?.identity.createdAt ?? ctx.now()
       return await logInLinked(ctx, decision.user, profile, { client, linkedAt, destination: about.destination })
     }
-    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, client, { ...about, invitation })
+    if (decision.kind === 'link')
+      return await linkByVerifiedEmail(ctx, decision.user, profile, client, { ...about, invitation: invitation?.id ?? null })
     return await createAccount(ctx, { ...profile, email: decision.email }, client, { locale: about.locale, invitation })
   } catch (error) {
     if (error instanceof DuplicateRecordError) return null
@@ -127,7 +128,7 @@ async function findInvitation(
   ctx: AuthContext,
   { email, emailVerified }: OAuthUser,
   { token, emailOwner, isEmailOwnerPending }: { token: string | null; emailOwner: UserRecord | null; isEmailOwnerPending: boolean },
-): Promise<string | null> {
+): Promise<InvitationRecord | null> {
   if (email === null) return null
   const isVerified = emailVerified === true
   const isLinked = emailOwner !== null && isVerified && ctx.settings.oauthLinkByVerifiedEmail
@@ -135,7 +136,7 @@ async function findInvitation(
   const invitation = await invitationOfLogin(ctx, token, { email, isVerified, isPending: isLinked })
   // Who saw the token can claim the address. The token of a mail shows the mailbox.
   if (invitation && invitation.email !== null && !invitation.isMailed && !isVerified) throw new InvitationRequiredError()
-  return invitation?.id ?? null
+  return invitation
 }
 
 /** A first login in another tab may have linked the identity since the search by identity, so this searches for the link again. */
@@ -368,9 +369,11 @@ async function createAccount(
   ctx: AuthContext,
   { email, ...profile }: OAuthUser & { email: string },
   client: LoginClient,
-  { locale, invitation }: { locale: Locale; invitation: string | null },
+  { locale, invitation }: { locale: Locale; invitation: InvitationRecord | null },
 ): Promise<SocialLogin> {
   const now = ctx.now()
+  // A mailed token verifies the address that it was mailed to, and the check of the invitation compared this address.
+  const isVerified = profile.emailVerified === true || invitation?.isMailed === true
   return transaction(ctx, async (ctx) => {
     const activation = firstActivation(ctx, { invitation })
     const account = newUser(now, {
@@ -378,14 +381,14 @@ async function createAccount(
       hashedPassword: unusablePassword(),
       name: profile.name ?? ctx.texts.say(locale, 'account.placeholder_name'),
       lastLoginAt: activation.isActive ? now : null,
-      emailVerifiedAt: profile.emailVerified === true ? now : null,
+      emailVerifiedAt: isVerified ? now : null,
       ...activation,
     })
     const user = await ctx.store.users.insert(account, { by: 'provider', profile: { ...profile, email } })
     await identitiesOf(ctx).insert(identityRecord(user.id, { ...profile, email }, now))
     ctx.events.emit('signup', { userId: user.id, by: 'ext', provider: profile.provider })
     ctx.events.emit('identity.linked', { userId: user.id, provider: profile.provider })
-    await completeFirstActivation(ctx, user, invitation, { isNew: true })
+    await completeFirstActivation(ctx, user, invitation?.id ?? null, { isNew: true })
     const login = { amr: ['ext'], provider: profile.provider, providerSid: profile.sid } as const
     return { begun: await startLogin(ctx, client, user, login), did: 'created', created: user }
   })

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { task } from '../../src'
+import type { NewInvitation } from '../../src/invitations/manage-invitations'
 import { loginTemplate } from '../email-login/people'
 import { type LocalHost, type LocalOptions, newAddress, otherPassword, password, pending, resetLink, signedIn } from '../local/people'
 import { codeFor, everyTask, expired, person } from '../login-tasks/people'
@@ -785,6 +786,76 @@ const loginTasks: PageState[] = [
   state('a login that owes nothing any more', (page) => page.goto('/auth/tasks'), { options: { loginTasks: everyTask } }),
 ]
 
+/** In mode `open` an invitation changes no other state. */
+const inviting = { invitationsEnabled: true } as const
+const openInvitation = async (page: Page, { host }: PagesHost, input: NewInvitation = {}) =>
+  page.goto(String((await host.auth.service.invitations.create(input)).url).replace(/^https?:\/\/[^/]+/, ''))
+
+const invitations: PageState[] = [
+  state('an invitation', (page, served) => openInvitation(page, served), { settings: inviting }),
+  state(
+    'an invitation, accepted where only the pages behind links are on',
+    async (page, served) => {
+      await openInvitation(page, served)
+      await sendInPage(page)
+    },
+    { settings: { ...linksAlone, ...inviting } },
+  ),
+  state(
+    'to sign up with an invitation',
+    async (page, served) => {
+      await openInvitation(page, served)
+      await sendInPage(page)
+    },
+    { settings: inviting },
+  ),
+  state('to sign up, where an invitation is needed', (page) => page.goto('/auth/signup'), { settings: { signupMode: 'invite' } }),
+  state(
+    'an invitation, put aside where only the pages behind links are on',
+    async (page, served) => {
+      await openInvitation(page, served)
+      await page.evaluate("document.querySelector('main form').action = '/auth/invitations/leave'")
+      await sendInPage(page)
+    },
+    { settings: { ...linksAlone, ...inviting } },
+  ),
+  state(
+    'an invitation, for somebody who is signed in',
+    async (page, served) => {
+      await arrive(page, served)
+      await openInvitation(page, served)
+    },
+    { settings: inviting },
+  ),
+  state(
+    'an invitation of another address, for somebody who is signed in',
+    async (page, served) => {
+      await arrive(page, served)
+      await openInvitation(page, served, { email: `somebody-with-a-long-address-${newAddress()}`, send: false })
+    },
+    { settings: inviting },
+  ),
+  state(
+    'an invitation, used by somebody who is signed in',
+    async (page, served) => {
+      await arrive(page, served)
+      await openInvitation(page, served)
+      await sendInPage(page)
+    },
+    { settings: inviting },
+  ),
+  state(
+    'an invitation, used after the person signed out elsewhere',
+    async (page, served) => {
+      await arrive(page, served)
+      await openInvitation(page, served)
+      await page.context().clearCookies()
+      await sendInPage(page)
+    },
+    { settings: inviting },
+  ),
+]
+
 export const stateSettings = { ...mfaSettings, trustedDeviceDays: 30, ...passkeySettings, ...loginTemplate, emailLogin: 'both' } as const
 export const pageStates: Readonly<Record<string, readonly PageState[]>> = {
   'signed out': signedOut,
@@ -795,6 +866,7 @@ export const pageStates: Readonly<Record<string, readonly PageState[]>> = {
   'what a login owes': loginTasks,
   passkeys,
   'links of mails': linkPages,
+  invitations,
   'what fails': broken,
   'sent too often': tooOften,
 }

@@ -61,7 +61,7 @@ export async function moreFlows(mounted: Mounted, run: CanaryRun, mails: Mailbox
   const userId = String(first.body.user_id)
   const { token, code } = await secondFactor(mounted, run, ask, String(first.body.access_token))
   await linking(mounted, run, ask, token)
-  await administration(mounted, run, ask, { userId, token })
+  await administration(mounted, run, ask, { userId, token, mails })
   await owners(mounted, run, ask, mails, token)
   await passkeys(run, ask, token)
   await addresses(run, ask, mails, token)
@@ -228,7 +228,7 @@ async function administration(
   { knex, auth }: Mounted,
   run: CanaryRun,
   ask: Ask,
-  { userId, token }: { userId: string; token: string },
+  { userId, token, mails }: { userId: string; token: string; mails: Mailbox },
 ): Promise<void> {
   await ask('users, no administrator', '/admin/users', null, { token, method: 'get' })
   await knex('auth_users').where({ id: userId }).update({ is_admin: true })
@@ -241,11 +241,37 @@ async function administration(
   for (const action of ['reset-mfa', 'revoke-sessions', 'deactivate', 'activate'])
     await ask(`${action} by an administrator`, `/admin/users/${other}/${action}`, {}, { token })
   await ask('oneself deactivated', `/admin/users/${userId}/deactivate`, {}, { token })
+  await invitations(run, ask, { admin: token, mails })
   const imported = 'canary-imported@example.test'
   run.personal.push(imported)
   const importer = await (await operationsOf(auth)).importUsers({ isDryRun: false, keepsIds: false })
   await importer.add([{ email: imported, name: 'Canary Imported' }])
   importer.end()
+}
+
+/** Created, mailed, sent again, refused, used by a sign-up, redeemed and revoked. */
+async function invitations(run: CanaryRun, ask: Ask, { admin: token, mails }: { admin: string; mails: Mailbox }): Promise<void> {
+  const invited = { email: 'canary-invited@example.test', password: 'canary-password of the invited person' }
+  keep(run, 'password of the invited person', invited.password)
+  run.personal.push(invited.email, 'canary-team')
+  const ofMail = async () => {
+    const mailed = tokenOf(await mails.next({ kind: 'invitation', to: invited.email }))
+    keep(run, 'invitation token', mailed)
+    return mailed
+  }
+  const data = { team: 'canary-team' }
+  const created = await ask('an invitation by mail', '/admin/invitations', { email: invited.email, data }, { token, issues: true })
+  const first = await ofMail()
+  await ask('an invitation sent again', `/admin/invitations/${created.body.id}/resend`, {}, { token })
+  const invitation = await ofMail()
+  await ask('signup with an invitation that ended', '/signup', { ...invited, invitation: first })
+  await ask('signup with an invitation', '/signup', { ...invited, invitation }, { issues: true })
+  const shown = await ask('an invitation that is shown', '/admin/invitations', { uses: 2 }, { token, issues: true })
+  run.issued.push(shown.body.token, shown.body.url)
+  keep(run, 'wrong invitation', 'canary-wrong-invitation')
+  await ask('invitation redeemed, a wrong one', '/invitations/redeem', { token: 'canary-wrong-invitation' }, { token })
+  await ask('invitation redeemed', '/invitations/redeem', { token: shown.body.token }, { token })
+  await ask('invitation revoked', `/admin/invitations/${shown.body.id}`, {}, { token, method: 'delete' })
 }
 
 /** What the command does, which no route does. */

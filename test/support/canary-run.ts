@@ -78,6 +78,7 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
       ...byMail,
       ...passkeys,
       unknownDevice: 'notice',
+      invitationsEnabled: true,
       trustedDeviceDays: 30,
     },
     providers: {
