@@ -4,7 +4,7 @@ import { begin, callBack, newPerson } from '../social/redirect-steps'
 import { databases } from '../support/databases'
 import { tokenOf } from '../support/mailbox'
 import { recordQueries } from '../support/record-queries'
-import { everyWay, type InvitingHost, invite, inviteByMail, onInvitations, usesOf } from './people'
+import { everyWay, type InvitingHost, invite, inviteByMail, onInvitations, unhurried, usesOf } from './people'
 
 for (const database of await databases()) {
   describe(`what an invitation costs on ${database.name}`, () => {
@@ -52,31 +52,30 @@ for (const database of await databases()) {
   })
 
   describe(`a taken and a free address with one open invitation on ${database.name}`, () => {
-    const { start } = onInvitations(database)
+    const { start: startOn } = onInvitations(database)
+    const start = (signupMode: 'open' | 'invite') =>
+      startOn({ settings: { signupMode }, options: { throttle: unhurried, timingDefence: true } })
 
-    test.each(['open', 'invite'] as const)(
-      'answer at the same times, with equal bodies, and leave the use, in mode %s',
-      async (signupMode) => {
-        const host = await start({ settings: { signupMode } })
-        const invitation = await invite(host)
-        const { email: taken } = await signedIn(host)
-        const left: number[] = []
-        const shapes: unknown[] = []
-        for (const email of [taken, newAddress(), taken]) {
-          const begun = performance.now()
-          const { status, body } = await post(host, '/signup', { email, password, invitation: invitation.token })
-          expect(performance.now() - begun).toBeGreaterThan(480) // the grid is 500 ms; timers may be early
-          shapes.push([status, body.activation_required, body.access_token ?? null, Object.keys(body).sort()])
-          left.push((await usesOf(host, invitation)).left)
-        }
-        expect(left).toEqual([1, 1, 1])
-        expect(shapes[1]).toEqual(shapes[0])
-        expect(shapes[2]).toEqual(shapes[0])
-      },
-    )
+    test.each(['open', 'invite'] as const)('answer on the grid, with equal bodies, and leave the use, in mode %s', async (signupMode) => {
+      const host = await start(signupMode)
+      const invitation = await invite(host)
+      const { email: taken } = await signedIn(host)
+      const left: number[] = []
+      const shapes: unknown[] = []
+      for (const email of [taken, newAddress(), taken]) {
+        const begun = performance.now()
+        const { status, body } = await post(host, '/signup', { email, password, invitation: invitation.token })
+        expect(performance.now() - begun).toBeGreaterThan(480) // the grid is 500 ms; timers may be early
+        shapes.push([status, body.activation_required, body.access_token ?? null, Object.keys(body).sort()])
+        left.push((await usesOf(host, invitation)).left)
+      }
+      expect(left).toEqual([1, 1, 1])
+      expect(shapes[1]).toEqual(shapes[0])
+      expect(shapes[2]).toEqual(shapes[0])
+    })
 
     test('a refusal is on the grid too, for both', async () => {
-      const host = await start({ settings: { signupMode: 'invite' } })
+      const host = await start('invite')
       const { email: taken } = await signedIn(host)
       for (const email of [taken, newAddress()]) {
         const begun = performance.now()
