@@ -12,7 +12,7 @@ type Carried = { invitation?: string }
 interface Way {
   /** Tries to get an account, up to an active one. Returns the answer that decided. */
   readonly enter: (host: InvitingHost, email: string, carried: Carried) => Promise<supertest.Response>
-  readonly settings?: object
+  readonly settings?: { autoActivate?: boolean; signupWith?: ['password'] }
   /** This way verifies the address itself. */
   readonly verifies?: true
   /** A refusal is silent: no mail, and the answer is the usual one. */
@@ -106,28 +106,38 @@ const invitations: Readonly<Record<string, Given>> = {
   unknown: { isGood: false, invitation: async () => ({ id: '00000000-0000-4000-8000-000000000000', token: 'a'.repeat(43) }) },
 }
 
-const modes = ['open', 'invite'] as const
+const modes = ['open', 'invite', 'approve'] as const
 
 for (const database of await databases()) {
   describe(`every way to get an account on ${database.name}`, () => {
     const { start } = onInvitations(database)
     const cases = modes.flatMap((mode) =>
-      Object.keys(ways).flatMap((way) => Object.keys(invitations).map((given) => [mode, way, given] as const)),
+      Object.entries(ways)
+        // Boot refuses `autoActivate` beside approvals.
+        .filter(([, { settings }]) => mode !== 'approve' || !settings?.autoActivate)
+        .flatMap(([way]) => Object.keys(invitations).map((given) => [mode, way, given] as const)),
     )
 
-    test.each(cases)('31.1 in mode %s, %s, with an invitation: %s', async (mode, wayName, givenName) => {
+    test.each(cases)('31.1 and 31.3.5 in mode %s, %s, with an invitation: %s', async (mode, wayName, givenName) => {
       const [way, given] = [ways[wayName], invitations[givenName]]
       if (!way || !given) throw new Error('unknown')
       const host = await start({ settings: { ...everyWay, ...way.settings, signupMode: mode } })
+      const approvals: unknown[] = []
+      host.auth.events.on('approval.requested', (approval) => approvals.push(approval))
       const email = newAddress()
       const invitation = await given.invitation(host, email)
-      const isGood = given.isGood && (mode === 'open' || invitation !== null)
+      const isGood = given.isGood && (mode !== 'invite' || invitation !== null)
+      const waits = isGood && mode === 'approve' && invitation === null
       const response = await way.enter(host, email, invitation?.token ? { invitation: invitation.token } : {})
       const user = await createKnexStore({ knex: host.knex }).users.findByEmail(email)
       if (isGood) {
-        expect([200, 201]).toContain(response.status)
-        expect(user?.isActive).toBe(true)
-        expect(user?.activatedAt).not.toBeNull()
+        expect([response.status, response.body.code]).toEqual(
+          waits ? [403, 'APPROVAL_PENDING'] : [response.body.activation_required === false ? 201 : 200, undefined],
+        )
+        expect(user).toMatchObject({ isActive: !waits, activatedAt: expect.any(Date) })
+        expect(user?.approvalRequestedAt ?? null).toEqual(waits ? host.clock.now() : null)
+        await host.auth.drain()
+        expect(approvals).toEqual(waits ? [{ userId: user?.id }] : [])
       } else {
         expect(user).toBeNull()
         if (way.isSilent) expect([response.status, host.mails.mails.filter(({ to }) => to === email)]).toEqual([202, []])
