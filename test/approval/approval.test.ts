@@ -257,6 +257,32 @@ describe('who waits', async () => {
     expect(codeOf(await post(host, '/activate', { token: later, password: otherPassword }))).toEqual([...isPending])
   })
 
+  /** How a person verifies the address of a sign-up. */
+  const proofs: Readonly<Record<string, (host: LocalHost, email: string, link: string) => Promise<{ status: number; body: object }>>> = {
+    'the mailed link': (host, _email, link) => post(host, '/activate', { token: link, password }),
+    'a login by email': async (host, email) => post(host, '/email-login/confirm', { token: (await ask(host, email)).token }),
+    'a provider': (host, email) => signIn(host, host.browser(), { profile: newPerson({ email, email_verified: true }) }),
+  }
+  const proving = { emailLogin: 'both', oauthLinkByVerifiedEmail: true, ...loginTemplate } as const
+
+  test.each(Object.entries(proofs))('31.3.5 an invited sign-up does not wait after %s', async (_name, prove) => {
+    const host = await start({ settings: { ...proving, invitationsEnabled: true } })
+    const invitation = await host.auth.service.invitations.create()
+    const { email, userId, link } = await pending(host, { invitation: invitation.token })
+    expect((await prove(host, email, link)).status).toBe(200)
+    expect(await userOf(host, email)).toMatchObject({ id: userId, isActive: true })
+    expect(await host.knex('auth_invitation_uses').where({ invitation_id: invitation.id }).pluck('user_id')).toEqual([userId])
+  })
+
+  test.each(Object.entries(proofs))('31.3.5 an invitation approves nobody once invitations are off: %s', async (_name, prove) => {
+    const before = await start({ settings: { ...proving, invitationsEnabled: true } })
+    const invitation = await before.auth.service.invitations.create()
+    const { email, link } = await pending(before, { invitation: invitation.token })
+    const host = await start({ settings: proving })
+    expect(codeOf(await prove(host, email, link))).toEqual([...isPending])
+    expect(await userOf(host, email)).toMatchObject({ isActive: false, approvalRequestedAt: host.clock.now() })
+  })
+
   test('31.1.2 an account of before the mode logs in', async () => {
     const before = await start({ settings: { signupMode: 'open' } })
     const { link, email } = await pending(before)
