@@ -15,7 +15,7 @@ export { AuthClientError }
 export interface AuthClient extends Omit<ClientOperations, 'providers'> {
   readonly providers: ClientOperations['providers'] & {
     /** Leaves the page for the provider. The provider sends the person back, at last to `returnTo`. */
-    logIn(key: string, options?: { readonly returnTo?: string }): void
+    logIn(key: string, options?: { readonly returnTo?: string; readonly invitation?: string }): void
   }
   /** The same object until the state changes. */
   readonly state: AuthState

@@ -131,8 +131,9 @@ export function segment(part: unknown): string {
 }
 
 /** The page leaves for the provider. */
-export function leaveFor(session: Session, key: string, { returnTo = '' } = {}): void {
-  const query = returnTo && `?return_to=${encodeURIComponent(returnTo)}`
-  const url = session.route(`/oauth/${segment(key)}/login`, false) + query
-  location.assign(url)
+export function leaveFor(session: Session, key: string, { returnTo = '', invitation = '' } = {}): void {
+  const query = new URLSearchParams()
+  if (returnTo) query.set('return_to', returnTo)
+  if (invitation) query.set('invitation', invitation)
+  location.assign(`${session.route(`/oauth/${segment(key)}/login`, false)}?${query}`)
 }

@@ -3,7 +3,7 @@
  * `npx vitest run --config test/vitest.config.mts test/client/operations.test.ts -u`
  */
 
-export interface AdminUser { readonly id: string; readonly email: string; readonly name: string | null; readonly is_active: boolean; readonly is_admin: boolean; readonly created_at: string; readonly updated_at: string; readonly last_login_at: string | null; readonly mfa_enabled: boolean; readonly email_verified_at: string | null; readonly activated_at: string | null }
+export interface AdminUser { readonly id: string; readonly email: string; readonly name: string | null; readonly is_active: boolean; readonly is_admin: boolean; readonly created_at: string; readonly updated_at: string; readonly last_login_at: string | null; readonly mfa_enabled: boolean; readonly email_verified_at: string | null; readonly activated_at: string | null; readonly approval_requested_at: string | null }
 
 export interface AdminUserList { readonly items: readonly AdminUser[]; readonly next_cursor: string | null }
 
@@ -11,9 +11,15 @@ export interface AuthorizeUrl { readonly authorize_url: string }
 
 export interface ClientConfig { readonly delivery: 'bearer' | 'cookie' | 'both' | 'session'; readonly providers: readonly { readonly key: string; readonly name: string }[]; readonly features: { readonly signup: boolean; readonly password: boolean; readonly email_login: 'off' | 'link' | 'code' | 'both'; readonly passkeys: boolean; readonly second_factor: boolean }; readonly password: { readonly min_length: number } | null; readonly refresh_grace_seconds: number }
 
+export interface CreatedInvitation { readonly id: string; readonly email: string | null; readonly data: unknown; readonly uses_left: number; readonly expires_at: string; readonly created_by: string | null; readonly created_at: string; readonly revoked_at: string | null; readonly token: string | null; readonly url: string | null }
+
 export interface Enrolment { readonly secret: string; readonly provisioning_uri: string; readonly qr_svg: string; readonly recovery_codes: readonly string[] }
 
 export interface Identity { readonly provider: string; readonly subject: string; readonly email: string | null; readonly email_verified: boolean | null; readonly name: string | null; readonly picture: string | null; readonly created_at: string; readonly last_login_at: string }
+
+export interface Invitation { readonly id: string; readonly email: string | null; readonly data: unknown; readonly uses_left: number; readonly expires_at: string; readonly created_by: string | null; readonly created_at: string; readonly revoked_at: string | null }
+
+export interface InvitationList { readonly items: readonly Invitation[]; readonly next_cursor: string | null }
 
 export interface ListedSession { readonly id: string; readonly kind: 'tokens' | 'session'; readonly created_at: string; readonly last_seen_at: string; readonly expires_at: string; readonly ip: string | null; readonly user_agent: string | null; readonly amr: readonly string[]; readonly provider: string | null; readonly is_current: boolean }
 
@@ -29,6 +35,8 @@ export interface RecoveryCodes { readonly recovery_codes: readonly string[] }
 
 export interface RequestedEmailLogin { readonly message: string; readonly request_token: string; readonly login_url: string | null; readonly code: string | null }
 
+export interface ResentInvitation {  }
+
 export interface ResentTask { readonly task_token: string }
 
 export interface TrustedDevice { readonly id: string; readonly name: string | null; readonly created_at: string; readonly last_used_at: string | null; readonly ends_at: string; readonly is_current: boolean }
@@ -42,6 +50,7 @@ export interface Verified { readonly message: string; readonly password_required
 /** Every code of a refusal. */
 export type ErrorCode =
   | 'ACCOUNT_INACTIVE'
+  | 'APPROVAL_PENDING'
   | 'CAPTCHA_REQUIRED'
   | 'CAPTCHA_UNAVAILABLE'
   | 'CONFLICT'
@@ -192,6 +201,9 @@ export interface ClientOperations {
     /** List the browsers that need no second factor, newest first. */ list(): Promise<readonly TrustedDevice[]>
     /** Stop trusting one browser. */ remove(id: string): Promise<undefined>
   }
+  readonly invitations: {
+    /** Use an invitation with the account that is logged in. */ redeem(body: { token: string }): Promise<undefined>
+  }
 }
 
 /** Operations on the accounts of other people. */
@@ -201,7 +213,15 @@ export interface AdminOperations {
   /** Change the name of an account, or whether it is an administrator. */ update(id: string, body?: { name?: string | null; is_admin?: boolean }): Promise<AdminUser>
   /** Deactivate an account, and revoke its sessions and mailed links, except undo links. */ deactivate(id: string, body?: Record<string, never>): Promise<undefined>
   /** Activate an account. */ activate(id: string, body?: Record<string, never>): Promise<undefined>
+  /** Approve an account that waits. */ approve(id: string, body?: Record<string, never>): Promise<undefined>
+  /** Decline an account that waits: it stays deactivated. */ decline(id: string, body?: Record<string, never>): Promise<undefined>
   /** Revoke all sessions of an account. */ revokeSessions(id: string, body?: Record<string, never>): Promise<undefined>
   /** Remove the second factor of an account. */ resetMfa(id: string, body?: { passkeys?: boolean }): Promise<undefined>
   /** Expire the password of an account: the next login must set a new one. Revokes its sessions, unless `keep_sessions`. */ expirePassword(id: string, body?: { keep_sessions?: boolean }): Promise<undefined>
+  readonly invitations: {
+    /** List the invitations, newest first. */ list(query?: Readonly<Record<string, string | number | boolean>>): Promise<InvitationList>
+    /** Create an invitation, and mail it if it has an address. */ create(body?: { email?: string | null; data?: unknown; uses?: number; expires_in_days?: number; send?: boolean }): Promise<CreatedInvitation>
+    /** Revoke an invitation. Accounts that have used it stay. */ revoke(id: string, body?: Record<string, never>): Promise<undefined>
+    /** Mail an invitation again, with a new token. The old token ends. */ resend(id: string, body?: Record<string, never>): Promise<ResentInvitation>
+  }
 }

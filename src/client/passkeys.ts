@@ -69,7 +69,7 @@ export async function signal(call: Call): Promise<void> {
 
 /** What the options need. The confirmation of a registration goes there alone. */
 function asked(path: string, body: Body, passkey: unknown): Body {
-  if (path === '/signup/passkey') return { email: body['email'], name: body['name'] }
+  if (path === '/signup/passkey') return { email: body['email'], name: body['name'], invitation: body['invitation'] }
   if (path !== '/passkeys/register') return {}
   const confirmation: Body = passkey === true ? { passkey } : {}
   for (const key of Object.keys(body)) {

@@ -38,4 +38,5 @@ export const routes: Readonly<Record<string, string>> = {
   'tasks.complete': '/tasks/:key krx',
   'trustedDevices.list': 'GET/trusted-devices',
   'trustedDevices.remove': 'DELETE/trusted-devices/:id',
+  'invitations.redeem': '/invitations/redeem kt',
 }

@@ -21,6 +21,7 @@ reauthenticate /reauthenticate krtp,requestConfirmationCode,undo`,
   providers: 'list,link,unlink,redeemLink,reauthenticate,logInWithToken,exchange',
   tasks: 'device,resend,newPassword,enroll,confirm,complete',
   trustedDevices: 'list,remove',
+  invitations: 'redeem',
 } as const
 
 /** @param lines the operations of one group. Returns the name and the rest of each, behind their whole text */

@@ -20,15 +20,15 @@ const completeTask = '/** Do a task of the host. */ complete(key: string, body?:
 
 /** Every operation of ours that has a method of the client. */
 export function everyOperation(): Operation[] {
-  return allOperations().filter(({ path }) => !ofHosts.includes(path))
+  return groupsOf(table).filter(({ path }) => !ofHosts.includes(path))
 }
 
-function allOperations(): Operation[] {
-  return Object.entries(table).flatMap(([group, lines]) => linesOf(lines, group).map((operation) => ({ ...operation, group })))
+export function adminOperations(): Operation[] {
+  return groupsOf(adminTable)
 }
 
-export function adminOperations(): Line[] {
-  return linesOf(adminTable)
+function groupsOf(groups: Readonly<Record<string, string>>): Operation[] {
+  return Object.entries(groups).flatMap(([group, lines]) => linesOf(lines, group).map((operation) => ({ ...operation, group })))
 }
 
 function linesOf(lines: string, group = ''): Line[] {
@@ -42,13 +42,6 @@ function linesOf(lines: string, group = ''): Line[] {
 export function operationsFile(document: OpenApi): string {
   const operations = everyOperation()
   const admin = adminOperations()
-  const groups = [...new Set(operations.map(({ group }) => group))]
-  const lines = (group: string) => operations.filter((one) => one.group === group).map((one) => methodOf(document, one))
-  const members = groups.flatMap((group) =>
-    group === ''
-      ? lines('')
-      : [`readonly ${group}: {`, ...[...lines(group), ...(group === 'tasks' ? [completeTask] : [])].map((line) => `  ${line}`), '}'],
-  )
   const interfaces = Object.entries(document.components.schemas)
     .filter(([name]) => used(document, [...operations, ...admin]).has(name))
     .map(([name, schema]) => `export interface ${name} ${typeOf(schema, name === 'User' ? userFields : [])}\n`)
@@ -59,9 +52,20 @@ export function operationsFile(document: OpenApi): string {
       .map((code) => `  | '${code}'\n`)
       .join('')}`,
     results,
-    `/** Every operation of the router that has a method. */\nexport interface ClientOperations {\n${members.map((line) => `  ${line}\n`).join('')}}\n`,
-    `/** Operations on the accounts of other people. */\nexport interface AdminOperations {\n${admin.map((one) => `  ${methodOf(document, one)}\n`).join('')}}\n`,
+    `/** Every operation of the router that has a method. */\nexport interface ClientOperations {\n${membersOf(document, operations)}}\n`,
+    `/** Operations on the accounts of other people. */\nexport interface AdminOperations {\n${membersOf(document, admin)}}\n`,
   ].join('\n')
+}
+
+function membersOf(document: OpenApi, operations: readonly Operation[]): string {
+  const groups = [...new Set(operations.map(({ group }) => group))]
+  const lines = (group: string) => operations.filter((one) => one.group === group).map((one) => methodOf(document, one))
+  const members = groups.flatMap((group) =>
+    group === ''
+      ? lines('')
+      : [`readonly ${group}: {`, ...[...lines(group), ...(group === 'tasks' ? [completeTask] : [])].map((line) => `  ${line}`), '}'],
+  )
+  return members.map((line) => `  ${line}\n`).join('')
 }
 
 const intro = `/**

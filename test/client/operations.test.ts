@@ -10,7 +10,10 @@ import { adminOperations, everyOperation, operationsFile } from './operations-of
 
 const start = appPerTest()
 // The methods take the token of a mailed link; codes beside links are typed on a page.
-const everyRoute = () => start({ ...everything, settings: { ...everything.settings, oauthErrorRedirect: null } })
+const everyRoute = () => {
+  const settings = { ...everything.settings, oauthErrorRedirect: null, signupMode: 'approve', invitationsEnabled: true } as const
+  return start({ ...everything, settings })
+}
 
 /** `npx vitest run --config test/vitest.config.mts test/client/operations.test.ts -u` writes the file anew. */
 test('src/client/operations.ts has the types of the OpenAPI document', async () => {
