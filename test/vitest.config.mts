@@ -29,6 +29,7 @@ const alone = [
 
 /** What reads the routes as they are mounted (test/support/mounted-routes.ts). */
 const watching = [
+  'test/admin/actor.test.ts',
   'test/approval/ways.test.ts',
   'test/http/route-budgets.test.ts',
   'test/local/answer-grid.test.ts',

@@ -78,8 +78,8 @@ export async function activateUser(ctx: AuthContext, userId: string, acting?: Ac
     await ctx.store.users.update(userId, { isActive: true, activatedAt: now, ...notWaiting(user), updatedAt: now })
     await ctx.store.userTokens.consumeAllForUser(userId, now)
     await recordTrace(ctx, user)
-    await endOtherSessions(ctx, userId)
-    ctx.events.emit('activation', { userId })
+    await endOtherSessions(ctx, userId, {}, { reason: 'account_changed', ...actorOf(acting) })
+    ctx.events.emit('activation', { userId, ...actorOf(acting) })
     if (isWaiting(user)) emitDecision(ctx, userId, true, acting)
     return user
   })
@@ -101,7 +101,7 @@ function decide(ctx: AuthContext, userId: string, isActive: boolean, acting: Act
     const user = await lockTarget(ctx, userId, acting)
     if (!isWaiting(user)) throw new ConflictError()
     await ctx.store.users.update(userId, { isActive, ...notWaiting(user), updatedAt: ctx.now() })
-    if (isActive) ctx.events.emit('activation', { userId })
+    if (isActive) ctx.events.emit('activation', { userId, ...actorOf(acting) })
     emitDecision(ctx, userId, isActive, acting)
     return user
   })
@@ -113,7 +113,7 @@ function notWaiting(user: UserRecord): Pick<UserChanges, 'approvalRequestedAt'> 
 }
 
 function emitDecision(ctx: AuthContext, userId: string, isGranted: boolean, acting: ActingAdmin | undefined): void {
-  const who = { userId, ...(acting && { actorId: acting.by }) }
+  const who = { userId, ...actorOf(acting) }
   if (isGranted) ctx.events.emit('approval.granted', who)
   else ctx.events.emit('approval.declined', who)
 }
@@ -126,8 +126,8 @@ export async function deactivate(ctx: AuthContext, userId: string, acting?: Acti
     await ctx.store.users.update(userId, { isActive: false, activatedAt: user.activatedAt ?? now, ...notWaiting(user), updatedAt: now })
     await endOneShots(ctx, user)
     await recordTrace(ctx, user)
-    await endOtherSessions(ctx, userId)
-    ctx.events.emit('account.deactivated', { userId })
+    await endOtherSessions(ctx, userId, {}, { reason: 'account_changed', ...actorOf(acting) })
+    ctx.events.emit('account.deactivated', { userId, ...actorOf(acting) })
   })
 }
 
@@ -154,9 +154,9 @@ export async function resetMfa(
       await ctx.store.users.update(userId, { totpSecret: null, totpEnabledAt: null, totpLastStep: null, updatedAt: ctx.now() })
     await ctx.store.recoveryCodes?.deleteForUser(userId)
     const removed = takesPasskeys ? await removePasskeys(ctx, userId) : []
-    if (hadFactor || removed.length > 0) await endOtherSessions(ctx, userId)
-    if (hadFactor) ctx.events.emit('mfa.disabled', { userId })
-    for (const passkeyId of removed) ctx.events.emit('passkey.removed', { userId, passkeyId })
+    if (hadFactor || removed.length > 0) await endOtherSessions(ctx, userId, {}, { reason: 'account_changed', ...actorOf(acting) })
+    if (hadFactor) ctx.events.emit('mfa.disabled', { userId, ...actorOf(acting) })
+    for (const passkeyId of removed) ctx.events.emit('passkey.removed', { userId, passkeyId, ...actorOf(acting) })
     return { user, hadFactor, removed }
   })
   await forgetWrongCodes(ctx, userId)
@@ -171,10 +171,10 @@ export async function revokeSessions(ctx: AuthContext, userId: string, acting?: 
     if (!acting) await ctx.store.users.lock(userId)
     else await lockTarget(ctx, userId, acting)
     const living = await ctx.store.sessions?.listForUser(userId, ctx.now())
-    await endOtherSessions(ctx, userId, {}, { reason: 'session_ended' })
+    await endOtherSessions(ctx, userId, {}, { reason: 'session_ended', ...actorOf(acting) })
     return living?.length ?? 0
   })
-  ctx.events.emit('session.revoked', { userId, count })
+  ctx.events.emit('session.revoked', { userId, count, ...actorOf(acting) })
   return count
 }
 
@@ -184,6 +184,11 @@ export interface ActingAdmin {
   by: string
   /** The session of the administrator. If the session has ended, the action fails. */
   session?: SessionRecord | null | undefined
+}
+
+/** For an event that the action causes. */
+export function actorOf(acting: ActingAdmin | undefined): { actorId?: string } {
+  return acting ? { actorId: acting.by } : {}
 }
 
 /** A call by an administrator without an id must not count as the host's own call. @throws TypeError */

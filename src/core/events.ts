@@ -4,12 +4,15 @@ import type { Keys } from './keys'
 import { describeError, type Logger } from './logger'
 import type { AuthMail } from './mailer'
 
-/** The events and their payloads. A payload contains ids and methods, and never an email address, a token or a secret. */
+/**
+ * The events and their payloads. A payload contains ids and methods, and never an email address, a token or a secret. `actorId` is the
+ * administrator who caused the event. Absent: the person, or your own code.
+ */
 export interface AuthEventPayloads {
   signup: { userId: string; by: 'pwd' | 'passkey' | 'ext' | 'email' | 'command'; provider?: string }
   /** Once a window of `throttle.signupMails`, at the first mail past it. `limit`: the mails of a window. */
   'signup.flood': { limit: number }
-  activation: { userId: string }
+  activation: { userId: string; actorId?: string }
   login: { userId: string; amr: readonly AuthMethod[]; provider?: string }
   /** Emitted right after `login`, if `unknownDevice` is not `off`, or if a mailed code made the device known. */
   'login.new_device': { userId: string }
@@ -32,7 +35,7 @@ export interface AuthEventPayloads {
   logout: { userId: string; allSessions: boolean }
   'refresh.reused': { userId: string; familyId: string }
   /** `limit`: a login revoked the longest unused sessions (`maxSessionsPerUser`). `code_reused`: an app's login code was used again. */
-  'session.revoked': { userId: string; count: number; reason?: 'limit' | 'code_reused' }
+  'session.revoked': { userId: string; count: number; reason?: 'limit' | 'code_reused'; actorId?: string }
   'password.changed': { userId: string; by: 'reset' | 'change' }
   /** `actorId` is null if no administrator asked for it. */
   'password.expired': { userId: string; actorId: string | null }
@@ -41,20 +44,19 @@ export interface AuthEventPayloads {
   'identity.linked': { userId: string; provider: string }
   'identity.unlinked': { userId: string; provider: string }
   'mfa.enrolled': { userId: string }
-  'mfa.disabled': { userId: string }
+  'mfa.disabled': { userId: string; actorId?: string }
   'mfa.failed': { userId: string }
   'recovery_code.used': { userId: string }
   'passkey.added': { userId: string; passkeyId: string }
-  'passkey.removed': { userId: string; passkeyId: string }
+  'passkey.removed': { userId: string; passkeyId: string; actorId?: string }
   /** The signature was right but the counter did not increase, so an attacker may have copied the authenticator. The login was rejected. */
   'passkey.cloned': { userId: string; passkeyId: string }
   'device.trusted': { userId: string }
   /** Once for each trusted device that was deleted. */
-  'device.untrusted': { userId: string; reason: 'removed' | 'session_ended' | 'account_changed' }
-  'account.deactivated': { userId: string }
+  'device.untrusted': { userId: string; reason: 'removed' | 'session_ended' | 'account_changed'; actorId?: string }
+  'account.deactivated': { userId: string; actorId?: string }
   /** An account waits for an administrator, in place of its `activation`. */
   'approval.requested': { userId: string }
-  /** `actorId`: the administrator. Absent: your own code. */
   'approval.granted': { userId: string; actorId?: string }
   'approval.declined': { userId: string; actorId?: string }
   'admin.granted': { userId: string; actorId: string | null }
@@ -74,7 +76,6 @@ export interface AuthEventPayloads {
     auditLog?: number
     milliseconds: number
   }
-  /** `actorId`: the administrator. Absent: code of the host. */
   'invitation.created': { invitationId: string; actorId?: string }
   'invitation.revoked': { invitationId: string; actorId?: string }
   'invitation.accepted': { invitationId: string; userId: string }
@@ -99,7 +100,7 @@ export type AuthEventName = keyof AuthEventPayloads
 export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof AuthEventPayloads[Name])[] } = {
   signup: ['userId', 'by', 'provider'],
   'signup.flood': ['limit'],
-  activation: ['userId'],
+  activation: ['userId', 'actorId'],
   login: ['userId', 'amr', 'provider'],
   'login.new_device': ['userId'],
   'task.required': ['userId', 'tasks'],
@@ -109,7 +110,7 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   challenge: ['userId', 'amr'],
   logout: ['userId', 'allSessions'],
   'refresh.reused': ['userId', 'familyId'],
-  'session.revoked': ['userId', 'count', 'reason'],
+  'session.revoked': ['userId', 'count', 'reason', 'actorId'],
   'password.changed': ['userId', 'by'],
   'password.expired': ['userId', 'actorId'],
   'email.verified': ['userId'],
@@ -117,15 +118,15 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'identity.linked': ['userId', 'provider'],
   'identity.unlinked': ['userId', 'provider'],
   'mfa.enrolled': ['userId'],
-  'mfa.disabled': ['userId'],
+  'mfa.disabled': ['userId', 'actorId'],
   'mfa.failed': ['userId'],
   'recovery_code.used': ['userId'],
   'passkey.added': ['userId', 'passkeyId'],
-  'passkey.removed': ['userId', 'passkeyId'],
+  'passkey.removed': ['userId', 'passkeyId', 'actorId'],
   'passkey.cloned': ['userId', 'passkeyId'],
   'device.trusted': ['userId'],
-  'device.untrusted': ['userId', 'reason'],
-  'account.deactivated': ['userId'],
+  'device.untrusted': ['userId', 'reason', 'actorId'],
+  'account.deactivated': ['userId', 'actorId'],
   'approval.requested': ['userId'],
   'approval.granted': ['userId', 'actorId'],
   'approval.declined': ['userId', 'actorId'],

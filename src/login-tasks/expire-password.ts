@@ -1,5 +1,5 @@
 import { mailNotice } from '../accounts/email-links/send-mail'
-import { type ActingAdmin, lockTarget } from '../admin/change-user'
+import { type ActingAdmin, actorOf, lockTarget } from '../admin/change-user'
 import { type AuthContext, transaction } from '../context'
 import { ConfigurationError } from '../core/errors'
 import { endOtherSessions } from '../sessions/log-out'
@@ -27,7 +27,7 @@ export async function expirePassword(
     const user = await lockTarget(ctx, userId, acting)
     const now = ctx.now()
     await ctx.store.users.update(userId, { passwordExpiredAt: now, updatedAt: now })
-    if (!keepSessions) await endOtherSessions(ctx, userId)
+    if (!keepSessions) await endOtherSessions(ctx, userId, {}, { reason: 'account_changed', ...actorOf(acting) })
     ctx.events.emit('password.expired', { userId, actorId: acting?.by ?? null })
     return user
   })

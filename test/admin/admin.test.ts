@@ -159,10 +159,10 @@ for (const database of await databases()) {
       expect(await isAlive(host, reopened.refreshToken)).toBe(false)
       const count = expect.any(Number)
       expect(events).toEqual([
-        ['session.revoked', { userId: other.userId, count }],
-        ...[1, 2].map(() => ['account.deactivated', { userId }]),
-        ['activation', { userId }],
-        ['activation', { userId: reopened.userId }],
+        ['session.revoked', { userId: other.userId, count, actorId: admin.userId }],
+        ...[1, 2].map(() => ['account.deactivated', { userId, actorId: admin.userId }]),
+        ['activation', { userId, actorId: admin.userId }],
+        ['activation', { userId: reopened.userId, actorId: admin.userId }],
       ])
     })
 
@@ -216,7 +216,9 @@ for (const database of await databases()) {
       expect((await act(host, admin, member.userId, 'reset-mfa')).status).toBe(204) // without a factor nothing happens
       expect(await isAlive(host, member.refreshToken)).toBe(true)
       await settled(host)
-      expect(events.filter((event) => JSON.stringify(event).includes(lost.userId))).toEqual([['mfa.disabled', { userId: lost.userId }]])
+      expect(events.filter((event) => JSON.stringify(event).includes(lost.userId))).toEqual([
+        ['mfa.disabled', { userId: lost.userId, actorId: admin.userId }],
+      ])
       expect(mailsTo(host, lost.email).at(-1)).toBe('notice')
       expect(mailsTo(host, member.email)).toEqual([])
 

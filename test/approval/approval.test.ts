@@ -61,7 +61,7 @@ describe.each(await databases())('approval on $name', (database) => {
     expect(told).toEqual([
       ['signup', { userId, by: 'pwd' }],
       ['approval.requested', { userId }],
-      ['activation', { userId }],
+      ['activation', { userId, actorId: admin.userId }],
       ['approval.granted', { userId, actorId: admin.userId }],
       ['login', { userId, amr: ['pwd'] }],
     ])
