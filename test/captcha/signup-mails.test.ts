@@ -140,6 +140,26 @@ describe('what counts', () => {
     expect(await left(host)).toBe(2)
   })
 
+  test.each([['notice', 'notice']] as const)(
+    '31.5.1 with unknownDevice %s, a mail of kind %s counts for an address that is not verified',
+    async (unknownDevice, kind) => {
+      const host = await startLimited(1, { settings: { tokenDelivery: 'cookie', unknownDevice } })
+      const login = async ({ email }: { email: string }) => {
+        expect((await post(host, '/login', { email, password })).status).toBe(200)
+        await host.auth.drain()
+      }
+      const verified = await signedIn(host, { emailVerifiedAt: host.clock.now() })
+      const mailsTo = ({ email }: { email: string }) => host.mails.mails.filter((mail) => mail.to === email && mail.kind === kind).length
+      for (let times = 0; times < 4; times++) await login(verified)
+      expect([mailsTo(verified), host.floods]).toEqual([expect.any(Number), []])
+      expect(mailsTo(verified)).toBeGreaterThan(1)
+      const unverified = await signedIn(host, { emailVerifiedAt: null })
+      for (let times = 0; times < 4; times++) await login(unverified)
+      expect(mailsTo(unverified)).toBeGreaterThan(1)
+      expect(host.floods).toEqual([{ limit: 1 }])
+    },
+  )
+
   test('31.5.1 a verification after the window gives nothing back', async () => {
     const host = await startAt()
     const { link } = await pending(host)

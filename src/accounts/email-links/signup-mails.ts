@@ -84,6 +84,18 @@ function holdersOf(background: Background, end: () => Promise<void>) {
   return { begin, background: held }
 }
 
+/** For the mails of a login, which the limit counts but never refuses. */
+export function countingMails(ctx: AuthContext): AuthContext {
+  const limit = limitOf(ctx)
+  if (limit === false || ctx.mailPlace) return ctx
+  const use = () => {
+    const counted = takePlace(ctx, limit).then((place) => place.use())
+    ctx.background.runIfRoom('count of a mail', async () => void (await counted))
+    return async () => (await counted)()
+  }
+  return { ...ctx, mailPlace: { use } }
+}
+
 /** For a page: true if the form needs a captcha whatever `captchaWhen` says. */
 export async function isPastSignupMails(ctx: AuthContext): Promise<boolean> {
   const limit = limitOf(ctx)

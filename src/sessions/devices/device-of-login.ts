@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import { mailNotice } from '../../accounts/email-links/send-mail'
+import { countingMails } from '../../accounts/email-links/signup-mails'
 import type { AuthContext } from '../../context'
 import { hashOpaqueToken, newOpaqueToken } from '../../core/opaque-token'
 import type { UserRecord } from '../../store/auth-store'
@@ -62,7 +63,7 @@ async function newDeviceOf(ctx: AuthContext, req: Request, user: UserRecord, log
 /** Call it after the commit, and only if the response sets the cookie: a client without cookies would be new at every login. */
 export function tellNewDevice(ctx: AuthContext, { user, locale, ...login }: NewDevice): void {
   ctx.events.emit('login.new_device', { userId: user.id })
-  mailNotice(ctx, user, 'new_device', locale, { login })
+  mailNotice(countingMails(ctx), user, 'new_device', locale, { login })
 }
 
 /** True once for an account. The row does not expire, and is inserted as used, so that a revocation of links does not affect it. */
