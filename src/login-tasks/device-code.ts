@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hashCode, isCodeOf, mostTries, newCode } from '../accounts/email-links/email-link'
 import { mailCode } from '../accounts/email-links/send-mail'
-import { countingMails } from '../accounts/email-links/signup-mails'
 import type { AuthContext } from '../context'
 import { readAddress } from '../core/client-key'
 import { EmailLoginInvalidError } from '../core/errors'
@@ -62,7 +61,7 @@ export function postDeviceCode(ctx: AuthContext, { user, digits, expiresAt, clie
   const url = pagesEnabled && publicUrl !== '' ? `${publicUrl}${ctx.prefix}/forgot-password` : null
   const browser = browserName(client.origin.userAgent ?? '')
   const login = { at: ctx.now(), browser, ip: readAddress(client.origin.ip) }
-  mailCode(countingMails(ctx), user, 'device_code', { url, code: digits, expiresAt }, client.locale ?? defaultLocale, { login })
+  mailCode(ctx, user, 'device_code', { url, code: digits, expiresAt }, client.locale ?? defaultLocale, { login })
 }
 
 function limitsOf({ rateLimits }: AuthContext, { email }: UserRecord): AppliedLimit[] {
