@@ -375,7 +375,7 @@ async function createAccount(
   // A mailed token verifies the address that it was mailed to, and the check of the invitation compared this address.
   const isVerified = profile.emailVerified === true || invitation?.isMailed === true
   return transaction(ctx, async (ctx) => {
-    const activation = firstActivation(ctx, { invitation })
+    const activation = firstActivation(ctx, { invitation: invitation?.id ?? null })
     const account = newUser(now, {
       email,
       hashedPassword: unusablePassword(),

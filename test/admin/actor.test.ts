@@ -73,9 +73,9 @@ test('the list has every action of an administrator', async () => {
   mountedRoutes.length = 0
   await start(everything)
   const begin = '/admin/users/:id/'
-  const mounted = mountedRoutes.flat().flatMap(({ method, path }) =>
-    method === 'POST' && path.startsWith(begin) ? [path.slice(begin.length)] : [],
-  )
+  const mounted = mountedRoutes
+    .flat()
+    .flatMap(({ method, path }) => (method === 'POST' && path.startsWith(begin) ? [path.slice(begin.length)] : []))
   expect(Object.keys(actions).sort()).toEqual(mounted.sort())
 })
 

@@ -89,7 +89,9 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
     deleteExpired: (expired) =>
       deleteExpired(connection, 'userTokens.deleteExpired', userTokens, 'expiresAt', expired, {
         narrow: (query) =>
-          query.whereNot(users.fields.has('activatedAt') ? recentActivation(expired.before) : redeemedActivation).whereNot(pendingInvitation),
+          query
+            .whereNot(users.fields.has('activatedAt') ? recentActivation(expired.before) : redeemedActivation)
+            .whereNot(pendingInvitation),
       }),
   }
 
