@@ -274,6 +274,24 @@ async function invitations(run: CanaryRun, ask: Ask, { admin: token, mails }: { 
   await ask('invitation revoked', `/admin/invitations/${shown.body.id}`, {}, { token, method: 'delete' })
 }
 
+/** At a router that approves accounts, whose limit of sign-up mails is one: two people wait, one is approved and one is declined. */
+export async function approvals(approving: Mounted, run: CanaryRun, mails: Mailbox): Promise<void> {
+  const ask = asking(approving, run)
+  const waiting = { approve: 'canary-approved@example.test', decline: 'canary-declined@example.test' }
+  const secret = 'canary-password of a person who waits'
+  keep(run, 'password of a person who waits', secret)
+  run.personal.push(...Object.values(waiting))
+  for (const [decision, email] of Object.entries(waiting)) await ask(`signup to ${decision}`, '/signup', { email, password: secret })
+  for (const [decision, email] of Object.entries(waiting)) {
+    const token = tokenOf(await mails.next({ kind: 'activation', to: email }))
+    keep(run, 'activation token', token)
+    await ask(`activation to ${decision}`, '/activate', { token })
+    const { id } = await approving.knex('auth_users').where({ email }).first('id')
+    await approving.auth.service[decision as keyof typeof waiting](id)
+  }
+  await toldOf(run, 'signup.flood')
+}
+
 /** What the command does, which no route does. */
 function operationsOf(auth: object): Promise<Operations> {
   return (auth as { [OPERATIONS]: LoadOperations })[OPERATIONS]()

@@ -5,7 +5,7 @@ import { type AuthEventName, auditLog, createKnexStore, type Logger, metrics, ne
 import { eventFields } from '../../src/core/events'
 import { consoleLogger } from '../../src/core/logger'
 import { type Mounted, mount, startLogin, testSecret } from './app'
-import { bouncing, moreFailures, moreFlows } from './canary-flows'
+import { approvals, bouncing, moreFailures, moreFlows } from './canary-flows'
 import { answer } from './fake-provider'
 import { fastHasher } from './fast-hasher'
 import { type FaultyStore, faultyStore } from './faulty-store'
@@ -104,7 +104,8 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
   const audit = auditLog(database, { logger })
   audit.watch(mounted.auth.events)
   const registry = new Registry()
-  metrics(registry).watch(mounted.auth.events)
+  const counting = metrics(registry)
+  counting.watch(mounted.auth.events)
   await successes(mounted, run)
   await refusals(mounted, run)
   await localAccounts(mounted, run, mails)
@@ -113,6 +114,16 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
   await tokensInHand(mounted, run)
   const { code } = await moreFlows(mounted, run, mails)
   await moreFailures(mounted, run, faulty, code)
+  const approving = await mount({
+    knex: database,
+    settings: { jwtSecret: testSecret, realm: 'approving', signupMode: 'approve', ...linkTemplates },
+    options: { outbox: true, logger, mailer: mails, throttle: { signupMails: { attempts: 1, windowSeconds: 3_600 } } },
+  })
+  listen(approving, run)
+  audit.watch(approving.auth.events)
+  counting.watch(approving.auth.events)
+  await approvals(approving, run, mails)
+  await approving.close()
   await audit.flush()
   run.rows = await dump(mounted)
   run.auditRows = await database('auth_audit_log')
