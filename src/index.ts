@@ -76,7 +76,8 @@ export type {
   SignupUnit,
   TakeOverHook,
 } from './options'
-export type { DeliverOptions, Outbox, OutboxHandler } from './outbox/outbox'
+export type { OutboxHandler } from './outbox/deliver'
+export type { DeliverOptions, Outbox } from './outbox/outbox'
 export type { OutboxEvent, OutboxEventName } from './outbox/outbox-events'
 export { type StandardWebhookOptions, standardWebhook } from './outbox/standard-webhook'
 export type { PasskeyOptions } from './passkeys/passkey-challenge'

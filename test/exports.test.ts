@@ -74,6 +74,7 @@ test('the package exports these names and no others', () => {
     'secondFactorTask',
     'settingsFromEnv',
     'smtpMailer',
+    'standardWebhook',
     'task',
     'texts',
     'turnstile',

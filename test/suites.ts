@@ -33,6 +33,8 @@ const betweenProcesses = [
   'test/examples/clustered.test.ts',
   'test/faults/killed.test.ts',
   'test/faults/terminated.test.ts',
+  'test/invitations/races.test.ts',
+  'test/outbox/killed-deliverers.test.ts',
   'test/sockets/two-processes.test.ts',
 ]
 /** What opens no HTTP of ours: the major of Express is nothing to it. */

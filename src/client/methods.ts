@@ -135,5 +135,6 @@ export function leaveFor(session: Session, key: string, { returnTo = '', invitat
   const query = new URLSearchParams()
   if (returnTo) query.set('return_to', returnTo)
   if (invitation) query.set('invitation', invitation)
-  location.assign(`${session.route(`/oauth/${segment(key)}/login`, false)}?${query}`)
+  const url = session.route(`/oauth/${segment(key)}/login`, false)
+  location.assign(`${url}?${query}`)
 }

@@ -2,8 +2,15 @@ import type { AuthContext } from '../context'
 import { describeError, logCounted, withOwnMessage } from '../core/logger'
 import { withTimeout } from '../core/with-timeout'
 import type { OutboxRecord, OutboxStore } from '../store/auth-store'
-import type { Delivering, OutboxHandler } from './outbox'
-import { eventOf } from './outbox-events'
+import { eventOf, type OutboxEvent } from './outbox-events'
+
+/** Delivers an event to another system. If it throws, rejects or takes longer than 30 seconds, the event is delivered again later. */
+export type OutboxHandler = (event: OutboxEvent) => unknown
+
+export interface Delivering {
+  readonly most: number
+  readonly signal: AbortSignal
+}
 
 const handlerMs = 30_000
 const leaseMs = 60_000

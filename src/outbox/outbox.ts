@@ -1,10 +1,7 @@
 import type { AuthContext } from '../context'
 import { ConfigurationError } from '../core/errors'
 import type { OutboxStore } from '../store/auth-store'
-import type { OutboxEvent } from './outbox-events'
-
-/** Delivers an event to another system. If it throws, rejects or takes longer than 30 seconds, the event is delivered again later. */
-export type OutboxHandler = (event: OutboxEvent) => unknown
+import type { OutboxHandler } from './deliver'
 
 export interface DeliverOptions {
   /** The most handlers that run at once: 1 to 1,000. Default 100. */
@@ -72,11 +69,6 @@ export function createOutbox(ctx: AuthContext, isOn: boolean): Outbox & { stop()
       await delivering?.ended
     },
   }
-}
-
-export interface Delivering {
-  readonly most: number
-  readonly signal: AbortSignal
 }
 
 /** The module is loaded only where events are delivered. */

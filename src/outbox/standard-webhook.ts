@@ -3,7 +3,7 @@ import { ConfigurationError } from '../core/errors'
 import type { HttpClient } from '../core/http-client'
 import { withOwnMessage } from '../core/logger'
 import { withTimeout } from '../core/with-timeout'
-import type { OutboxHandler } from './outbox'
+import type { OutboxHandler } from './deliver'
 
 export interface StandardWebhookOptions {
   /** The address of the receiver: https, or http on localhost. */

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { task } from '../../src'
 import type { NewInvitation } from '../../src/invitations/manage-invitations'
+import { applicant, approving } from '../approval/people'
 import { loginTemplate } from '../email-login/people'
 import { type LocalHost, type LocalOptions, newAddress, otherPassword, password, pending, resetLink, signedIn } from '../local/people'
 import { codeFor, everyTask, expired, person } from '../login-tasks/people'
@@ -786,6 +787,20 @@ const loginTasks: PageState[] = [
   state('a login that owes nothing any more', (page) => page.goto('/auth/tasks'), { options: { loginTasks: everyTask } }),
 ]
 
+const approval: PageState[] = [
+  state(
+    'a sign-up that waits for approval',
+    async (page, { host }) => {
+      await page.goto(`/auth/activate/${(await pending(host)).link}`)
+      await sendInPage(page, { password })
+    },
+    { settings: approving },
+  ),
+  state('the sign-in page, where the account waits for approval', async (page, { host }) => logIn(page, await applicant(host)), {
+    settings: approving,
+  }),
+]
+
 /** In mode `open` an invitation changes no other state. */
 const inviting = { invitationsEnabled: true } as const
 const openInvitation = async (page: Page, { host }: PagesHost, input: NewInvitation = {}) =>
@@ -866,6 +881,7 @@ export const pageStates: Readonly<Record<string, readonly PageState[]>> = {
   'what a login owes': loginTasks,
   passkeys,
   'links of mails': linkPages,
+  approval,
   invitations,
   'what fails': broken,
   'sent too often': tooOften,

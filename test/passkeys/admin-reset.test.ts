@@ -24,7 +24,7 @@ describe.each(await databases())('an administrator resets the factors of an acco
     expect((await reset({ passkeys: true })).status).toBe(204)
     expect(codeOf(await logIn(host, owner.authenticator))).toEqual(rejected)
     expect(await isAlive(host, login.body.refresh_token)).toBe(false)
-    expect(removed).toEqual([{ userId: owner.userId, passkeyId: owner.passkeyId }])
+    expect(removed).toEqual([{ userId: owner.userId, passkeyId: owner.passkeyId, actorId: admin.userId }])
     expect((await reset({ passkeys: true })).status).toBe(204) // nothing is left to take off
     await settled(host)
     expect(mailsTo(host, owner.email).length - mails).toBe(1)

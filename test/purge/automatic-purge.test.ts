@@ -66,6 +66,7 @@ describe.each(await databases())('25.8: the automatic purge on $name', (database
         sessions: 1,
         emailLogins: 0,
         trustedDevices: 0,
+        outbox: 0,
         invitations: 0,
         counters: 1,
         auditLog: 1,
