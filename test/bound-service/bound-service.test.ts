@@ -256,7 +256,13 @@ describe('auth.with(req, res)', () => {
   })
 
   test('every verb finds its route; one whose feature is off says so', async () => {
-    const host = await start({ tokenDelivery: 'session', emailLogin: 'code', trustedDeviceDays: 30, invitationsEnabled: true, ...signupSettings })
+    const host = await start({
+      tokenDelivery: 'session',
+      emailLogin: 'code',
+      trustedDeviceDays: 30,
+      invitationsEnabled: true,
+      ...signupSettings,
+    })
     const given = {
       email: 'x@example.test',
       password: 'x',
