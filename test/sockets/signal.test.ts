@@ -182,7 +182,7 @@ for (const database of await databases()) {
       for (const id of ids) found.push(hold(await host.auth.guards.verifyToken(jwt.sign({ ...claims, sid: id }, key, { header }))))
       expect(new Set(found.map(({ signal }) => stateOf(signal)))).toEqual(new Set(['open']))
       const last = found.at(-1) as (typeof found)[number]
-      await host.knex('auth_sessions').where({ id: last.sessionId }).update({ revoked_at: host.clock.now().getTime() })
+      await createKnexStore({ knex: host.knex }).sessions.revoke({ id: String(last.sessionId) }, host.clock.now())
       const queries = recordQueries(host.knex)
       expect(await endOf(last.signal, 5_000)).toBe('INVALID_TOKEN')
       const polled = queries.stop()
