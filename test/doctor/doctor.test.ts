@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import express from 'express'
 import knex from 'knex'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import {
   type AuthRouterOptions,
   createAuthRouter,
@@ -369,67 +369,57 @@ test('docs/doctor.md names every check, and no other', () => {
   expect(start).toContain(`${named.length} checks, ${checks.length} of a running app and ${named.length - checks.length} of its folder`)
 })
 
-test('purge-overdue says when the last purge ended and how many rows wait, a day after it', async () => {
+/** Empty, and closed after the test. */
+async function openStore() {
   const [database] = await databases()
   const opened = await database?.open()
   if (!opened) throw new Error('no database')
-  try {
-    await createAuthTables(opened.knex)
-    const store = createKnexStore({ knex: opened.knex })
-    const clock = testClock(new Date('2026-03-01T12:00:00.000Z'))
-    const report = async (purge?: false) =>
-      (await examined({ environment: 'test', store, now: clock.now, ...(purge === false && { purge }) })).findings.find(
-        ({ check }) => check === 'purge-overdue',
-      )
-    expect(await report()).toBeUndefined()
+  onTestFinished(() => opened.close())
+  await createAuthTables(opened.knex)
+  return { store: createKnexStore({ knex: opened.knex }), clock: testClock(new Date('2026-03-01T12:00:00.000Z')) }
+}
 
-    const { id } = await store.users.insert(newUser(clock.now(), { email: 'ana@example.com', name: null, hashedPassword: 'none' }))
-    for (const _ of [1, 2]) await store.sessions.insert(newSession(id, { expiresAt: clock.now() }))
-    expect(await report()).toMatchObject({
-      level: 'warning',
-      what: 'There was no purge yet, and expired rows wait: 2 of sessions.',
-      fix: expect.stringContaining('Keep a process of the app running'),
-    })
-    await (await purgeStateOf(store))?.recordEnd(clock.now())
-    expect(await report()).toBeUndefined()
-    clock.advance(86_400)
-    expect(await report(false)).toMatchObject({
-      what: 'The last purge ended at 2026-03-01T12:00:00.000Z, and expired rows wait: 2 of sessions.',
-      fix: expect.stringContaining('Remove `purge: false`'),
-    })
-  } finally {
-    await opened.close()
-  }
+test('purge-overdue says when the last purge ended and how many rows wait, a day after it', async () => {
+  const { store, clock } = await openStore()
+  const report = async (purge?: false) =>
+    (await examined({ environment: 'test', store, now: clock.now, ...(purge === false && { purge }) })).findings.find(
+      ({ check }) => check === 'purge-overdue',
+    )
+  expect(await report()).toBeUndefined()
+
+  const { id } = await store.users.insert(newUser(clock.now(), { email: 'ana@example.com', name: null, hashedPassword: 'none' }))
+  for (const _ of [1, 2]) await store.sessions.insert(newSession(id, { expiresAt: clock.now() }))
+  expect(await report()).toMatchObject({
+    level: 'warning',
+    what: 'There was no purge yet, and expired rows wait: 2 of sessions.',
+    fix: expect.stringContaining('Keep a process of the app running'),
+  })
+  await (await purgeStateOf(store))?.recordEnd(clock.now())
+  expect(await report()).toBeUndefined()
+  clock.advance(86_400)
+  expect(await report(false)).toMatchObject({
+    what: 'The last purge ended at 2026-03-01T12:00:00.000Z, and expired rows wait: 2 of sessions.',
+    fix: expect.stringContaining('Remove `purge: false`'),
+  })
 })
 
 test('outbox-waiting says how many events wait for longer than an hour, and what to do', async () => {
-  const [database] = await databases()
-  const opened = await database?.open()
-  if (!opened) throw new Error('no database')
-  try {
-    await createAuthTables(opened.knex)
-    const store = createKnexStore({ knex: opened.knex })
-    const clock = testClock(new Date('2026-03-01T12:00:00.000Z'))
-    const report = async () =>
-      (await examined({ environment: 'test', store, now: clock.now, outbox: true })).findings.find(
-        ({ check }) => check === 'outbox-waiting',
-      )
-    const event = { id: randomUUID(), name: 'activation', userId: 'person', payload: '{"userId":"person"}', createdAt: clock.now() }
-    await store.outbox.insert([event])
-    clock.advance(3_599)
-    expect(await report()).toBeUndefined()
-    clock.advance(1)
-    expect(await report()).toMatchObject({
-      level: 'warning',
-      what: '1 events of the outbox wait, 0 of them after a failed delivery. The oldest is of 2026-03-01T12:00:00.000Z.',
-      fix: expect.stringContaining('auth.outbox.deliver(handler)'),
-    })
-    const [taken] = await store.outbox.take({ now: clock.now(), until: clock.now(), most: 1 })
-    if (taken) await store.outbox.markFailed({ ...taken, nextAt: clock.now() })
-    expect(await report()).toMatchObject({ fix: expect.stringContaining('auth.outbox.discard(id)') })
-  } finally {
-    await opened.close()
-  }
+  const { store, clock } = await openStore()
+  const report = async () =>
+    (await examined({ environment: 'test', store, now: clock.now, outbox: true })).findings.find(({ check }) => check === 'outbox-waiting')
+  const event = { id: randomUUID(), name: 'activation', userId: 'person', payload: '{"userId":"person"}', createdAt: clock.now() }
+  await store.outbox.insert([event])
+  clock.advance(3_599)
+  expect(await report()).toBeUndefined()
+  clock.advance(1)
+  expect(await report()).toMatchObject({
+    level: 'warning',
+    what: '1 events of the outbox wait, 0 of them after a failed delivery. The oldest is of 2026-03-01T12:00:00.000Z.',
+    fix: expect.stringContaining('auth.outbox.deliver(handler)'),
+  })
+  const [taken] = await store.outbox.take({ now: clock.now(), until: clock.now(), most: 1 })
+  if (taken) await store.outbox.markFailed({ ...taken, nextAt: clock.now() })
+  expect(await report()).toMatchObject({ fix: expect.stringContaining('auth.outbox.discard(id)') })
 })
 
 test('every check is broken by a test of this file, of test/shared-realm.test.ts, or of test/wrong-setups', () => {
