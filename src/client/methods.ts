@@ -22,6 +22,8 @@ const signals = () =>
 export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>): Call {
   let memory: Body = {}
   let logouts = 0
+  /** False: the router said so. */
+  let hasPasskeys: boolean | undefined
 
   const call: Call = async (line, args) => {
     const { current: now } = session.box
@@ -96,12 +98,17 @@ export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>):
       session.leave()
     }
     if (has('s')) await session.insist()
-    if (/[rg]/.test(flags) && !has('p') && session.box.current.user && signals()) loaded().then(({ signal }) => signal(call))
+    if (/[rg]/.test(flags) && !has('p') && session.box.current.user && hasPasskeys !== false && signals())
+      loaded().then(({ signal }) => signal(call))
     return result
   }
 
   /** Which routes a login needs. */
-  const learn = shared(async () => session.learn(((await call('GET/client-config', [])) as WhoAmI).delivery))
+  const learn = shared(async () => {
+    const { delivery, features } = (await call('GET/client-config', [])) as Pick<WhoAmI, 'delivery'> & { features: { passkeys: boolean } }
+    session.learn(delivery)
+    hasPasskeys = features.passkeys
+  })
 
   /** The result of `logIn`. */
   async function finish(answer: Body, isLate: boolean): Promise<unknown> {

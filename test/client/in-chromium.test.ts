@@ -181,7 +181,7 @@ describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => 
   })
 
   test('storage in delivery bearer: a tab refreshes only after the new tokens of another tab are stored', async () => {
-    const shop = await open({ tokenDelivery: 'bearer', accessTokenTtlSeconds: 5 })
+    const shop = await open({ tokenDelivery: 'bearer', accessTokenTtlSeconds: 9 })
     const person = await member(shop.host)
     const context = await shop.context()
     const pages: Page[] = []
@@ -205,7 +205,7 @@ describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => 
     const [slow, other] = pages as [Page, Page]
     await logIn(slow, { email: person.email, password })
     await expect.poll(() => stateOf(other)).toBe(person.email)
-    await sleep(3_000) // the common access token ends while the new one is being stored, which is still good afterwards
+    await sleep(7_000) // the common access token ends while the new one is being stored, which is still good afterwards
     const confirmed = slow.evaluate((given) => window.auth.reauthenticate({ password: given }), password)
     await sleep(2_200)
     expect(await other.evaluate(async () => (await window.auth.fetch('/api/orders')).status)).toBe(200)

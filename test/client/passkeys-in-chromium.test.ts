@@ -17,7 +17,7 @@ describe.skipIf(!hasChromium)(`passkeys of the client in Chromium (${chromiumPat
       const person = await member(shop.host)
       const context = await shop.context()
       await context.addInitScript(() => Reflect.deleteProperty(PublicKeyCredential, 'signalCurrentUserDetails'))
-      const page = await shop.tab(context, { delivery })
+      const page = await shop.tab(context, delivery && { delivery })
       const loaded: string[] = []
       page.on('request', (request) => loaded.push(new URL(request.url()).pathname))
       await plugIn(page)
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)(`passkeys of the client in Chromium (${chromiumPat
     expect(shop.routes().filter((route) => route === 'POST /auth/passkeys/login')).toEqual([])
   })
   /** A browser whose signal methods write down what they are told. */
-  async function listening(shop: Shop, delivery: 'cookie' | 'both' | 'session' | 'bearer') {
+  async function listening(shop: Shop, delivery: 'cookie' | 'both' | 'session' | 'bearer' | undefined) {
     const context = await shop.context()
     await context.addInitScript(() => {
       const told: [string, unknown][] = []
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)(`passkeys of the client in Chromium (${chromiumPat
       Object.assign(PublicKeyCredential, Object.fromEntries(methods))
       Object.assign(window, { told })
     })
-    const page = await shop.tab(context, { delivery })
+    const page = await shop.tab(context, delivery && { delivery })
     return { page, told: () => page.evaluate(() => (window as unknown as { told: [string, unknown][] }).told.splice(0)) }
   }
 
@@ -95,10 +95,13 @@ describe.skipIf(!hasChromium)(`passkeys of the client in Chromium (${chromiumPat
     },
   )
 
-  test('a router without passkeys is asked once, and a login, its errors and the state do not depend on the answer', async () => {
+  test.each([
+    ['that it asked for its delivery is not asked', undefined, []],
+    ['whose delivery the host named is asked once', 'cookie', ['GET /auth/passkeys/signal']],
+  ] as const)('a router without passkeys %s, and a login, its errors and the state do not depend on it', async (_what, delivery, asked) => {
     const shop = await open({ tokenDelivery: 'cookie' })
     const person = await member(shop.host)
-    const { page, told } = await listening(shop, 'cookie')
+    const { page, told } = await listening(shop, delivery)
     const errors: string[] = []
     page.on('pageerror', ({ message }) => errors.push(message))
     for (const _round of [1, 2]) {
@@ -106,7 +109,7 @@ describe.skipIf(!hasChromium)(`passkeys of the client in Chromium (${chromiumPat
       await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 300)))
       await page.evaluate(() => window.auth.logOut())
     }
-    expect(shop.routes().filter((route) => route.endsWith('/signal'))).toEqual(['GET /auth/passkeys/signal'])
+    expect(shop.routes().filter((route) => route.endsWith('/signal'))).toEqual(asked)
     expect([await told(), errors]).toEqual([[], []])
   })
 
