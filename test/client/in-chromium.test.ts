@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { chromiumPath, hasChromium } from '../demo/chromium'
 import { password } from '../local/people'
@@ -44,6 +44,13 @@ function overlaps(shop: Shop): string[] {
   })
 }
 
+/** A browser whose login does not also tell the authenticators. */
+async function withoutSignals(shop: Shop): Promise<BrowserContext> {
+  const context = await shop.context()
+  await context.addInitScript(() => Reflect.deleteProperty(PublicKeyCredential, 'signalCurrentUserDetails'))
+  return context
+}
+
 describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => {
   const { open } = shops()
 
@@ -52,9 +59,7 @@ describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => 
     async (tokenDelivery) => {
       const shop = await open({ tokenDelivery, ...(tokenDelivery === 'session' ? { refreshReuseGraceSeconds: 0 } : {}) })
       const person = await member(shop.host)
-      const context = await shop.context()
-      // A login would also tell the authenticators.
-      await context.addInitScript(() => Reflect.deleteProperty(PublicKeyCredential, 'signalCurrentUserDetails'))
+      const context = await withoutSignals(shop)
       for (const delivery of [tokenDelivery, undefined]) {
         const page = await shop.tab(context, delivery ? { delivery } : {})
         expect([await stateOf(page), shop.routes()]).toEqual(['signed-out', []])
@@ -178,6 +183,44 @@ describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => 
     await three.evaluate(() => window.auth.logOut())
     for (const page of pages) await expect.poll(() => stateOf(page)).toBe('signed-out')
     expect(await one.evaluate(() => localStorage.length)).toBe(0)
+  })
+
+  test.each([
+    ['with hint, a signed-out page load at another subdomain sends no request', true, 0],
+    ['without hint, it asks once', false, 1],
+  ] as const)('%s, and a signed-in one sends one', async (_what, hint, signedOut) => {
+    const pageOf = (url: string) => url.replace('api.', 'app.')
+    const shop = await open(
+      (url) => ({ tokenDelivery: 'cookie', cookieDomain: 'example.localhost', trustedOrigins: [pageOf(url)] }),
+      {
+        before: [
+          (req, res, next) => {
+            res.set({ 'Access-Control-Allow-Origin': req.get('origin') ?? 'null', 'Access-Control-Allow-Credentials': 'true' })
+            res.set('Access-Control-Allow-Headers', 'content-type, x-csrf-token')
+            if (req.method === 'OPTIONS') res.status(204).end()
+            else next()
+          },
+        ],
+      },
+      'api.example.localhost',
+    )
+    const person = await member(shop.host)
+    const options = { baseUrl: `${shop.url}/auth`, delivery: 'cookie', hint } as const
+    const seen = () => shop.routes().filter((route) => !route.startsWith('OPTIONS'))
+    const tab = await shop.tab(await withoutSignals(shop), { path: pageOf(shop.url), ...options })
+    const load = async (state: string) => {
+      seen()
+      await tab.reload()
+      await openClient(tab, options)
+      await expect.poll(() => stateOf(tab)).toBe(state)
+      return seen()
+    }
+    const whoami = (count: number) => Array.from({ length: count }, () => 'GET /auth/whoami')
+    expect(await load('signed-out')).toEqual(whoami(signedOut))
+    await logIn(tab, { email: person.email, password })
+    expect(await load(person.email)).toEqual(whoami(1))
+    await tab.evaluate(() => window.auth.logOut())
+    expect(await load('signed-out')).toEqual(whoami(signedOut))
   })
 
   test('storage in delivery bearer: a tab refreshes only after the new tokens of another tab are stored', async () => {

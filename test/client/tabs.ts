@@ -37,6 +37,8 @@ export interface Shop {
   tab(context: BrowserContext, options?: Partial<AuthClientOptions> & { path?: string }): Promise<Page>
 }
 
+type Settings = NonNullable<MountOptions['settings']>
+
 const page =
   '<!doctype html><title>Shop</title><script type="module">import { createAuthClient } from "/client.js"; Object.assign(window, { createAuthClient })</script>'
 
@@ -68,9 +70,15 @@ export function shops({ keepsPages = false } = {}) {
   const start = appPerTest()
   const { listen, newContext } = chromiumHosts({ keepsPages })
   return {
-    async open(settings: MountOptions['settings'] = {}, options: Partial<MountOptions> = {}): Promise<Shop> {
+    /** @param apiName the host name of router and API, which the page shares unless its path is a whole URL */
+    async open(
+      given: Settings | ((url: string) => Settings) = {},
+      options: Partial<MountOptions> = {},
+      apiName = 'localhost',
+    ): Promise<Shop> {
       const files = await browserFiles()
-      const { server, url } = await listen('localhost')
+      const { server, url } = await listen(apiName)
+      const settings = typeof given === 'function' ? given(url) : given
       const asked: Asked[] = []
       const host = await start({
         ...options,
@@ -87,6 +95,7 @@ export function shops({ keepsPages = false } = {}) {
               )
             next()
           },
+          ...(options.before ?? []),
         ],
         host(app: Express, auth: AuthRouter) {
           app.get('/api/orders', auth.guards.requireAuth(), (_req, res) => void res.json({}))
