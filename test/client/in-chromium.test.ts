@@ -149,36 +149,18 @@ describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => 
   })
 
   test('storage in delivery bearer: tabs share one session, and a reload keeps it', async () => {
-    const shop = await open({ tokenDelivery: 'bearer', accessTokenTtlSeconds: 2 })
+    const shop = await open({ tokenDelivery: 'bearer' })
     const person = await member(shop.host)
     const context = await shop.context()
-    const openWithStorage = (page: Page) =>
-      page.evaluate(() => {
-        const storage = {
-          get: (key: string) => localStorage.getItem(key),
-          set: (key: string, value: string) => localStorage.setItem(key, value),
-          remove: (key: string) => localStorage.removeItem(key),
-        }
-        window.auth = window.createAuthClient({ baseUrl: '/auth', delivery: 'bearer', storage })
-        window.auth.subscribe(() => {})
-      })
+    const options = { delivery: 'bearer', storage: 'local' } as const
     const pages: Page[] = []
-    for (let count = 0; count < 3; count += 1) {
-      const page = await context.newPage()
-      await page.goto('/')
-      await openWithStorage(page)
-      pages.push(page)
-    }
+    while (pages.length < 3) pages.push(await shop.tab(context, options))
     const [one, two, three] = pages as [Page, Page, Page]
     expect([await stateOf(two), shop.routes()]).toEqual(['signed-out', []])
     await logIn(one, { email: person.email, password })
     for (const page of pages) await expect.poll(() => stateOf(page)).toBe(person.email)
-    for (const page of pages) await startTraffic(page)
-    await sleep(8_000)
-    for (const page of pages) expect((await stopTraffic(page)).bad).toEqual([])
-    expect([refreshesOf(shop).filter(({ status }) => status !== 200), overlaps(shop)]).toEqual([[], []])
     await two.reload()
-    await openWithStorage(two)
+    await openClient(two, options)
     await expect.poll(() => stateOf(two)).toBe(person.email)
     await three.evaluate(() => window.auth.logOut())
     for (const page of pages) await expect.poll(() => stateOf(page)).toBe('signed-out')

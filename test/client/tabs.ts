@@ -34,7 +34,7 @@ export interface Shop {
   routes(): string[]
   context(): Promise<BrowserContext>
   /** A page of the app, with a client. */
-  tab(context: BrowserContext, options?: Partial<AuthClientOptions> & { path?: string }): Promise<Page>
+  tab(context: BrowserContext, options?: TabOptions & { path?: string }): Promise<Page>
 }
 
 type Settings = NonNullable<MountOptions['settings']>
@@ -123,10 +123,18 @@ export function shops({ keepsPages = false } = {}) {
   }
 }
 
+/** With `storage`, tokens are in the `localStorage` that all tabs share. */
+export type TabOptions = Partial<Omit<AuthClientOptions, 'storage'>> & { storage?: 'local' | undefined }
+
 /** Also after a reload. */
-export async function openClient(page: Page, options: Partial<AuthClientOptions> = {}): Promise<void> {
-  await page.evaluate((given) => {
-    window.auth = window.createAuthClient({ baseUrl: '/auth', ...given })
+export async function openClient(page: Page, options: TabOptions = {}): Promise<void> {
+  await page.evaluate(({ storage, ...given }) => {
+    const local = {
+      get: (key: string) => localStorage.getItem(key),
+      set: (key: string, value: string) => localStorage.setItem(key, value),
+      remove: (key: string) => localStorage.removeItem(key),
+    }
+    window.auth = window.createAuthClient({ baseUrl: '/auth', ...given, ...(storage && { storage: local }) })
     window.seen = []
     window.auth.subscribe(({ status, user }) => window.seen.push(user ? user.email : status))
   }, options)

@@ -1,10 +1,11 @@
+import type { RequestHandler } from 'express'
 import type { CDPSession, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { chromiumPath, hasChromium } from '../demo/chromium'
 import { password } from '../local/people'
 import { member } from '../server-session/devices'
 import { trafficSeconds } from '../support/torture'
-import { logIn, openClient, type Shop, shops, stateOf } from './tabs'
+import { logIn, openClient, type Shop, shops, stateOf, type TabOptions } from './tabs'
 
 /** One call of `auth.fetch`. The server sees its name with each request of it. */
 interface Called {
@@ -51,6 +52,38 @@ const begin = (page: Page, name: string) =>
     })()
   }, name)
 
+/**
+ * Lets no cut swallow the answer of a refresh: past the grace period, the server cannot tell a lost answer from a stolen token, and ends
+ * the session.
+ */
+function refreshGate() {
+  let closed: Promise<unknown> = Promise.resolve()
+  let running = 0
+  const before: RequestHandler = async (req, res, next) => {
+    if (!req.path.endsWith('/refresh')) return next()
+    await closed
+    if (res.closed) return // the cut came before
+    running += 1
+    res.on('close', () => {
+      running -= 1
+    })
+    next()
+  }
+  return {
+    before,
+    /** Runs `cut` while no refresh is under way. */
+    async closedDuring(cut: () => Promise<unknown>): Promise<void> {
+      let open = () => {}
+      closed = new Promise<void>((resolve) => {
+        open = resolve
+      })
+      await expect.poll(() => running).toBe(0)
+      await sleep(50) // until the browser has the answers
+      await cut().finally(open)
+    },
+  }
+}
+
 const callsOf = (page: Page) => page.evaluate(() => window.traffic.calls)
 const end = (page: Page) =>
   page.evaluate(async () => {
@@ -71,7 +104,7 @@ const locks = [
   ['with Web Locks', true],
   ['without Web Locks', false],
 ] as const
-const combinations = (['cookie', 'both', 'session'] as const).flatMap((delivery) =>
+const combinations = (['cookie', 'both', 'session', 'bearer'] as const).flatMap((delivery) =>
   locks.map(([name, has]) => [delivery, name, has] as const),
 )
 
@@ -86,12 +119,14 @@ describe.skipIf(!hasChromium)(`four tabs under traffic, access tokens of two sec
     { timeout: 60_000 + 2 * ms },
     async (delivery, name, hasLocks) => {
       const settings = delivery === 'session' ? { refreshReuseGraceSeconds: 0 } : { accessTokenTtlSeconds: 2 }
-      const shop = await open({ tokenDelivery: delivery, ...settings })
+      const client: TabOptions = { delivery, ...(delivery === 'bearer' && { storage: 'local' }) }
+      const gate = refreshGate()
+      const shop = await open({ tokenDelivery: delivery, ...settings }, { before: [gate.before] })
       const person = await member(shop.host)
       const context = await shop.context()
       if (!hasLocks) await context.addInitScript(() => Object.defineProperty(Navigator.prototype, 'locks', { value: undefined }))
       const tabs: Page[] = []
-      while (tabs.length < 4) tabs.push(await shop.tab(context, { delivery }))
+      while (tabs.length < 4) tabs.push(await shop.tab(context, client))
       const [one, , away, frozen] = tabs as [Page, Page, Page, Page]
       await logIn(one, { email: person.email, password })
       for (const tab of tabs) await expect.poll(() => stateOf(tab)).toBe(person.email)
@@ -110,15 +145,17 @@ describe.skipIf(!hasChromium)(`four tabs under traffic, access tokens of two sec
           const tab = tabs[place] as Page
           calls.push(...(await callsOf(tab)))
           await tab.reload()
-          await openClient(tab, { delivery })
+          await openClient(tab, client)
           await begin(tab, `tab${place}`)
         },
         async cut() {
-          const from = Date.now()
-          await context.setOffline(true)
-          await sleep(Math.min(4_000, ms / 5))
-          await context.setOffline(false)
-          cuts.push([from, Date.now()])
+          await gate.closedDuring(async () => {
+            const from = Date.now()
+            await context.setOffline(true)
+            await sleep(Math.min(4_000, ms / 5))
+            await context.setOffline(false)
+            cuts.push([from, Date.now()])
+          })
         },
         async leave() {
           calls.push(...(await callsOf(away)))
@@ -128,7 +165,7 @@ describe.skipIf(!hasChromium)(`four tabs under traffic, access tokens of two sec
           await away.waitForFunction(() => 'createAuthClient' in window)
           if (await away.evaluate(() => 'traffic' in window)) returned.count += 1
           else {
-            await openClient(away, { delivery })
+            await openClient(away, client)
             await begin(away, 'tab2')
           }
         },
