@@ -25,7 +25,7 @@ import { findActiveUser } from '../sessions/reauthentication/request-session'
 import { type CookieOfRequest, renewCookie, type StayingSession } from '../sessions/reissue-tokens'
 import { DuplicateRecordError, type SessionRecord, type UserRecord, type UserTokenRecord } from '../store/auth-store'
 import { distrust } from '../trusted-devices/distrust'
-import { consumeLink, findLink, type LinkProof, type LinkToken, refuseLink, refusesEmailLink, replaceLink } from './email-links/email-link'
+import { consumeLink, findLink, type LinkProof, type LinkToken, refuseLink, refusesEmailLink } from './email-links/email-link'
 import { endOneShots } from './email-links/issue-email-login'
 import { mailLink, mailNotice, mayMail } from './email-links/send-mail'
 import {
@@ -36,7 +36,7 @@ import {
   verifySignupOwnership,
 } from './email-verification/signup-ownership'
 import type { CodeRequest } from './mailed-codes/code-request'
-import { codeIssuer } from './mailed-codes/issue-code'
+import { codeIssuer, replaceLinkAndCode } from './mailed-codes/issue-code'
 import type { Presented } from './mailed-codes/redeem-code'
 import { announceChange, type LeaveUndoPoint } from './undo/announce-change'
 
@@ -95,15 +95,14 @@ export async function sendEmailChange(
     return null
   }
   if (!(await mayMail(ctx, { id: user.id, email: newEmail }, 'EMAIL_CHANGE'))) return null
-  const issueCode = await codeIssuer(ctx, code, { email: newEmail })
+  const issuer = await codeIssuer(ctx, code, { email: newEmail })
   const issued = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // The account's password or address may have changed after the checks.
     const isStill = locked?.isActive && locked.email === user.email && locked.hashedPassword === user.hashedPassword
     if (!isStill || !(await isSessionHeld(ctx, session))) return null
-    const change = writeChange({ email: newEmail, sessionId: session?.id ?? null, isFinal })
-    const link = await replaceLink(ctx, locked, 'EMAIL_CHANGE', change)
-    return { link, code: await issueCode(ctx, link) }
+    const payload = writeChange({ email: newEmail, sessionId: session?.id ?? null, isFinal })
+    return replaceLinkAndCode(ctx, locked, { purpose: 'EMAIL_CHANGE', payload }, issuer)
   })
   if (!issued) return null
   // The new address is unverified, so its mail contains no name.

@@ -2,11 +2,11 @@ import { type AuthContext, transaction } from '../context'
 import type { Locale } from '../http/locale'
 import type { KnownDevice } from '../sessions/devices/device-cookie'
 import type { UserRecord } from '../store/auth-store'
-import { ACTIVATION_WITHHELD, isPending, type LinkToken, refusesEmailLink, replaceLink } from './email-links/email-link'
+import { ACTIVATION_WITHHELD, isPending, type LinkToken, refusesEmailLink } from './email-links/email-link'
 import { mailLink, mayMail } from './email-links/send-mail'
 import { newSignupMark, type SignupMark, signupMarkOf, signupMarkToText } from './email-verification/signup-binding'
 import type { CodeRequest } from './mailed-codes/code-request'
-import { codeIssuer } from './mailed-codes/issue-code'
+import { codeIssuer, replaceLinkAndCode } from './mailed-codes/issue-code'
 import { keepImported } from './sign-up-again'
 
 interface ActivationRequest extends LinkRequest {
@@ -34,7 +34,7 @@ export async function sendActivation(
   if (!user || !(await isPending(ctx, user))) return null
   if (await refusesEmailLink(ctx, user)) return ACTIVATION_WITHHELD
   if (!(await mayMail(ctx, user, 'ACTIVATION', { device }))) return null
-  const issueCode = await codeIssuer(ctx, code, { email: user.email, isKnownDevice: device !== null })
+  const issuer = await codeIssuer(ctx, code, { email: user.email, isKnownDevice: device !== null })
   const issued = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // No mail if the account has another address now.
@@ -46,8 +46,8 @@ export async function sendActivation(
     // Only a mark can say that a link after "forgot my password" is not lenient.
     const signup = known ?? (forgotPassword ? newSignupMark(ctx, locked) : null)
     const payload = signup && signupMarkToText({ ...signup, isLenient: !forgotPassword })
-    const link = await replaceLink(ctx, locked, 'ACTIVATION', payload)
-    return { link, signup: known, code: await issueCode(ctx, link) }
+    const made = await replaceLinkAndCode(ctx, locked, { purpose: 'ACTIVATION', payload }, issuer)
+    return made && { ...made, signup: known }
   })
   if (!issued) return null
   const { link, signup, code: mailedCode } = issued
@@ -78,13 +78,12 @@ export async function sendPasswordReset(
     return null
   }
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'PASSWORD_RESET', { device }))) return null
-  const issueCode = await codeIssuer(ctx, code, { email: user.email, isKnownDevice: device !== null })
+  const issuer = await codeIssuer(ctx, code, { email: user.email, isKnownDevice: device !== null })
   const issued = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // With a link to the account's old address, another person could log in.
     if (!locked?.isActive || locked.email !== user.email) return null
-    const link = await replaceLink(ctx, locked, 'PASSWORD_RESET')
-    return { link, code: await issueCode(ctx, link) }
+    return replaceLinkAndCode(ctx, locked, { purpose: 'PASSWORD_RESET' }, issuer)
   })
   if (!issued) return null
   mailLink(ctx, user, 'password_reset', issued.link, locale, { code: issued.code })

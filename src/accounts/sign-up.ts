@@ -122,7 +122,7 @@ export async function signUpChecked(
   const credential = passkey ? noPassword() : await hashOrMarker(ctx, input.password)
   const given = { ...typed, ...credential }
   const { password, userAgent, mayRepeat = true } = input
-  const issueCode = await codeIssuer(ctx, codeRequest, { email })
+  const { issueCode } = await codeIssuer(ctx, codeRequest, { email })
   const making: Making = { body, client, password, passkey, userAgent, mayRepeat, issueCode, locale: input.locale, invitation }
   const make = () => makeAccount(ctx, given, making)
   return passkey ? oncePerChallenge(ctx, passkey, make, ({ kind }) => kind === 'refused') : make()

@@ -5,16 +5,7 @@ import type { Locale } from '../http/locale'
 import type { KnownDevice } from '../sessions/devices/device-cookie'
 import { isSessionHeld } from '../sessions/reauthentication/fresh-session'
 import type { SessionRecord, UserRecord, UserTokenRecord } from '../store/auth-store'
-import {
-  consumeLink,
-  findLink,
-  issueLink,
-  type LinkProof,
-  type LinkToken,
-  refuseLink,
-  refusesEmailLink,
-  replaceLink,
-} from './email-links/email-link'
+import { consumeLink, findLink, issueLink, type LinkProof, type LinkToken, refuseLink, refusesEmailLink } from './email-links/email-link'
 import { mailLink, mayMail } from './email-links/send-mail'
 import {
   type SignupOwnership,
@@ -24,7 +15,7 @@ import {
 } from './email-verification/signup-ownership'
 import { isFirstVerification, verifyAddress } from './email-verification/verify-address'
 import type { CodeRequest } from './mailed-codes/code-request'
-import { codeIssuer } from './mailed-codes/issue-code'
+import { codeIssuer, replaceLinkAndCode } from './mailed-codes/issue-code'
 import { announceTakeOver, newPasswordSeconds, type TakenOver } from './take-over'
 
 /** The link verifies only the account's own address. Null if no link was made. @param options.session if it has ended, no mail is sent */
@@ -35,12 +26,11 @@ export async function sendEmailVerification(
   { device = null, session, code }: { device?: KnownDevice | null; session?: SessionRecord | null; code?: CodeRequest | null } = {},
 ): Promise<LinkToken | null> {
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'EMAIL_VERIFICATION', { device }))) return null
-  const issueCode = await codeIssuer(ctx, code, { email: user.email, isKnownDevice: device !== null })
+  const issuer = await codeIssuer(ctx, code, { email: user.email, isKnownDevice: device !== null })
   const issued = await transaction(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     if (!isStill(locked, user.email) || !(await isSessionHeld(ctx, session))) return null
-    const link = await replaceLink(ctx, locked, 'EMAIL_VERIFICATION', user.email)
-    return { link, code: await issueCode(ctx, link) }
+    return replaceLinkAndCode(ctx, locked, { purpose: 'EMAIL_VERIFICATION', payload: user.email }, issuer)
   })
   if (!issued) return null
   mailLink(ctx, user, 'email_verification', issued.link, locale, { code: issued.code })

@@ -143,5 +143,5 @@ export function leaveFor(session: Session, key: string, { returnTo = '', invitat
   if (returnTo) query.set('return_to', returnTo)
   if (invitation) query.set('invitation', invitation)
   const url = session.route(`/oauth/${segment(key)}/login`, false)
-  location.assign(`${url}?${query}`)
+  location.assign(`${url}?${query}`.replace(/\?$/, ''))
 }

@@ -5,7 +5,7 @@ import { withParameter } from './send'
 
 type ReturnToSettings = Pick<Settings, 'publicUrl' | 'trustedOrigins' | 'tokenDelivery'>
 
-/** In characters. */
+/** In characters of its JSON, which cookies and tokens contain. */
 export const longestReturnTo = 1024
 
 /**
@@ -29,7 +29,7 @@ export function locationOf(returnTo: string): string {
 }
 
 export function isReturnTo(settings: ReturnToSettings, value: string): boolean {
-  if (value.length > longestReturnTo || !/^[\x21-\x7e]+$/.test(value)) return false
+  if (JSON.stringify(value).length - 2 > longestReturnTo || !/^[\x21-\x7e]+$/.test(value)) return false
   // Browsers read a backslash before the query as a slash. Other software reads the text before it as a part of the host.
   if (/^[^?#]*\\/.test(value)) return false
   return value.startsWith('/') ? isPath(value) : isKnownUrl(settings, value)

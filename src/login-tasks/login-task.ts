@@ -101,7 +101,13 @@ export function checkLoginTasks(tasks: unknown): void {
     if (tasks[index]?.kind === 'host') checkKey(key)
     if (keys.indexOf(key) !== index) throw wrong(`names the task ${JSON.stringify(key)} twice`)
   }
+  const { length } = JSON.stringify(tasks.flatMap((one) => (one.kind === 'host' ? [one.key] : [])))
+  if (length > longestKeys)
+    throw wrong(`has keys of ${length} characters as a JSON array; a login's cookie has room for ${longestKeys}, so shorten the keys`)
 }
+
+/** Browsers drop a cookie of more than 4096 bytes. The rest is for our tasks and the longest `return_to`, provider key and `sid`. */
+const longestKeys = 300
 
 function isTask(value: unknown): value is LoginTask {
   const { kind, when, complete, key, page } = Object(value) as Record<string, unknown>

@@ -12,8 +12,8 @@ import type { LoginTasks, TaskAnswers, TaskCondition } from './login-task'
 type AskedLogin = Pick<Login, 'amr' | 'tasks'>
 
 /**
- * Asks the host before the transaction, so that the login needs no second one. Asks nothing for a login that must show the second factor
- * first. If the host fails, only `tasksOwed` throws: a wrong code, or a login that gets no session yet, does not need the answer.
+ * Asks the host before the transaction, so that the login needs no second one. Call it only with a credential that was right. Asks nothing
+ * for a login that must show the second factor first. If the host fails, only `tasksOwed` throws: a login without a session needs no answer.
  */
 export async function askTasks(ctx: AuthContext, user: UserRecord, login: AskedLogin, browser?: LoginBrowser): Promise<AuthContext> {
   if (ctx.loginTasks === null || questionsOf(ctx.loginTasks, user, login).length === 0) return ctx

@@ -57,6 +57,12 @@ export async function acceptTotpCode(ctx: AuthContext, user: UserRecord, typed: 
   return true
 }
 
+/** By the row that was read. Only `acceptTotpCode` accepts a code, so two requests can both see true. */
+export function isUnusedTotpCode(ctx: AuthContext, user: UserRecord, typed: string): boolean {
+  const step = stepOfCode(ctx, user, typed)
+  return step !== null && (user.totpLastStep === null || step > user.totpLastStep)
+}
+
 /** No undo row may have a plain secret. `updatedAt` stays: without `passwordSetAt`, it counts as a change of the password. */
 async function sealPlainSecret(ctx: AuthContext, user: UserRecord): Promise<void> {
   const sealed = user.totpSecret === null ? null : sealPlain(ctx.mfaSecretKeys, user.id, user.totpSecret)

@@ -13,7 +13,7 @@ import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { hasYoungFactor, passkeyUsableAt } from '../sessions/reauthentication/methods'
 import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
-import { acceptSecondFactor, announceFactor, type Factor } from './accept-code'
+import { acceptSecondFactor, announceFactor, type Factor, isUnusedTotpCode } from './accept-code'
 import { guardedAttempt } from './code-limits'
 
 export interface ChallengeVerification {
@@ -57,16 +57,17 @@ export async function verifyMfa(
         await acceptPasskey(ctx, user, proven)
         return 'passkey' as const
       }
-      return (await redeem(ctx, { challenge, seen, login }, client, accept)).begun
+      return (await redeem(await askTasks(ctx, seen, login), { challenge, login }, client, accept)).begun
     })
     return announcingRefusal(ctx, client, seen, () => finish(ctx, challenge, begun))
   }
   const device = await findKnownDevice(ctx, seen.email, presented ?? tokenPresented({ previousToken }))
-  const { factor, begun } = await guardedAttempt(ctx, { userId, code, device, locale }, () =>
-    redeem(ctx, { challenge, seen, login: withCode(ctx, { ...challenge, trustsDevice: trustDevice }, seen) }, client, (ctx, user) =>
-      acceptSecondFactor(ctx, user, code),
-    ),
-  )
+  const { factor, begun } = await guardedAttempt(ctx, { userId, code, device, locale }, async () => {
+    const login = withCode(ctx, { ...challenge, trustsDevice: trustDevice }, seen)
+    // A wrong code calls no function of the host. For a recovery code, `finishLogin` asks: only its use shows that it is right.
+    const asked = isUnusedTotpCode(ctx, seen, code) ? await askTasks(ctx, seen, login) : ctx
+    return redeem(asked, { challenge, login }, client, (ctx, user) => acceptSecondFactor(ctx, user, code))
+  })
   try {
     return await announcingRefusal(ctx, client, seen, () => finish(ctx, challenge, begun))
   } finally {
@@ -97,12 +98,12 @@ async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () =
 /** @param accept throws if the factor is wrong */
 async function redeem<Accepted extends Factor>(
   ctx: AuthContext,
-  { challenge, seen, login }: { challenge: Challenge; seen: UserRecord; login: Login },
+  { challenge, login }: { challenge: Challenge; login: Login },
   client: LoginClient,
   accept: (ctx: AuthContext, user: UserRecord) => Promise<Accepted>,
 ): Promise<{ factor: Accepted; begun: BegunLogin }> {
   try {
-    return await transaction(await askTasks(ctx, seen, login), async (ctx) => {
+    return await transaction(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(challenge.userId)
       if (!isStillMeant(ctx, challenge, user) || !(await isStillLinked(ctx, challenge))) throw new MfaTokenInvalidError()
       // Before the code is accepted: a used challenge uses up no code, even if the host's transaction commits despite the error.

@@ -207,8 +207,8 @@ async function keptSessionId(ctx: AuthContext, sessions: SessionStore, userId: s
 }
 
 /**
- * Also ends app logins before their exchange and logins that still owe tasks, which may have used the removed credential. Call it inside a transaction that has locked
- * the user's row.
+ * Also ends app logins before their exchange and logins that still owe tasks, which may have used the removed credential. Call it inside a
+ * transaction that has locked the user's row.
  * @param kept the session of the request; null if the call has no session
  */
 export async function endSessionsOpenedBy(

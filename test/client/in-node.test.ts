@@ -453,6 +453,24 @@ describe('a part of a path', () => {
   })
 })
 
+describe('a login by a provider', () => {
+  test('leads to the provider, with what the app asks for and no bare question mark', async () => {
+    const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
+    const left: string[] = []
+    vi.stubGlobal('location', { assign: (url: string) => left.push(url) })
+    try {
+      visitor.auth.providers.logIn('corp')
+      visitor.auth.providers.logIn('corp', { returnTo: '/orders?' })
+    } finally {
+      vi.unstubAllGlobals()
+    }
+    expect(left.map((url) => url.replace(/^https?:\/\/[^/]+/, ''))).toEqual([
+      '/auth/oauth/corp/login',
+      '/auth/oauth/corp/login?return_to=%2Forders%3F',
+    ])
+  })
+})
+
 describe('answers of other hands', () => {
   test('details that are null, and a login that is answered by a page', async () => {
     const visitor = await visit(await open('cookie'), { delivery: 'cookie' })

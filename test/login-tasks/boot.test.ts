@@ -24,6 +24,14 @@ describe.each((await databases()).slice(0, 1))('what boot refuses of login tasks
     await expect(start({ options: { loginTasks } as never })).rejects.toThrow('Option loginTasks')
   })
 
+  test('more keys than the cookie of a login can hold, and no fewer', async () => {
+    const keys = (last: string) => [...Array.from({ length: 6 }, (_, index) => `${index}`.padStart(40, 'k')), last].map(host)
+    await expect(start({ options: { loginTasks: keys('a'.repeat(38)) } })).resolves.toBeDefined()
+    await expect(start({ options: { loginTasks: keys('a'.repeat(39)) } })).rejects.toThrow(
+      "Option loginTasks has keys of 301 characters as a JSON array; a login's cookie has room for 300, so shorten the keys.",
+    )
+  })
+
   test('secondFactorTask without mfaEnabled', async () => {
     await expect(start({ settings: { mfaEnabled: false }, options: { loginTasks: [factor] } })).rejects.toThrow(
       'mfaEnabled (AUTH_MFA_ENABLED)',

@@ -7,6 +7,7 @@ import { loginAs } from '../../src/testing'
 import { otherPassword, password, post } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
 import { enrolled } from '../mfa/people'
+import { appSettings, browse, exchange } from '../oauth-code/apps'
 import { userRecord } from '../social/accounts-at-hand'
 import { setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
@@ -222,26 +223,69 @@ describe.each(await databases())('what a login with tasks answers, asks and cost
     }
   })
 
-  test('a login that must show its second factor first asks no when(); its failure is 503 after the right code, which it does not use up', async () => {
-    let [asked, fails] = [0, true]
+  test('before the right code of the second step, no when() is asked; its failure is 503 then and does not use the code up', async () => {
+    let [asked, fails] = [0, false]
+    const inTransaction: boolean[] = []
     const when = () => {
       asked += 1
+      inTransaction.push(host.knex.client.pool.numUsed() > 0)
       if (fails) throw new Error('a reason of the host')
       return false
     }
-    const host = await start({ options: { loginTasks: [task({ key: 'terms', when, complete() {} })] } })
-    fails = false
+    const host: Awaited<ReturnType<typeof start>> = await start({ options: { loginTasks: [task({ key: 'terms', when, complete() {} })] } })
     const member = await enrolled(host)
     ;[asked, fails] = [0, true]
     const first = await post(host, '/login', { email: member.email, password })
     expect([first.status, first.body.mfa_required, asked]).toEqual([200, true, 0])
     const { mfa_token } = first.body
     const code = member.app.nextCode()
-    expect(outcome(await post(host, '/mfa/verify', { mfa_token, code: '000000' }))).toEqual([401, 'MFA_CODE_INVALID'])
+    for (const wrong of ['000000', 'ABCDE-ABCDE-ABCDE-ABCDE-ABCDE', ''])
+      expect(outcome(await post(host, '/mfa/verify', { mfa_token, code: wrong }))).toEqual([401, 'MFA_CODE_INVALID'])
+    expect(asked).toBe(0)
     expect(outcome(await post(host, '/mfa/verify', { mfa_token, code }))).toEqual([503, 'SERVICE_UNAVAILABLE'])
     fails = false
     const again = await post(host, '/mfa/verify', { mfa_token, code })
-    expect([again.status, again.body.tasks_required]).toEqual([200, []])
+    expect([again.status, again.body.tasks_required, asked]).toEqual([200, [], 2])
+    const used = await post(host, '/login', { email: member.email, password })
+    expect((await post(host, '/mfa/verify', { mfa_token: used.body.mfa_token, code })).status).toBe(401)
+    expect(asked).toBe(2)
+    const [recovery] = member.recoveryCodes
+    const byRecovery = await post(host, '/mfa/verify', { mfa_token: used.body.mfa_token, code: recovery })
+    expect([byRecovery.status, byRecovery.body.tasks_required, asked]).toEqual([200, [], 3])
+    expect(new Set(inTransaction)).toEqual(new Set([false]))
+  })
+
+  test('a login by code that owes nothing costs no statement more than one without tasks', async () => {
+    const cost = async (loginTasks: typeof owesNothing | undefined) => {
+      const host = await start({ options: { loginTasks } as never })
+      const member = await enrolled(host, { emailVerifiedAt: new Date(0) })
+      const step = async () => {
+        const { body } = await post(host, '/login', { email: member.email, password })
+        const recorded = recordQueries(host.knex)
+        await post(host, '/mfa/verify', { mfa_token: body.mfa_token, code: member.app.nextCode() })
+        return recorded.stop().length
+      }
+      await step()
+      return step()
+    }
+    expect(await cost(owesNothing)).toBe(await cost(undefined))
+  })
+
+  test('a wrong code_verifier asks no when()', async () => {
+    let asked = 0
+    const when = () => {
+      asked += 1
+      return false
+    }
+    const host = await start({
+      settings: appSettings,
+      options: { loginTasks: [task({ key: 'terms', when, complete() {} })] },
+    })
+    const wrong = await browse(host)
+    expect(outcome(await exchange(host, { ...wrong, verifier: 'x'.repeat(43) }))).toEqual([401, 'OAUTH_CODE_INVALID'])
+    expect(asked).toBe(0)
+    expect((await exchange(host, await browse(host))).body.tasks_required).toEqual([])
+    expect(asked).toBe(1)
   })
 
   test('what complete() throws rolls back everything, also what it wrote', async () => {

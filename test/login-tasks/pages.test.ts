@@ -1,6 +1,6 @@
 import type supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
-import { task } from '../../src'
+import { OidcClient, task } from '../../src'
 import { ValidationError } from '../../src/core/errors'
 import { ask, loginTemplate } from '../email-login/people'
 import { otherPassword, password } from '../local/people'
@@ -9,6 +9,7 @@ import { addIdentity } from '../social/accounts-at-hand'
 import { newPerson } from '../social/redirect-steps'
 import { type Browser, setCookieOf, signIn } from '../support/app'
 import { databases } from '../support/databases'
+import type { FakeProvider } from '../support/fake-provider'
 import { codeFor, everyTask, expired, onTasks, type Person, person, throughFactor } from './people'
 
 const html = { Accept: 'text/html' }
@@ -194,6 +195,29 @@ describe.each(await databases())('the pages of the tasks of a login on $name', (
     let last = next
     for (const key of keys) last = await browser.post(`/auth/tasks/${key}`).send({ task_token: last.body.task_token })
     expect([last.status, last.body.return_to]).toEqual([200, returnTo])
+  })
+
+  test('browsers keep the cookie of a login by the provider with the longest key and sid, with the longest keys of tasks', async () => {
+    const [key, corp] = ['p'.repeat(50), (provider: FakeProvider) => new OidcClient(provider.oidcOptions())]
+    const letters = ['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => letter.repeat(40))
+    const many = [...letters, 'g'.repeat(38)].map((key) => task({ key, when: () => true, complete() {} }))
+    const host = await start({
+      settings: { tokenDelivery: 'cookie' },
+      providers: { [key]: corp },
+      options: { loginTasks: [...everyTask.filter((one) => one.kind !== 'host'), ...many] },
+    })
+    const who = await person(host, { isAdmin: true })
+    const profile = newPerson({ sid: 's'.repeat(255) })
+    await addIdentity(host.knex, who.userId, { provider: key, subject: String(profile['sub']) })
+    const browser = host.browser()
+    const answer = await signIn(host, browser, { key, profile, query: { return_to: `/${'x'.repeat(1_023)}` }, headers: html })
+    const page = await follow(browser, answer)
+    expect([page.status, page.text.includes(who.email)]).toEqual([200, true])
+    const size = `__Host-login_tasks=${setCookieOf(answer, 'login_tasks')?.value}`.length
+    expect(size).toBeGreaterThan(3_700)
+    expect(size).toBeLessThanOrEqual(4_096)
+    const quotes = await browser.get(`/auth/oauth/${key}/login`).query({ return_to: `/?${'"'.repeat(600)}` })
+    expect(quotes.status).toBe(422)
   })
 
   test('there is no page in delivery bearer', async () => {

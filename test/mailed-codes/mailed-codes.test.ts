@@ -1,5 +1,5 @@
 import express from 'express'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { LinkCodePurpose } from '../../src/store/auth-store'
 import { bearerOf, newAddress, openAs, otherPassword, password, post, resetLink, sha256, signedIn } from '../local/people'
 import { outcome } from '../mfa/people'
@@ -153,6 +153,35 @@ describe('codes beside mailed links: requests and lives', () => {
     const set = await browser.post('/auth/password-reset/confirm').send({ code, new_password: otherPassword })
     expect([set.status, set.body.user_id]).toEqual([200, later.id])
   })
+
+  test.each(purposes)(
+    '%s: the mail of an older request of the browser, made last, ends no newer code and link (30.1.4)',
+    async (purpose) => {
+      let release = () => {}
+      const held: Promise<false>[] = []
+      const host = await start({
+        settings: { tokenDelivery: 'both' },
+        options: { refusesEmailLink: () => held.pop() ?? false },
+      })
+      const { headers, ...first } = await ways[purpose].prepare(host)
+      const browser = host.browser()
+      let request = { ...first, headers }
+      if (purpose === 'ACTIVATION') {
+        await send(host, purpose, request, browser)
+        request = { ...request, path: '/activation/request', body: { email: first.email } }
+      }
+      host.clock.advance(1)
+      held.push(new Promise((resolve) => (release = () => resolve(false))))
+      await browser.post(`${host.prefix}${request.path}`).set(headers).send(request.body).expect(202)
+      await vi.waitUntil(() => held.length === 0)
+      const newer = await send(host, purpose, request, browser)
+      release()
+      await host.auth.drain()
+      const links = host.mails.mails.filter(({ to, kind }) => to === first.email && kind !== 'notice')
+      expect(links).toHaveLength(purpose === 'ACTIVATION' ? 2 : 1) // the older request has no mail: its link would have ended at once
+      expect(outcome(await redeem(host, newer, purpose, { code: newer.code }))).toBe(200)
+    },
+  )
 
   test('the cookie keeps five requests, newest first, for ten minutes (30.1.2)', async () => {
     const host = await start({ settings: { tokenDelivery: 'session', cookieSecure: true }, options: { throttle: { links: false } } })

@@ -65,8 +65,9 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { userId, email, secret } = await enrolledMember()
         const tokens = await Promise.all([1, 2, 3, 4].map(() => challenge(email)))
-        const [one = [], two = [], three = [], four = []] = tokens.map((mfaToken): Call[] => [verifying(mfaToken, codeOf(secret))])
-        const outcomes = await race([...one, ...two], [...three, ...four])
+        const code = codeOf(secret) // once: two codes of two 30-second steps would both be right
+        const calls = tokens.map((mfaToken) => verifying(mfaToken, code))
+        const outcomes = await race(calls.slice(0, 2), calls.slice(2))
 
         expect(outcomes.map(codeOrOk).sort()).toEqual(['MFA_CODE_INVALID', 'MFA_CODE_INVALID', 'MFA_CODE_INVALID', 'ok'])
         expect(await liveSessions(userId)).toBe(1)

@@ -41,11 +41,15 @@ describe('related origins', () => {
   })
 
   test.each([`${shop}.evil.test`, 'https://shop.example', 'http://shop.example.org', 'https://example.org'])(
-    'an origin that is not in the list signs in nobody: %s',
+    'an origin that is not in the list signs in nobody, and adds no passkey: %s',
     async (origin) => {
       const host = await start({ settings: main })
       const owner = await passkeyOwner(host)
       expect(codeOf(await logInAt(host, origin, owner.authenticator))).toEqual(rejected)
+      const { challenge_token, ...options } = await registrationOptions(host, owner)
+      const credential = newAuthenticator().create(options, { origin })
+      const added = await post(host, '/passkeys/register', { credential, challenge_token }, bearerOf(owner))
+      expect(codeOf(added)).toEqual([422, 'PASSKEY_INVALID'])
     },
   )
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { bearerOf, post } from '../local/people'
 import { databases } from '../support/databases'
-import { newAuthenticator, onPasskeys, passkeyOwner, register, registrationOptions, type SignedIn } from './people'
+import { recordQueries } from '../support/record-queries'
+import { logIn, newAuthenticator, onPasskeys, passkeyOwner, register, registrationOptions, type SignedIn } from './people'
 
 /** Section 30.3: what a browser tells the authenticators of a person. */
 
@@ -59,4 +60,29 @@ test('the signal needs a live session, and tells nobody about another person', a
   await host.auth.service.logOut(String(owner.refreshToken))
   expect((await signal(host, owner)).status).toBe(401)
   expect((await post(host, '/passkeys/signal', {}, bearerOf(other))).status).toBe(405)
+})
+
+test('the signal is one query beside that of the session, and is absent without passkeys', async () => {
+  const host = await start()
+  const owner = await passkeyOwner(host)
+  const cost = async (path: string) => {
+    const recorded = recordQueries(host.knex)
+    await host.browser().get(`${host.prefix}${path}`).set(bearerOf(owner)).expect(200)
+    return recorded.stop()
+  }
+  const asked = await cost('/passkeys/signal')
+  expect(asked.filter((sql) => sql.includes('auth_passkeys'))).toHaveLength(1)
+  expect(asked.filter((sql) => !sql.includes('auth_passkeys'))).toEqual([expect.stringContaining('auth_sessions')])
+  const without = await start({ settings: { passkeysEnabled: false } })
+  expect((await signal(without, owner)).status).toBe(404)
+})
+
+test('attack: a login with an unknown passkey and one with a removed passkey get the same refusal', async () => {
+  const host = await start()
+  const [owner, stranger] = [await passkeyOwner(host), newAuthenticator()]
+  stranger.create(await registrationOptions(host, owner))
+  await host.auth.service.removePasskey(owner.userId, owner.passkeyId)
+  const [unknown, removed] = [await logIn(host, stranger), await logIn(host, owner.authenticator)]
+  expect([removed.status, removed.body]).toEqual([unknown.status, unknown.body])
+  expect(unknown.body.code).toBe('PASSKEY_REJECTED')
 })

@@ -29,7 +29,10 @@ export interface Asker {
   readonly sessionId: string | null
 }
 
-export interface CodeRequest extends KeptRequest, AskedFrom {}
+export interface CodeRequest extends KeptRequest, AskedFrom {
+  /** Of the request. The mail can be made much later, and after that of a newer request. */
+  readonly at: Date
+}
 
 export function hasMailedCodes({ settings }: Pick<AuthContext, 'settings'>): boolean {
   return settings.mailedCodes === 'both'
@@ -44,7 +47,7 @@ export function codesOf({ store }: Pick<AuthContext, 'store'>): EmailLoginStore 
 /** Null while mails have no codes. */
 export function newCodeRequest(ctx: AuthContext, purpose: LinkCodePurpose, from: AskedFrom = {}, asker?: Asker): CodeRequest | null {
   if (!hasMailedCodes(ctx)) return null
-  return { id: randomUUID(), purpose, ip: from.ip, userAgent: from.userAgent, asker }
+  return { id: randomUUID(), purpose, at: ctx.now(), ip: from.ip, userAgent: from.userAgent, asker }
 }
 
 export function codeRequestOf(ctx: AuthContext, req: Request, purpose: LinkCodePurpose, asker?: Asker): CodeRequest | null {

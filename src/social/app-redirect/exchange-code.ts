@@ -91,8 +91,9 @@ async function exchangeOnce(
   client: LoginClient,
 ): Promise<{ begun: DecidedLogin; provider: string | null } | null> {
   const { userId, tokenHash } = row
-  const seen = ctx.loginTasks && (await ctx.store.users.find(userId))
-  const asked = seen ? await askTasks(ctx, seen, readGrant(row)) : ctx
+  const granted = readGrant(row)
+  const seen = ctx.loginTasks && isOfGrant(granted, codeVerifier) ? await ctx.store.users.find(userId) : null
+  const asked = seen ? await askTasks(ctx, seen, granted) : ctx
   return transaction(asked, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     const taken = await ctx.store.userTokens.consume(tokenHash, 'OAUTH_CODE', ctx.now())

@@ -1,4 +1,5 @@
 import { seeTroubleshooting } from '../../../core/troubleshooting'
+import { longestReturnTo } from '../../../http/return-to'
 import type { SessionKind, TableFinding, UserTokenPurpose } from '../../auth-store'
 import type { ColumnKind } from '../column-values'
 import type { HostTables } from '../default-tables'
@@ -228,8 +229,6 @@ const longestKind = 'session' satisfies SessionKind
 /** The longest registration key of a provider that the check at boot allows. */
 const longestProvider = 50
 
-/** The longest `return_to` that the check of the parameter allows. */
-const longestReturnTo = 1_024
 /** A text of JSON can have fewer characters than bytes, never more. */
 const longestInvitationData = 4_096
 
