@@ -2,7 +2,18 @@ import { describe, expect, test } from 'vitest'
 import { createKnexStore, purgeExpired } from '../../src'
 import { adminOn, read } from '../admin/people'
 import { ask, loginTemplate } from '../email-login/people'
-import { bearerOf, type LocalHost, type LocalMember, newAddress, otherPassword, password, pending, post, userOf } from '../local/people'
+import {
+  bearerOf,
+  type LocalHost,
+  type LocalMember,
+  newAddress,
+  otherPassword,
+  password,
+  pending,
+  post,
+  signedIn,
+  userOf,
+} from '../local/people'
 import { onPages, sendForm } from '../page-routes/people'
 import { newcomer } from '../passkeys/newcomers'
 import { logIn, passkeySettings } from '../passkeys/people'
@@ -227,6 +238,35 @@ describe('who waits', async () => {
     const told = tell(host)
     await host.auth.service.approve(userId)
     expect(told.at(-1)).toEqual(['approval.granted', { userId }])
+  })
+
+  test('31.3.3 auth.with decides for the administrator of the request', async () => {
+    const host = await start({
+      host: (app, auth) =>
+        app.post('/own/:what/:id', (req, res, next) => {
+          const bound = auth.with(req, res)
+          const { what, id } = req.params
+          const decided = what === 'approve' ? bound.approve(id) : bound.decline(id)
+          decided
+            .then(
+              () => res.sendStatus(204),
+              ({ status }) => res.sendStatus(status),
+            )
+            .catch(next)
+        }),
+    })
+    const [admin, person] = [await adminOn(host), await signedIn(host)]
+    const own = (path: string, who: LocalMember) => host.browser().post(`/own${path}`).set(bearerOf(who))
+    for (const [what, isActive] of [
+      ['approve', true],
+      ['decline', false],
+    ] as const) {
+      const { email, userId } = await applicant(host)
+      expect((await own(`/${what}/${userId}`, person)).status).toBe(403)
+      expect((await own(`/${what}/${userId}`, admin)).status).toBe(204)
+      expect((await own(`/${what}/${userId}`, admin)).status).toBe(409)
+      expect((await userOf(host, email)).isActive).toBe(isActive)
+    }
   })
 
   test('31.3.3 activate approves too, and deactivate takes an account off the list', async () => {
