@@ -66,6 +66,8 @@ describe('an administrator', () => {
     { expires_in_days: 366 },
     { data: 'x'.repeat(4_095) },
     { data: { zero: '\0' } },
+    { data: ['\\\0'] },
+    { data: { '\0': 1 } },
     { send: true },
     { send: 'yes' },
   ])('is refused a wrong invitation, which is not stored: %j', async (body) => {
@@ -74,14 +76,20 @@ describe('an administrator', () => {
     expect((await ask('get', '')).body.items).toEqual([])
   })
 
-  test.each([{ data: 'x'.repeat(4_094) }, { data: null }, { data: false }, { data: 0 }, { uses: 10_000 }, { expires_in_days: 365 }, {}])(
-    'may create the greatest and the smallest: %#',
-    async (body) => {
-      const { ask } = await onAdmin()
-      const created = await ask('post', '', body)
-      expect([created.status, created.body.data]).toEqual([201, 'data' in body ? body.data : null])
-    },
-  )
+  test.each([
+    { data: 'x'.repeat(4_094) },
+    { data: String.raw`\u0000 \\u0000` },
+    { data: null },
+    { data: false },
+    { data: 0 },
+    { uses: 10_000 },
+    { expires_in_days: 365 },
+    {},
+  ])('may create the greatest and the smallest: %#', async (body) => {
+    const { ask } = await onAdmin()
+    const created = await ask('post', '', body)
+    expect([created.status, created.body.data]).toEqual([201, 'data' in body ? body.data : null])
+  })
 
   test('lists page by page, newest first', async () => {
     const { host, ask } = await onAdmin()
