@@ -22,6 +22,7 @@ import type { Page } from '../http/html/send-page'
 import { queryParameter } from '../http/locale'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
+import { readInvitation } from '../invitations/carried'
 import { passkeyLoginOptions } from '../passkeys/passkey-login'
 import { takeNotice } from '../sessions/cookies'
 import { connections } from './account/connections'
@@ -77,8 +78,9 @@ export async function showLogin(visit: Visit, state: FormState, sent: 'password'
   }
 }
 
-function addressFormOf({ ctx, reader, returnTo }: Visit, state: FormState, captcha: Part) {
-  const { emailLogin: carries, emailLoginSignup: signsUp, passkeysEnabled: hasPasskeys } = ctx.settings
+function addressFormOf({ ctx, req, reader, returnTo }: Visit, state: FormState, captcha: Part) {
+  const { emailLogin: carries, emailLoginSignup, signupMode, passkeysEnabled: hasPasskeys } = ctx.settings
+  const signsUp = emailLoginSignup && (signupMode !== 'invite' || readInvitation(ctx, req) !== null)
   const takesPassword = hasPasswords(ctx.settings)
   if (!takesPassword && carries === 'off') return null
   return addressLogin(reader, state, {

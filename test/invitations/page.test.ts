@@ -278,6 +278,15 @@ describe('the cookie of an invitation', () => {
     const host = await start({ pagesEnabled: true })
     expect((await host.browser().get(`${host.prefix}/signup`)).text).toContain('You need an invitation to sign up.')
   })
+
+  test('in mode invite, the sign-in page promises a new account by email only with one', async () => {
+    const host = await start({ pagesEnabled: true, ...everyWay })
+    const browser = host.browser()
+    const promises = async () => (await browser.get(`${host.prefix}/login`)).text.includes('and we will create one')
+    expect(await promises()).toBe(false)
+    await press(host, (await invite(host)).token, browser)
+    expect(await promises()).toBe(true)
+  })
 })
 
 describe('the page of an invitation under attack', () => {
