@@ -224,6 +224,19 @@ describe('who waits', async () => {
     expect(host.mails.mails.filter((mail) => topicOf(mail) === 'approval_requested').at(-1)?.text).toContain(`- ${waiting}\n`)
   })
 
+  test('31.3.6 at most 50 administrators are told, and none that is deactivated', async () => {
+    const host = await start()
+    await host.knex('auth_users').update({ is_admin: false })
+    const left = await adminOn(host)
+    await host.knex('auth_users').where({ id: left.userId }).update({ is_active: false })
+    for (let count = 0; count < 52; count++) await adminOn(host)
+    await applicant(host)
+    await host.auth.drain()
+    const told = host.mails.mails.filter((mail) => topicOf(mail) === 'approval_requested').map(({ to }) => to)
+    expect([told.length, new Set(told).size, told.includes(left.email)]).toEqual([50, 50, false])
+    await host.knex('auth_users').update({ is_admin: false })
+  })
+
   test('31.3.3 who may decide: a fresh administrator, and the host itself', async () => {
     const host = await start()
     const admin = await adminOn(host)

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type AuthRouterOptions, type Captcha, type CounterStore, memoryCounters } from '../../src'
+import { type AuthRouterOptions, type Captcha, type CounterStore, memoryCounters, proofOfWork } from '../../src'
 import { type LocalHost, type LocalOptions, newAddress, onLocal, password, pending, post, resetLink, signedIn } from '../local/people'
 import { fieldValue, onPages, sendForm } from '../page-routes/people'
 import { databases } from '../support/databases'
@@ -300,6 +301,32 @@ test('31.5.3 a page only reads: it counts nothing, and another process shows the
   expect([refused.status, refused.text.includes('id="widget"'), await shows(other)]).toEqual([400, true, true])
   other.clock.advance(hour)
   expect(await shows(other)).toBe(false)
+})
+
+test('the costs: one counter a request that can mail a stranger, none for a captcha, and one for a solved puzzle', async () => {
+  const counters = memoryCounters()
+  let count = 0
+  const increment: CounterStore['increment'] = (...given) => {
+    count += 1
+    return counters.increment(...given)
+  }
+  const counting: CounterStore = { ...counters, increment }
+  const countersOf = async (options: LocalOptions['options'], captcha?: (host: LocalHost) => Promise<string>) => {
+    const host = await start({ options: { throttle: { ...limited(5), mail: false, counters: counting }, ...options } })
+    const answer = await captcha?.(host)
+    count = 0
+    expect(await signUp(host, newAddress(), { captcha: answer })).toBe(201)
+    return count
+  }
+  const solve = async (host: LocalHost) => {
+    const { puzzle } = (await host.browser().get('/auth/captcha?action=signup')).body
+    for (let n = 0; ; n++) if (createHash('sha256').update(`${puzzle}.${n}`).digest()[0] === 0) return `${puzzle}.${n}`
+  }
+  const uncounted = await countersOf({ throttle: { ...limited(5), signupMails: false, mail: false, counters: counting } })
+  const alone = await countersOf({})
+  expect(alone - uncounted).toBe(1)
+  expect(await countersOf({ captcha: person }, async () => 'right')).toBe(alone)
+  expect(await countersOf({ captcha: proofOfWork({ bits: 8 }) }, solve)).toBe(alone + 1)
 })
 
 test('31.5.1 boot refuses a limit that is none', async () => {

@@ -65,6 +65,7 @@ describe('an administrator', () => {
     { expires_in_days: 0 },
     { expires_in_days: 366 },
     { data: 'x'.repeat(4_095) },
+    { data: 'é'.repeat(2_048) },
     { data: { zero: '\0' } },
     { data: ['\\\0'] },
     { data: { '\0': 1 } },
@@ -161,6 +162,20 @@ describe('an administrator', () => {
     const url = `${host.prefix}/admin/invitations${path}`
     expect((await host.browser()[method](url)).status).toBe(401)
     expect((await host.browser()[method](url).set(bearerOf(person))).status).toBe(403)
+  })
+
+  test.each([
+    ['post', '/invitations'],
+    ['delete', '/invitations/x'],
+    ['post', '/invitations/x/resend'],
+    ['post', '/users/x/approve'],
+    ['post', '/users/x/decline'],
+  ] as const)('needs a fresh session for %s /admin%s', async (method, path) => {
+    const host = await start({ settings: { signupMode: 'approve', freshSessionSeconds: 60 } })
+    const admin = await adminOn(host)
+    host.clock.advance(61)
+    const answer = await host.browser()[method](`${host.prefix}/admin${path}`).set(bearerOf(admin)).send({})
+    expect([answer.status, answer.body.code]).toEqual([403, 'REAUTHENTICATION_REQUIRED'])
   })
 
   test('above the limit of links of an address, the invitation exists and no mail is sent', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
+import { adminOn } from '../admin/people'
 import { bearerOf, newAddress, otherPassword, password, pending, post, signedIn, userOf } from '../local/people'
 import { newPerson } from '../social/redirect-steps'
 import { databases } from '../support/databases'
@@ -208,6 +209,24 @@ for (const database of await databases()) {
       const email = newAddress()
       await host.auth.service.signUp({ email, password })
       expect((await userOf(host, email)).isActive).toBe(false)
+    })
+
+    test('an id that no column holds is 404, and no error as a cursor', async () => {
+      const host = await start()
+      const admin = bearerOf(await adminOn(host))
+      const cursor = (id: string) => Buffer.from(JSON.stringify([0, id])).toString('base64url')
+      await invite(host)
+      for (const id of ['x', '\0', 'é'.repeat(400)]) {
+        const { status } = await host
+          .browser()
+          .delete(`${host.prefix}/admin/invitations/${encodeURIComponent(id)}`)
+          .set(admin)
+        const list = await host
+          .browser()
+          .get(`${host.prefix}/admin/invitations?cursor=${cursor(id)}`)
+          .set(admin)
+        expect([id, status, list.status]).toEqual([id, 404, 200])
+      }
     })
 
     test('two people redeem one use: one 204 and one 403; one person in eight tabs: one use and one call', async () => {
