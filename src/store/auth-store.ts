@@ -656,7 +656,7 @@ export interface EmailLoginStore {
    * get the row, even if they call at once.
    */
   countTry(id: string, most: number, at: Date): Promise<EmailLoginRecord | null>
-  /** Takes one counted try of an open row back, never below zero. Optional: without it, a refused new password costs a try of the code. */
+  /** Takes one counted try of an open row back, never below zero. Optional: without it, a refused new password or invitation costs a try. */
   uncountTry?(id: string): Promise<void>
   /** Marks an open row as used. If several callers use the row at once, one caller gets true. The others get false. */
   consume(id: string, at: Date): Promise<boolean>

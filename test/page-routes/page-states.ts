@@ -851,6 +851,25 @@ const invitations: PageState[] = [
     { settings: inviting },
   ),
   state(
+    'a mail to sign in that is awaited with an invitation',
+    async (page, served) => {
+      await openInvitation(page, served)
+      await sendInPage(page)
+      await page.goto('/auth/login')
+      await sendInPage(page, { email: newAddress() }, 'main form', emailButton)
+    },
+    { settings: inviting },
+  ),
+  state(
+    'the sign-in page, where a provider was refused for the invitation',
+    async (page, served) => {
+      await openInvitation(page, served)
+      await sendInPage(page)
+      await page.goto('/auth/login?error=INVITATION_REQUIRED')
+    },
+    { settings: inviting },
+  ),
+  state(
     'an invitation, used by somebody who is signed in',
     async (page, served) => {
       await arrive(page, served)

@@ -213,7 +213,8 @@ function storeOn(
             (token) => token.userId === userId && token.purpose === purpose && token.usedAt && token.usedAt < token.expiresAt,
           ),
         ),
-      deleteExpired: (expired) => run(({ userTokens }) => removeEnded(userTokens, (token) => token.expiresAt, expired)),
+      deleteExpired: (expired) =>
+        run(({ userTokens }) => removeEnded(userTokens, (token) => (namesInvitation(token) ? NEVER : token.expiresAt), expired)),
     },
 
     identities: {
@@ -552,6 +553,12 @@ function remove<R>(table: R[], doomed: (record: R) => boolean): number {
 function removeEnded<R>(table: R[], endOf: (record: R) => Date, { before, most }: Expired): number {
   const doomed = new Set(table.filter((record) => endOf(record) <= before).slice(0, most))
   return remove(table, (record) => doomed.has(record))
+}
+
+const NEVER = new Date(8.64e15)
+
+function namesInvitation({ purpose, usedAt, payload }: UserTokenRecord): boolean {
+  return purpose === 'ACTIVATION' && usedAt === null && payload?.includes('"invitation":"') === true
 }
 
 function meets(session: SessionRecord, wanted: Partial<SessionRecord>): boolean {

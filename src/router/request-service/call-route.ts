@@ -26,6 +26,7 @@ import {
 interface Given {
   readonly params?: Readonly<Record<string, string>>
   readonly body?: object
+  readonly query?: object
 }
 
 /**
@@ -65,7 +66,7 @@ export function callRoute(
  * Returns a request with the host request's headers and client, but with another body. The route reads JSON, even if the host parsed a
  * form.
  */
-function requestWith(req: Request, res: Response, method: string, { params = {}, body = {} }: Given): Request {
+function requestWith(req: Request, res: Response, method: string, { params = {}, body = {}, query }: Given): Request {
   const { 'transfer-encoding': _chunked, cookie: _old, ...others } = req.headers
   const cookie = cookiesAfter(req, res)
   const headers = { ...others, ...(cookie !== '' && { cookie }) }
@@ -74,6 +75,7 @@ function requestWith(req: Request, res: Response, method: string, { params = {},
     method, // the route's method, so that the cross-site check treats a host's GET like the route's POST
     body,
     params,
+    ...(query && { url: `/?${new URLSearchParams({ ...query })}` }),
     readableDidRead: true,
     headers: { ...headers, 'content-type': 'application/json', 'content-length': length },
   }

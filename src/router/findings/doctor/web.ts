@@ -149,6 +149,7 @@ export const processChecks: readonly Check[] = [
   { name: 'counters-shared', examine: ownCounters },
   { name: 'counters-answer', examine: silentCounters },
   { name: 'limits-off', examine: limitsOff },
+  { name: 'captcha-missing', examine: openSignUp },
   { name: 'environment', examine: developmentInPublic },
 ]
 
@@ -187,6 +188,18 @@ function limitsOff({ options: { throttle = {} } }: Patient): Result {
     `Rate limits are off: throttle.${off.join(', throttle.')}.`,
     'An attacker can guess passwords, codes and addresses without limit.',
     'Remove these options, or set limits.',
+  )
+}
+
+/** A host that checks these requests itself, or counts no mails, has decided. */
+function openSignUp({ ctx: { settings, mailQueue, rateLimits }, options, isProduction }: Patient): Result {
+  const isOpen = settings.localAccountsEnabled && settings.signupEnabled && settings.signupMode !== 'invite'
+  const isDecided = options.captcha || options.guardRequest || rateLimits.signupMails === false
+  if (!isProduction || !isOpen || !mailQueue || isDecided) return null
+  return warning(
+    'Anybody may sign up, and no captcha is set.',
+    'A script can sign up with the addresses of strangers. Past throttle.signupMails, every mail still goes out.',
+    'Pass the option captcha, such as proofOfWork() (docs/bots.md).',
   )
 }
 

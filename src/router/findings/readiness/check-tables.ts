@@ -150,6 +150,7 @@ export function tableNeeds({ settings, providers, passwordHasher, hasMailer = fa
     passkeys: isOn('passkeysEnabled'),
     trustedDevices: Number(settings?.['trustedDeviceDays'] ?? 0) > 0,
     invitations: isOn('invitationsEnabled') || settings?.['signupMode'] === 'invite',
+    approval: settings?.['signupMode'] === 'approve',
     outbox,
     pendingPasskeys,
     payloadLength: Math.max(

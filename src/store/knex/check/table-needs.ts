@@ -13,6 +13,7 @@ export interface TableNeeds {
   readonly pendingPasskeys: boolean
   readonly trustedDevices: boolean
   readonly invitations: boolean
+  readonly approval: boolean
   readonly outbox: boolean
   /** In characters. */
   readonly payloadLength: number
