@@ -14,7 +14,6 @@ import {
   type DoctorOptions,
   type DoctorReport,
   OidcClient,
-  proofOfWork,
 } from '../../src'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
 import { checks } from '../../src/router/findings/doctor/examine'
@@ -69,7 +68,7 @@ async function examined({ settings, about = { app }, ...options }: Changes = {})
 }
 
 // NODE_ENV of the tests is `test`; the rules of production are asked for by option.
-const inProduction = { environment: 'production', captcha: proofOfWork() } as const
+const inProduction = { environment: 'production' } as const
 const social = { oauthEnabled: true }
 const signingKey = (kid: string) => ({
   kid,
@@ -116,7 +115,6 @@ const illnesses: Readonly<Record<string, Changes>> = {
   'counters-shared': { about: { app, processes: 2 } },
   'counters-answer': { throttle: { counters: { ...memoryCounters({}), increment: () => Promise.reject(new Error('ECONNREFUSED')) } } },
   'limits-off': { throttle: { mfa: false } },
-  'captcha-missing': { environment: 'production' },
   'provider-discovery': {
     settings: social,
     providers: { corp: Object.assign(provider(), { prepare: () => Promise.reject(new Error('ENOTFOUND')) }) },
@@ -163,20 +161,6 @@ test('secret-guessable: random hexadecimal digits are no weak secret, and few di
   expect(await found('4a9f04b1c4a90f1b4cfa90b14c4f9a0b14ca9f0b')).toEqual([]) // 8 different ones
   expect(await found('4a9f04b1149a90f1b4fa90b1414f9a0b149a9f0b')).toEqual(['secret-guessable']) // 7
   expect(await found('kz7qw2xykv7zqx2wyvk7wzq2xkvy7q2zwxkv')).toEqual(['secret-guessable']) // 9, which are no hexadecimal digits
-})
-
-test('captcha-missing: only in production, where anybody may sign up and nobody decided otherwise', async () => {
-  const { captcha: _, ...plain } = inProduction
-  const found = async (changes: Changes) => (await examined({ ...plain, ...changes })).findings.map(({ check }) => check)
-  expect(await found({})).toEqual(['captcha-missing'])
-  for (const changes of [
-    { environment: 'test' },
-    { guardRequest: () => {} },
-    { throttle: { signupMails: false } },
-    { settings: { signupEnabled: false } },
-    { settings: { signupMode: 'invite' } },
-  ] as const)
-    expect([changes, await found(changes)]).toEqual([changes, []])
 })
 
 test('no-login: passkeys alone are a way to sign in', async () => {

@@ -149,7 +149,6 @@ export const processChecks: readonly Check[] = [
   { name: 'counters-shared', examine: ownCounters },
   { name: 'counters-answer', examine: silentCounters },
   { name: 'limits-off', examine: limitsOff },
-  { name: 'captcha-missing', examine: openSignUp },
   { name: 'environment', examine: developmentInPublic },
 ]
 
@@ -192,17 +191,6 @@ function limitsOff({ options: { throttle = {} } }: Patient): Result {
 }
 
 /** A host that checks these requests itself, or counts no mails, has decided. */
-function openSignUp({ ctx: { settings, mailQueue, rateLimits }, options, isProduction }: Patient): Result {
-  const isOpen = settings.localAccountsEnabled && settings.signupEnabled && settings.signupMode !== 'invite'
-  const isDecided = options.captcha || options.guardRequest || rateLimits.signupMails === false
-  if (!isProduction || !isOpen || !mailQueue || isDecided) return null
-  return warning(
-    'Anybody may sign up, and no captcha is set.',
-    'A script can sign up with the addresses of strangers. Past throttle.signupMails, every mail still goes out.',
-    'Pass the option captcha, such as proofOfWork() (docs/bots.md).',
-  )
-}
-
 function developmentInPublic({ ctx: { settings }, options, isProduction }: Patient): Result {
   const isTest = options.environment === 'test'
   if (isProduction || isTest || !settings.publicUrl.startsWith('https:') || isLoopback(settings.publicUrl)) return null
