@@ -73,6 +73,7 @@ import { listSessions, revokeSession } from '../sessions/list-routes'
 import { type LoggedOut, logOut, logOutSession, revokeOtherSessions } from '../sessions/log-out'
 import { logoutUrlOf } from '../sessions/log-out-request'
 import type { AnyLoginResult, LoginClient, LoginResult, LoginResultOf, SessionLoginResult, SessionOrigin } from '../sessions/login'
+import type { OpenSessionOptions } from '../sessions/open-session'
 import type { ConfirmationCode } from '../sessions/reauthentication/confirmation-code'
 import {
   type Reauthenticated,
@@ -231,6 +232,12 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   logInWithToken(input: TokenInHand, options?: { locale?: Locale } & WithInvitation & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Starts the session for the one-time code that an app got at `redirect_to`, or returns a challenge. */
   exchangeOAuthCode(input: OAuthCodeExchange): Promise<LoginResult>
+  /**
+   * Opens a session for a person whom you authenticated yourself, for example by SAML. It is a login: the second factor, the tasks of a login
+   * and the limit of sessions hold. The limits of logins do not.
+   * @throws TypeError for wrong options; NotFoundError; AccountInactiveError; ApprovalPendingError
+   */
+  openSession(userId: string, options?: OpenSessionOptions & SessionOrigin): Promise<LoginResultOf<Host>>
   refresh(refreshToken: string): Promise<LoginResult>
   logOut(refreshToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
   logOut(refreshToken: string, options?: LogoutOptions): Promise<void>
@@ -527,6 +534,10 @@ export function createService(ctx: AuthContext): AuthService {
     logInWithToken: (input, options = {}) =>
       delivered(logInWithToken(ctx, input, client(options), { locale: localeOf(options), invitation: options.invitation ?? null })),
     exchangeOAuthCode: (input) => exchangeCode(ctx, input, { gets: 'tokens', origin: {} }),
+    openSession: async (userId, { ip, userAgent, sessionToken, ...options } = {}) => {
+      const { openSession } = await import('../sessions/open-session.js') // loaded at the first call
+      return delivered(openSession(ctx, userId, options, client({ ip, userAgent, sessionToken })))
+    },
     refresh: (refreshToken) => refresh(ctx, refreshToken),
     logOut: (async (refreshToken: string, options?: LogoutOptions) =>
       leadingOn(ctx, await logOut(ctx, refreshToken, options), options)) as AuthService['logOut'],
