@@ -417,6 +417,11 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * commit, and a rollback drops them. Exception: the events of a rejected request are emitted at once.
    */
   using(store: AuthStore): AuthService<Host>
+  /**
+   * Deletes old rows at once, as the purge that runs by itself does. Returns how many rows of each table were deleted.
+   * @throws ServiceUnavailableError if the database cannot be reached; ConfigurationError on the service of a transaction of the host
+   */
+  purge(): Promise<Record<string, number>>
 }
 
 /** The type of the result follows from what the client gets. Inside doorward, every login has one type of result. */
@@ -424,7 +429,8 @@ function delivered<Result extends AnyLoginResult>(login: Promise<AnyLoginResult>
   return login as Promise<Result>
 }
 
-export function createService(ctx: AuthContext): AuthService {
+/** @param hostStore as the host passed it. Null: inside a transaction of the host */
+export function createService(ctx: AuthContext, hostStore: AuthStore | null): AuthService {
   const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
   const client = (origin: SessionOrigin): LoginClient => ({ gets: ctx.settings.tokenDelivery === 'session' ? 'session' : 'tokens', origin })
   const step = (input: TaskStep & SessionOrigin) => ({ client: { ...client(input), locale: localeOf(input) } })
@@ -570,7 +576,12 @@ export function createService(ctx: AuthContext): AuthService {
     invitations: invitationService(ctx),
     logOutSession: (async (sessionToken: string, options?: LogoutOptions) =>
       leadingOn(ctx, await logOutSession(ctx, sessionToken, options), options)) as AuthService['logOutSession'],
-    using: (store) => createService(insideHostTransaction(ctx, store)),
+    using: (store) => createService(insideHostTransaction(ctx, store), null),
+    async purge() {
+      if (!hostStore) throw new ConfigurationError('purge() runs outside of transactions: call auth.service.purge().')
+      const { purgeNow } = await import('../admin/purge/purge-now.js') // loaded at the first call
+      return purgeNow(ctx, hostStore)
+    },
   }
 }
 

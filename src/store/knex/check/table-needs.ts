@@ -14,6 +14,7 @@ export interface TableNeeds {
   readonly trustedDevices: boolean
   readonly invitations: boolean
   readonly outbox: boolean
+  readonly leases: boolean
   /** In characters. */
   readonly payloadLength: number
   readonly linksByVerifiedEmail: boolean
