@@ -8,8 +8,6 @@ export interface AutomaticPurge {
   pause(): Promise<void>
 }
 
-/** The name of the lease, and of the row that says when the last purge was. */
-export const purgeLease = 'purge'
 const againMs = 60_000
 
 /**

@@ -3,9 +3,8 @@ import type { AuthContext } from '../../context'
 import { describeError } from '../../core/logger'
 import { auditLogsOf } from '../../observers/audit-log'
 import type { AuthStore } from '../../store/auth-store'
-import { endedCountersOf } from '../../store/knex/purge-state'
+import { endedCountersOf, purgeLease } from '../../store/knex/purge-state'
 import { emptyInBatches, expiredRows, type PurgeProgress, type PurgeStep, runSteps } from '../../store/purge-expired'
-import { purgeLease } from './automatic-purge'
 
 const leaseMs = 10 * 60_000
 

@@ -4,6 +4,9 @@ import type { Tables } from './default-tables'
 import { checkedTablesOf } from './knex-store'
 import { databaseName } from './queryable'
 
+/** The name of the lease, and of the row that says when the last purge was. */
+export const purgeLease = 'purge'
+
 export const mostWaiting = 10_000
 
 /** How long an ended counter stays, because the clocks of two processes can differ. */

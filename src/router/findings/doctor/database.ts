@@ -1,9 +1,8 @@
-import { purgeLease } from '../../../admin/purge/automatic-purge'
 import { sentenceOf } from '../../../core/error-sentence'
 import type { TableFinding } from '../../../store/auth-store'
 import { unverifiedFactors, unverifiedWithoutFactor } from '../../../store/knex/check/unverified-factors'
 import { databaseFacts } from '../../../store/knex/database-facts'
-import { countWaiting, mostWaiting } from '../../../store/knex/purge-state'
+import { countWaiting, mostWaiting, purgeLease } from '../../../store/knex/purge-state'
 import { answerOf, type Check, error, type Fault, type Patient, type Result, type Skip, warning } from './check'
 
 export const databaseChecks: readonly Check[] = [
