@@ -1,6 +1,7 @@
 import express from 'express'
 import { describe, expect, test } from 'vitest'
-import { AccountInactiveError, errorHandler, NotFoundError, type OpenSessionOptions, secondFactorTask, task } from '../../src'
+import { errorHandler, type OpenSessionOptions, secondFactorTask, task } from '../../src'
+import { AccountInactiveError, NotFoundError } from '../../src/core/errors'
 import { approving, putOnList } from '../approval/people'
 import { amrOf, bearerOf, type LocalHost, onLocal, post, userOf } from '../local/people'
 import { person, throughFactor } from '../login-tasks/people'
