@@ -803,7 +803,10 @@ export interface OutboxStore {
   take(choice: { now: Date; until: Date; most: number }): Promise<OutboxRecord[]>
   /** Writes `deliveredAt`. Returns true if the event waited. */
   markDelivered(id: string, at: Date): Promise<boolean>
-  /** Counts a failed delivery, writes `nextAt` and ends the lease, if the lease is still the given one. */
+  /**
+   * Counts a failed delivery, writes `nextAt` and ends the lease, if the lease is still the given one. A later lease ends more than a second
+   * later.
+   */
   markFailed(failed: Pick<OutboxRecord, 'id' | 'leasedUntil' | 'nextAt'>): Promise<boolean>
   /** Deletes an event that waits. Returns true if there was one. */
   discard(id: string): Promise<boolean>
