@@ -142,6 +142,7 @@ export type { AccessTokenClaimsHook, ClaimsOf, HostClaims, Json } from './sessio
 export { findAuth, getAuth, getSession, getUser } from './sessions/current-auth'
 export type { PublicSession } from './sessions/find-session'
 export type { LoginOwesTasks, LoginResult, LoginResultOf, OpenedServerSession, SessionLoginResult, SessionOrigin } from './sessions/login'
+export type { OpenSessionOptions } from './sessions/open-session'
 export type { Reauthenticated, ServiceReauthentication } from './sessions/reauthentication/reauthenticate'
 export type { KeptTokens } from './sessions/reissue-tokens'
 export type { OAuthCodeExchange } from './social/app-redirect/exchange-code'

@@ -398,8 +398,8 @@ function checkIgnore(option: AuthRouterOptions['checkTables']): void {
 
 function checkPurge(option: AuthRouterOptions['purge']): void {
   if (option === undefined || option === false) return
-  if (!isObject(option) || !isWhole(option.everyMinutes, 1, 10_080))
-    throw new ConfigurationError('Option purge must be false, or { everyMinutes } with a whole number from 1 to 10080 (docs/store.md).')
+  if (!isObject(option) || !isWhole(option.everyMinutes, 5, 1_440))
+    throw new ConfigurationError('Option purge must be false, or { everyMinutes } with a whole number from 5 to 1440 (docs/store.md).')
   refuseUnknownOptions('purge', option, ['everyMinutes'])
 }
 

@@ -63,19 +63,8 @@ export interface AuthEventPayloads {
   'admin.revoked': { userId: string; actorId: string | null }
   /** Emitted by the command `users import`. The command emits no event per account. */
   'users.imported': { count: number; admins: number }
-  /** A purge deleted so many rows of each table. A table that the store lacks is absent. */
-  'purge.done': {
-    users?: number
-    userTokens?: number
-    sessions?: number
-    emailLogins?: number
-    trustedDevices?: number
-    invitations?: number
-    outbox?: number
-    counters?: number
-    auditLog?: number
-    milliseconds: number
-  }
+  /** A purge deleted so many rows, and did so many due deletions of accounts (`accounts`). It could not do `failed` deletions. */
+  'purge.done': { rows: number; accounts: number; failed: number; durationMs: number }
   'invitation.created': { invitationId: string; actorId?: string }
   'invitation.revoked': { invitationId: string; actorId?: string }
   'invitation.accepted': { invitationId: string; userId: string }
@@ -133,18 +122,7 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'admin.granted': ['userId', 'actorId'],
   'admin.revoked': ['userId', 'actorId'],
   'users.imported': ['count', 'admins'],
-  'purge.done': [
-    'users',
-    'userTokens',
-    'sessions',
-    'emailLogins',
-    'trustedDevices',
-    'invitations',
-    'outbox',
-    'counters',
-    'auditLog',
-    'milliseconds',
-  ],
+  'purge.done': ['rows', 'accounts', 'failed', 'durationMs'],
   'invitation.created': ['invitationId', 'actorId'],
   'invitation.revoked': ['invitationId', 'actorId'],
   'invitation.accepted': ['invitationId', 'userId'],

@@ -9,7 +9,7 @@ import type { UserRecord } from '../store/auth-store'
 import { mayBeTrusted } from '../trusted-devices/trust-cookie'
 import type { LoginTasks, TaskAnswers, TaskCondition } from './login-task'
 
-type AskedLogin = Pick<Login, 'amr' | 'tasks'>
+type AskedLogin = Pick<Login, 'amr' | 'tasks' | 'skipsSecondFactor'>
 
 /**
  * Asks the host before the transaction, so that the login needs no second one. Call it only with a credential that was right. Asks nothing
@@ -17,7 +17,8 @@ type AskedLogin = Pick<Login, 'amr' | 'tasks'>
  */
 export async function askTasks(ctx: AuthContext, user: UserRecord, login: AskedLogin, browser?: LoginBrowser): Promise<AuthContext> {
   if (ctx.loginTasks === null || questionsOf(ctx.loginTasks, user, login).length === 0) return ctx
-  const owesFactor = hasActiveFactor(ctx, user) && !login.amr.some(isSecondFactor) && !mayBeTrusted(ctx, browser, user)
+  const { amr, skipsSecondFactor } = login
+  const owesFactor = hasActiveFactor(ctx, user) && !skipsSecondFactor && !amr.some(isSecondFactor) && !mayBeTrusted(ctx, browser, user)
   return owesFactor ? ctx : { ...ctx, taskAnswers: await answersOf(ctx, ctx.loginTasks, user, login) }
 }
 

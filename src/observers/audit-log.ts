@@ -11,8 +11,8 @@ import { type PayloadValue, watchAll } from './watch-all'
 export interface AuditLogOptions {
   /** The id of the current request, for example from your AsyncLocalStorage. Stored if it is a text of at most 128 characters. */
   requestId?: () => string | null | undefined
-  /** The age in days after which the purge deletes rows: a whole number from 1 to 36,500. Default 365. */
-  keepDays?: number
+  /** The age in days after which the purge deletes rows: a whole number from 1 to 36,500. `false`: never. Default 365. */
+  keepDays?: number | false
   /** How many events can wait in memory while the database is down: 1 to 1,000,000. Default 10,000. Further events are dropped. */
   capacity?: number
   /** Default: the console. */
@@ -33,10 +33,10 @@ export interface AuditLog {
   /**
    * Deletes rows older than `keepDays`, in batches. The purge of a router calls this method of every log that watches the router's events.
    * Returns the number of deleted rows.
-   * @param options `signal`: ends the work after the current batch
+   * @param options `signal`: ends the work after the current batch; `afterBatch`: called after each batch
    * @throws ServiceUnavailableError if the database cannot be reached
    */
-  purge(options?: { signal?: AbortSignal | undefined }): Promise<number>
+  purge(options?: { signal?: AbortSignal | undefined; afterBatch?: (() => Promise<void>) | undefined }): Promise<number>
   /** The number of events that wait to be written. */
   readonly waiting: number
   /** The number of events that were dropped, because too many events waited. */
@@ -83,8 +83,11 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
         stop()
       }
     },
-    purge: ({ signal } = {}) =>
-      emptyInBatches((older) => rows.deleteOlder(older), new Date(now().getTime() - keepDays * 86_400_000), { signal }),
+    async purge({ signal, afterBatch } = {}) {
+      if (keepDays === false) return 0
+      const before = new Date(now().getTime() - keepDays * 86_400_000)
+      return emptyInBatches((older) => rows.deleteOlder(older), before, { signal, afterBatch })
+    },
     async flush({ timeoutMs = 5_000 } = {}) {
       await new Promise((resolve) => setImmediate(resolve)) // listeners run after the operation that emitted the event
       for (const payload of throttledRows.takeRest()) write('throttled', payload)
@@ -210,8 +213,8 @@ function checkOptions(knex: HostKnex, { capacity = 1, keepDays = 1, requestId }:
   if (knex.isTransaction) throw new ConfigurationError('auditLog() needs the knex instance itself, not a transaction.')
   if (!Number.isInteger(capacity) || capacity < 1 || capacity > 1_000_000)
     throw new ConfigurationError('auditLog: capacity must be a whole number from 1 to 1000000.')
-  if (!Number.isInteger(keepDays) || keepDays < 1 || keepDays > 36_500)
-    throw new ConfigurationError('auditLog: keepDays must be a whole number from 1 to 36500.')
+  if (keepDays !== false && (!Number.isInteger(keepDays) || keepDays < 1 || keepDays > 36_500))
+    throw new ConfigurationError('auditLog: keepDays must be a whole number from 1 to 36500, or false.')
   if (requestId !== undefined && typeof requestId !== 'function')
     throw new ConfigurationError('auditLog: requestId must be a function that returns the id of the request, or null.')
 }

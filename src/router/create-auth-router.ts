@@ -128,7 +128,7 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
   const outbox = createOutbox(ctx, options.outbox === true)
   const auth: AuthRouter = Object.assign(router, {
     guards,
-    service: createService(ctx),
+    service: createService(ctx, options.store),
     with: bind,
     csrfToken(...given: []) {
       refuseRequest('auth.csrfToken', given)

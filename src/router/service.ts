@@ -73,6 +73,7 @@ import { listSessions, revokeSession } from '../sessions/list-routes'
 import { type LoggedOut, logOut, logOutSession, revokeOtherSessions } from '../sessions/log-out'
 import { logoutUrlOf } from '../sessions/log-out-request'
 import type { AnyLoginResult, LoginClient, LoginResult, LoginResultOf, SessionLoginResult, SessionOrigin } from '../sessions/login'
+import type { OpenSessionOptions } from '../sessions/open-session'
 import type { ConfirmationCode } from '../sessions/reauthentication/confirmation-code'
 import {
   type Reauthenticated,
@@ -231,6 +232,12 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   logInWithToken(input: TokenInHand, options?: { locale?: Locale } & WithInvitation & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Starts the session for the one-time code that an app got at `redirect_to`, or returns a challenge. */
   exchangeOAuthCode(input: OAuthCodeExchange): Promise<LoginResult>
+  /**
+   * Opens a session for a person whom you authenticated yourself, for example by SAML. It is a login: the second factor, the tasks of a login
+   * and the limit of sessions hold. The limits of logins do not.
+   * @throws TypeError for wrong options; NotFoundError; AccountInactiveError; ApprovalPendingError
+   */
+  openSession(userId: string, options?: OpenSessionOptions & SessionOrigin): Promise<LoginResultOf<Host>>
   refresh(refreshToken: string): Promise<LoginResult>
   logOut(refreshToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
   logOut(refreshToken: string, options?: LogoutOptions): Promise<void>
@@ -410,6 +417,11 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * commit, and a rollback drops them. Exception: the events of a rejected request are emitted at once.
    */
   using(store: AuthStore): AuthService<Host>
+  /**
+   * Deletes old rows at once, as the purge that runs by itself does. Returns how many rows of each table were deleted.
+   * @throws ServiceUnavailableError if the database cannot be reached; ConfigurationError on the service of a transaction of the host
+   */
+  purge(): Promise<Record<string, number>>
 }
 
 /** The type of the result follows from what the client gets. Inside doorward, every login has one type of result. */
@@ -417,7 +429,8 @@ function delivered<Result extends AnyLoginResult>(login: Promise<AnyLoginResult>
   return login as Promise<Result>
 }
 
-export function createService(ctx: AuthContext): AuthService {
+/** @param hostStore as the host passed it. Null: inside a transaction of the host */
+export function createService(ctx: AuthContext, hostStore: AuthStore | null): AuthService {
   const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
   const client = (origin: SessionOrigin): LoginClient => ({ gets: ctx.settings.tokenDelivery === 'session' ? 'session' : 'tokens', origin })
   const step = (input: TaskStep & SessionOrigin) => ({ client: { ...client(input), locale: localeOf(input) } })
@@ -527,6 +540,10 @@ export function createService(ctx: AuthContext): AuthService {
     logInWithToken: (input, options = {}) =>
       delivered(logInWithToken(ctx, input, client(options), { locale: localeOf(options), invitation: options.invitation ?? null })),
     exchangeOAuthCode: (input) => exchangeCode(ctx, input, { gets: 'tokens', origin: {} }),
+    openSession: async (userId, { ip, userAgent, sessionToken, ...options } = {}) => {
+      const { openSession } = await import('../sessions/open-session.js') // loaded at the first call
+      return delivered(openSession(ctx, userId, options, client({ ip, userAgent, sessionToken })))
+    },
     refresh: (refreshToken) => refresh(ctx, refreshToken),
     logOut: (async (refreshToken: string, options?: LogoutOptions) =>
       leadingOn(ctx, await logOut(ctx, refreshToken, options), options)) as AuthService['logOut'],
@@ -559,7 +576,12 @@ export function createService(ctx: AuthContext): AuthService {
     invitations: invitationService(ctx),
     logOutSession: (async (sessionToken: string, options?: LogoutOptions) =>
       leadingOn(ctx, await logOutSession(ctx, sessionToken, options), options)) as AuthService['logOutSession'],
-    using: (store) => createService(insideHostTransaction(ctx, store)),
+    using: (store) => createService(insideHostTransaction(ctx, store), null),
+    async purge() {
+      if (!hostStore) throw new ConfigurationError('purge() runs outside of transactions: call auth.service.purge().')
+      const { purgeNow } = await import('../admin/purge/purge-now.js') // loaded at the first call
+      return purgeNow(ctx, hostStore)
+    },
   }
 }
 

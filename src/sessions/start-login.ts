@@ -213,8 +213,8 @@ function announceEndedByLimit(ctx: AuthContext, { result }: Pick<DecidedLogin, '
   ctx.events.emit('session.revoked', { userId: result.userId, count: result.endedByLimit, reason: 'limit' })
 }
 
-function needsSecondFactor({ settings }: AuthContext, user: UserRecord, { amr }: Login): boolean {
-  return settings.mfaEnabled && user.totpEnabledAt !== null && !amr.some(isSecondFactor)
+function needsSecondFactor({ settings }: AuthContext, user: UserRecord, { amr, skipsSecondFactor }: Login): boolean {
+  return settings.mfaEnabled && user.totpEnabledAt !== null && !skipsSecondFactor && !amr.some(isSecondFactor)
 }
 
 async function challenge(ctx: AuthContext, user: UserRecord, login: Login): Promise<LoginChallenge> {

@@ -34,6 +34,8 @@ export interface AuthStore {
   readonly invitationUses?: InvitationUseStore
   /** Required for the option `outbox`. */
   readonly outbox?: OutboxStore
+  /** Required for the purge that runs by itself. */
+  readonly leases?: LeaseStore
   /**
    * Runs `work` in one transaction at READ COMMITTED. If a transaction is open, `work` joins that transaction. After a deadlock
    * or a serialization failure the store runs `work` again from the start, a few times.
@@ -801,7 +803,10 @@ export interface OutboxStore {
   take(choice: { now: Date; until: Date; most: number }): Promise<OutboxRecord[]>
   /** Writes `deliveredAt`. Returns true if the event waited. */
   markDelivered(id: string, at: Date): Promise<boolean>
-  /** Counts a failed delivery, writes `nextAt` and ends the lease, if the lease is still the given one. */
+  /**
+   * Counts a failed delivery, writes `nextAt` and ends the lease, if the lease is still the given one. A later lease ends more than a second
+   * later.
+   */
   markFailed(failed: Pick<OutboxRecord, 'id' | 'leasedUntil' | 'nextAt'>): Promise<boolean>
   /** Deletes an event that waits. Returns true if there was one. */
   discard(id: string): Promise<boolean>
@@ -809,6 +814,34 @@ export interface OutboxStore {
   /** Deletes events that were delivered at `before` or earlier. Returns how many. */
   deleteDelivered(expired: Expired): Promise<number>
   /** Returns false if the table does not exist. Only the purge calls `isPresent`. If the adapter has no `isPresent`, doorward assumes true. */
+  isPresent?(): Promise<boolean>
+}
+
+/** A task that one process does at a time. */
+export interface LeaseRecord {
+  /** The name of the task, up to 64 characters. */
+  id: string
+  /** Who has the lease, or had it last. */
+  holder: string | null
+  leasedUntil: Date | null
+  /** When the task was last done. */
+  ranAt: Date | null
+}
+
+export interface LeaseStore {
+  /**
+   * Gives the lease to `holder` until `until`, if nobody has it at `now`, and if the task was last done at `ranBefore` or earlier, or never.
+   * Makes the row if there is none. Of several callers, one gets true.
+   */
+  take(lease: { id: string; holder: string; now: Date; until: Date; ranBefore: Date }): Promise<boolean>
+  /** Moves the end of the lease. Returns false if another holder took it meanwhile. */
+  renew(lease: { id: string; holder: string; until: Date }): Promise<boolean>
+  /** Ends the lease, if `holder` still has it. */
+  release(lease: { id: string; holder: string }): Promise<void>
+  /** Writes `ranAt`. Makes the row if there is none. */
+  recordRun(id: string, at: Date): Promise<void>
+  find(id: string): Promise<LeaseRecord | null>
+  /** Returns false if the table does not exist. If the adapter has no `isPresent`, doorward assumes true. */
   isPresent?(): Promise<boolean>
 }
 

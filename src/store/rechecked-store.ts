@@ -21,7 +21,7 @@ export type ReportMismatch = (verb: string) => void
 /** A database may treat 'ANA' and 'ana' as equal, or a value as a pattern (CVE-2022-39263). Reports a mismatch as not found. */
 export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
   const recheck = recheckWith(report)
-  const { identities, recoveryCodes, passkeys, sessions, emailLogins, trustedDevices, invitations, invitationUses, outbox } = store
+  const { identities, recoveryCodes, passkeys, sessions, emailLogins, trustedDevices, invitations, invitationUses, outbox, leases } = store
   return {
     users: usersOf(store.users, recheck),
     userTokens: userTokensOf(store.userTokens, recheck),
@@ -34,6 +34,7 @@ export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthSt
     ...(invitations && { invitations: invitationsOf(invitations, recheck) }),
     ...(invitationUses && { invitationUses: invitationUsesOf(invitationUses, recheck) }),
     ...(outbox && { outbox }),
+    ...(leases && { leases }),
     transaction: (work, options) => store.transaction((inside) => work(recheckedStore(inside, report)), options),
     ...(store.afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),
   }

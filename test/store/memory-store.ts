@@ -11,6 +11,7 @@ import {
   type IdentityRecord,
   type InvitationRecord,
   type InvitationUseRecord,
+  type LeaseRecord,
   type OutboxRecord,
   type PasskeyRecord,
   type PasskeyUse,
@@ -41,6 +42,7 @@ export function memoryStore(hostFields?: UserStore['hostFields']): CompleteStore
     invitations: [],
     invitationUses: [],
     outbox: [],
+    leases: [],
   }
   let last: Promise<unknown> = Promise.resolve()
 
@@ -104,6 +106,7 @@ interface Rows {
   invitations: InvitationRecord[]
   invitationUses: InvitationUseRecord[]
   outbox: OutboxRecord[]
+  leases: LeaseRecord[]
 }
 
 /** Runs a verb on the rows; a verb checks before it writes, so that alone it is all or nothing. */
@@ -502,11 +505,36 @@ function storeOn(
           return remove(outbox, (event) => ended.includes(event))
         }),
     },
+    leases: {
+      take: ({ id, holder, now, until, ranBefore }) =>
+        run(({ leases }) => {
+          const { leasedUntil, ranAt } = leaseOf(leases, id)
+          const isFree = (leasedUntil === null || leasedUntil <= now) && (ranAt === null || ranAt <= ranBefore)
+          if (isFree) Object.assign(leaseOf(leases, id), { holder, leasedUntil: until })
+          return isFree
+        }),
+      renew: ({ id, holder, until }) => run(({ leases }) => changeLease(leases, { id, holder }, until)),
+      release: ({ id, holder }) => run(({ leases }) => void changeLease(leases, { id, holder }, null)),
+      recordRun: (id, at) => run(({ leases }) => void Object.assign(leaseOf(leases, id), { ranAt: at })),
+      find: (id) => run(({ leases }) => leases.find((lease) => lease.id === id) ?? null),
+    },
   }
   return store
 }
 
 let lastSeq = 1
+
+function leaseOf(leases: LeaseRecord[], id: string): LeaseRecord {
+  const lease = leases.find((one) => one.id === id) ?? { id, holder: null, leasedUntil: null, ranAt: null }
+  if (!leases.includes(lease)) leases.push(lease)
+  return lease
+}
+
+function changeLease(leases: LeaseRecord[], { id, holder }: { id: string; holder: string }, leasedUntil: Date | null): boolean {
+  const lease = leases.find((one) => one.id === id && one.holder === holder)
+  if (lease) lease.leasedUntil = leasedUntil
+  return lease !== undefined
+}
 
 function changeWaiting(outbox: OutboxRecord[], { id }: { id: string }, changes: (event: OutboxRecord) => Partial<OutboxRecord>): boolean {
   const event = outbox.find((candidate) => candidate.id === id && candidate.deliveredAt === null)

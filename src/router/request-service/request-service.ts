@@ -14,11 +14,12 @@ import type { Enrolment } from '../../second-factor/enroll'
 import { getUser } from '../../sessions/current-auth'
 import type { PublicSession } from '../../sessions/find-session'
 import type { LoginChallenge, LoginOwesTasks } from '../../sessions/login'
+import type { OpenSessionOptions } from '../../sessions/open-session'
 import type { IdentityRecord } from '../../store/auth-store'
 import type { HostTypes, WithFields } from '../../store/host-types'
 import type { PublicUser } from '../../store/user-records'
 import type { PublicTrustedDevice } from '../../trusted-devices/routes'
-import { callRoute, type logoutOfHost } from './call-route'
+import { callRoute, type logoutOfHost, openSessionOfHost } from './call-route'
 
 /**
  * A finished login, or a session that continues. With `tokenDelivery: 'bearer'`, the result has the tokens, and no cookies are set. With
@@ -223,6 +224,12 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   approve(userId: string, options?: { refreshToken?: string }): Promise<void>
   /** For an administrator. Declines an account that waits. */
   decline(userId: string, options?: { refreshToken?: string }): Promise<void>
+  /**
+   * Opens a session for a person whom you authenticated yourself, for example by SAML. It applies no cross-site rule and no limit, because
+   * such a request can come from another site: check first that this browser began the login (`state`, `RelayState`).
+   * @throws TypeError for wrong options; NotFoundError; AccountInactiveError; ApprovalPendingError
+   */
+  openSession(userId: string, options?: OpenSessionOptions): Promise<BoundLogin>
 }
 
 /** For the option `captcha`. */
@@ -283,12 +290,8 @@ const inBody: Readonly<Record<string, string>> = {
 }
 
 /** Makes `auth.with` for a router with these routes. */
-export function serviceBinder(
-  { settings }: Pick<AuthContext, 'settings'>,
-  routes: readonly Route[],
-  guards: Guards,
-  logout: ReturnType<typeof logoutOfHost>,
-) {
+export function serviceBinder(ctx: AuthContext, routes: readonly Route[], guards: Guards, logout: ReturnType<typeof logoutOfHost>) {
+  const { settings } = ctx
   const twins = settings.tokenDelivery === 'both' ? ['/cookie', ''] : ['']
   const routeOf = (verb: string, method: Method, path: string): Route => {
     const lines = twins.map((base) => routes.find((line) => line.method === method && line.path === base + path && !line.when))
@@ -374,6 +377,8 @@ export function serviceBinder(
       revokeSession: (id) => ask('revokeSession', 'DELETE', '/sessions/:id', {}, { params: { id } }),
       revokeOtherSessions: (input) => ask('revokeOtherSessions', 'POST', '/sessions/revoke-others', input),
       listTrustedDevices: () => ask('listTrustedDevices', 'GET', '/trusted-devices'),
+      openSession: async (userId, options = {}) =>
+        without(hidden, await callRoute(openSessionOfHost(ctx, userId, options), req, res, {})) as never, // as above
       removeTrustedDevice: (id) => ask('removeTrustedDevice', 'DELETE', '/trusted-devices/:id', {}, { params: { id } }),
       redeemInvitation: (token, options) => ask('redeemInvitation', 'POST', '/invitations/redeem', { token, ...options }),
       createInvitation: (input) => ask('createInvitation', 'POST', '/admin/invitations', input),

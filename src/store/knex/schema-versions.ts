@@ -320,6 +320,23 @@ export const VERSIONS: readonly Version[] = [
       },
     ],
   },
+  {
+    name: 'doorward_0007_leases',
+    tables: [
+      {
+        name: 'auth_leases',
+        record: 'leases',
+        columns: ({ instant }) => [
+          'name varchar(64) not null primary key',
+          'holder varchar(64)',
+          `leased_until ${instant}`,
+          `ran_at ${instant}`,
+        ],
+        constraints: () => [],
+        indexes: [],
+      },
+    ],
+  },
 ]
 
 /** A released version never changes: a later version alters the tables of an earlier version. */

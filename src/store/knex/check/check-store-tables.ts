@@ -51,7 +51,7 @@ export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds
 
 function recordsIn(
   hostTables: HostTables,
-  { recoveryCodes, passkeys, emailLogins, trustedDevices, invitations, outbox }: TableNeeds,
+  { recoveryCodes, passkeys, emailLogins, trustedDevices, invitations, outbox, leases }: TableNeeds,
 ): (keyof HostTables)[] {
   const all: (keyof HostTables)[] = [
     'users',
@@ -64,6 +64,7 @@ function recordsIn(
     ...(trustedDevices ? (['trustedDevices'] as const) : []),
     ...(invitations ? (['invitations', 'invitationUses'] as const) : []),
     ...(outbox ? (['outbox'] as const) : []),
+    ...(leases ? (['leases'] as const) : []),
   ]
   return all.filter((record) => hostTables[record] !== false)
 }

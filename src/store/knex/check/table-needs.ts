@@ -15,6 +15,7 @@ export interface TableNeeds {
   readonly invitations: boolean
   readonly approval: boolean
   readonly outbox: boolean
+  readonly leases: boolean
   /** In characters. */
   readonly payloadLength: number
   readonly linksByVerifiedEmail: boolean
