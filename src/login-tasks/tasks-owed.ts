@@ -24,7 +24,7 @@ export async function askTasks(ctx: AuthContext, user: UserRecord, login: AskedL
 
 /** From an unknown device, this is the refusal of a wrong password. A host that takes its time would show that the password is right. */
 function mayBeRefused(tasks: LoginTasks, user: UserRecord, login: AskedLogin): boolean {
-  return owesPassword(tasks, user, login) && user.emailVerifiedAt === null
+  return owesPassword(tasks, user, login) && login.amr.length === 1 && user.emailVerifiedAt === null
 }
 
 function owesPassword({ newPassword }: LoginTasks, { passwordExpiredAt }: UserRecord, { amr }: AskedLogin): boolean {
