@@ -138,8 +138,20 @@ async function signedTasks(ctx: AuthContext, user: UserRecord, login: Omit<TaskL
   return signTaskToken(ctx, await asStored(ctx, user), { ...login, issuedAt: await issuingTime(ctx, user.id) })
 }
 
-/** @throws TaskTokenInvalidError if the account changed while the host was asked; ServiceUnavailableError if the host fails */
-async function decide(ctx: AuthContext, { client, login }: UndecidedLogin): Promise<DecidedLogin> {
+/**
+ * @throws UnauthorizedError if the account changed while the host was asked (TaskTokenInvalidError in a step of a task);
+ * ServiceUnavailableError if the host fails
+ */
+async function decide(ctx: AuthContext, undecided: UndecidedLogin): Promise<DecidedLogin> {
+  try {
+    return await decideAgain(ctx, undecided)
+  } catch (error) {
+    const isFirst = undecided.login.tasks.done.length === 0 // its client has no task token yet
+    throw isFirst && error instanceof TaskTokenInvalidError ? new UnauthorizedError({ cause: error }) : error
+  }
+}
+
+async function decideAgain(ctx: AuthContext, { client, login }: UndecidedLogin): Promise<DecidedLogin> {
   const user = await requireTaskLogin(ctx, login, await ctx.store.users.find(login.userId))
   const asked = await askTasks(ctx, user, login, client.browser)
   const begun = await transaction(asked, async (ctx) =>
