@@ -74,6 +74,8 @@ export interface AuthEventPayloads {
     outbox?: number
     counters?: number
     auditLog?: number
+    /** Accounts that were due for their deletion. */
+    deletions?: number
     milliseconds: number
   }
   'invitation.created': { invitationId: string; actorId?: string }
@@ -82,6 +84,10 @@ export interface AuthEventPayloads {
   'undo.used': { userId: string; addressRestored: boolean }
   'undo.conflict': { userId: string }
   'account.taken_over': { userId: string }
+  /** The account is closed, and will be deleted. */
+  'account.deletion_requested': { userId: string; actorId?: string }
+  'account.deletion_cancelled': { userId: string; actorId?: string }
+  'account.deleted': { userId: string; actorId?: string }
   throttled: {
     code: string
     route: string
@@ -143,6 +149,7 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
     'outbox',
     'counters',
     'auditLog',
+    'deletions',
     'milliseconds',
   ],
   'invitation.created': ['invitationId', 'actorId'],
@@ -151,6 +158,9 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'undo.used': ['userId', 'addressRestored'],
   'undo.conflict': ['userId'],
   'account.taken_over': ['userId'],
+  'account.deletion_requested': ['userId', 'actorId'],
+  'account.deletion_cancelled': ['userId', 'actorId'],
+  'account.deleted': ['userId', 'actorId'],
   throttled: ['code', 'route', 'keyDigest', 'retryAfterSeconds'],
   'provider.failed': ['provider', 'code', 'status'],
   'mail.failed': ['userId', 'kind', 'reason'],

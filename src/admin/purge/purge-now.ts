@@ -1,3 +1,4 @@
+import { deleteDueAccounts } from '../../accounts/deletion/due-deletions'
 import type { AuthContext } from '../../context'
 import type { AuthEventPayloads } from '../../core/events'
 import { auditLogsOf } from '../../observers/audit-log'
@@ -25,6 +26,8 @@ export async function purgeNow(
   if (state) deleted['counters'] = await emptyInBatches(state.deleteCounters, before, { signal })
   for (const log of auditLogsOf(ctx.events)) deleted['auditLog'] = (deleted['auditLog'] ?? 0) + (await log.purge({ signal }))
   Object.assign(deleted, await deleteExpiredRows(store, before, ctx.logger, { signal, progress }))
+  const deletions = await deleteDueAccounts(ctx, { signal })
+  if (ctx.settings.accountDeletion !== 'off') deleted['deletions'] = deletions.done
   if (![...progress.values()].every(({ isOver }) => isOver)) return deleted
   progress.clear()
   await state?.recordEnd(ctx.now())

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import type { AccountExport } from '../../accounts/deletion/export-account'
 import type { VerificationResult } from '../../accounts/verify-email'
 import type { AuthContext } from '../../context'
 import type { AuthMethod } from '../../core/amr'
@@ -210,6 +211,15 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   /** Uses an invitation with the account that is logged in. */
   redeemInvitation(token: string, options?: { refreshToken?: string }): Promise<void>
   removeTrustedDevice(trustedDeviceId: string): Promise<void>
+  /**
+   * Deletes the account of the logged-in person. `deletesAt` is when a closed account is deleted. Null: it is gone. Needs a credential of
+   * the last minute, a `code` or a passkey if the account is deleted at once, and otherwise a fresh session.
+   */
+  deleteAccount(input?: FinalProof): Promise<{ deletesAt: Date | null }>
+  /** Opens an account that waits for its deletion. `token` is of the mail, or of the answer to a right login. */
+  restoreAccount(token: string): Promise<void>
+  /** Returns what is known of the logged-in person. */
+  exportAccount(): Promise<AccountExport>
 }
 
 /** For the option `captcha`. */
@@ -360,6 +370,9 @@ export function serviceBinder(
       redeemInvitation: (token, options) => ask('redeemInvitation', 'POST', '/invitations/redeem', { token, ...options }),
       listTrustedDevices: () => ask('listTrustedDevices', 'GET', '/trusted-devices'),
       removeTrustedDevice: (id) => ask('removeTrustedDevice', 'DELETE', '/trusted-devices/:id', {}, { params: { id } }),
+      deleteAccount: (input) => ask('deleteAccount', 'POST', '/account/delete', input),
+      restoreAccount: (token) => ask('restoreAccount', 'POST', '/account/restore', { token }),
+      exportAccount: () => ask('exportAccount', 'GET', '/account/export'),
     }
   }
 }
