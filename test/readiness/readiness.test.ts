@@ -150,7 +150,7 @@ describe('auth.ready()', () => {
   test('resolves when the tables are mended meanwhile', async () => {
     const knex = await open()
     const { auth, said } = start(createKnexStore({ knex }))
-    await expect(auth.ready()).rejects.toThrow('6 migrations are pending: run `npx doorward migrate up`')
+    await expect(auth.ready()).rejects.toThrow('7 migrations are pending: run `npx doorward migrate up`')
     await createAuthTables(knex)
     await auth.ready()
     expect(said('info').map(({ message }) => message)).toContain(
