@@ -130,6 +130,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
   OAUTH_PROVIDER_UNAVAILABLE: 'login.provider_unavailable',
   OAUTH_ACCOUNT_INACTIVE: 'login.account_inactive',
   APPROVAL_PENDING: 'login.approval_pending',
+  DELETION_PENDING: 'login.deletion_pending',
 }
 
 async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {

@@ -29,6 +29,8 @@ export const englishPages = {
   'login.provider_unavailable': 'The provider has a problem at the moment. Please try again in a few minutes.',
   'login.provider_failed': 'The sign-in did not work this time. Please try again.',
   'login.approval_pending': 'You are on the list. An administrator must approve your account first, and we write to you then.',
+  'login.deletion_pending':
+    'This account is closed and will be deleted. To keep it, sign in with your password, or open the link in our email about the deletion.',
   'login.account_inactive': 'This account is not active.',
   'login.by_email_lead': 'We can also email you a link to sign in without a password.',
   'login.by_code_lead': 'We can also email you a code to sign in without a password.',

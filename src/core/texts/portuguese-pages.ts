@@ -30,6 +30,8 @@ export const portuguesePages: Readonly<Record<keyof typeof englishPages, string>
   'login.provider_unavailable': 'O provedor está com um problema no momento. Tente novamente em alguns minutos.',
   'login.provider_failed': 'O login não deu certo desta vez. Tente novamente.',
   'login.approval_pending': 'Você está na lista. Um administrador precisa aprovar sua conta, e então avisaremos você.',
+  'login.deletion_pending':
+    'Esta conta está encerrada e será excluída. Para mantê-la, entre com sua senha ou abra o link do nosso e-mail sobre a exclusão.',
   'login.account_inactive': 'Esta conta não está ativa.',
   'login.by_email_lead': 'Também podemos enviar um link por e-mail para você entrar sem senha.',
   'login.by_code_lead': 'Também podemos enviar um código por e-mail para você entrar sem senha.',
