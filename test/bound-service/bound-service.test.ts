@@ -261,6 +261,7 @@ describe('auth.with(req, res)', () => {
       emailLogin: 'code',
       trustedDeviceDays: 30,
       invitationsEnabled: true,
+      accountDeletion: 'soft',
       ...signupSettings,
     })
     const given = {
