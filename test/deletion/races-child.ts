@@ -56,8 +56,7 @@ async function perform(router: AuthRouter, step: Step): Promise<unknown> {
     case 'close': {
       const ctx = testedContext(router)
       const user = await ctx?.store.users.find(step.userId)
-      if (ctx && user) await deleteOwnAccount(ctx, { user, session: null, locale: 'en-US' })
-      return
+      return ctx && user && deleteOwnAccount(ctx, { user, session: null, locale: 'en-US' })
     }
     case 'link':
       return service.linkIdentity(step.userId, {
@@ -82,7 +81,7 @@ async function perform(router: AuthRouter, step: Step): Promise<unknown> {
     case 'import': {
       const importer = await (await operationsOf(router)).importUsers({ isDryRun: false, keepsIds: false })
       await importer.add([{ email: step.email }])
-      importer.end()
+      return importer.end()
     }
   }
 }

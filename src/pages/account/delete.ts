@@ -54,11 +54,11 @@ function deletePage(reader: Reader, state: FormState, { email, formOf, at }: Vie
     html`<h1>${reader.text('deletion.title')}</h1>
 <p class="lead">${reader.text('deletion.lead', { email })}</p>
 `,
-    problem(state),
     html`<p>${at === null ? reader.text('deletion.immediate') : reader.text('deletion.soft', { date: at })}</p>
 <p>${reader.text('deletion.export_lead')}</p>
 `,
     linkButton(reader.href('/account/export'), reader.text('deletion.export'), 'second'),
+    problem(state),
     form({
       action: reader.href('/account/delete'),
       fields: [formOf, checkbox(state, { name: 'understood', label: reader.text('deletion.understood'), isChecked: false })],
