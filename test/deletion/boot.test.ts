@@ -16,7 +16,7 @@ function boot(settings: object, { users, lacks, ...options }: { users?: object; 
   const store = createKnexStore({ knex: opened.knex, ...(users && { users }) })
   const wrapped = { ...store, users: { ...store.users, ...(lacks && { [lacks]: undefined }) } }
   return createAuthRouter({
-    settings: { jwtSecret: 'a test secret of forty characters, or so', autoActivate: true, ...settings },
+    settings: { jwtSecret: 'a test secret of forty characters, or so', publicUrl: 'https://app.example.test', ...settings },
     store: wrapped,
     environment: 'test',
     checkTables: false,
@@ -48,7 +48,7 @@ test('a mailed way back needs an address', () => {
       'https://app.example.test/{token}',
     ]),
   )
-  expect(() => boot({ accountDeletion: 'soft', ...templates }, { mailer })).toThrow(/accountRestoreUrlTemplate/)
+  expect(() => boot({ accountDeletion: 'soft', publicUrl: '', ...templates }, { mailer })).toThrow(/accountRestoreUrlTemplate/)
   const accountRestoreUrlTemplate = 'https://app.example.test/back/{token}'
-  expect(() => boot({ accountDeletion: 'soft', ...templates, accountRestoreUrlTemplate }, { mailer })).not.toThrow()
+  expect(() => boot({ accountDeletion: 'soft', publicUrl: '', ...templates, accountRestoreUrlTemplate }, { mailer })).not.toThrow()
 })
