@@ -71,7 +71,8 @@ export function bindAuditRows(knex: HostKnex): AuditRows {
     },
     deleteOlder: (older) => deleteExpired(connection, 'auditLog.deleteOlder', table, 'createdAt', older),
     async list({ userId, name, from, to, after, limit }) {
-      const equal = table.match({ ...(userId !== undefined && { userId }), ...(name !== undefined && { name }) })
+      const wanted = { ...(userId !== undefined && { userId }), ...(name !== undefined && { name }) }
+      const equal = Object.keys(wanted).length === 0 ? {} : table.match(wanted)
       if (!equal) return []
       const [at, id] = [table.column('createdAt'), table.column('id')]
       const rows = await connection.statement<Row[]>('auditLog.list', (db) => {
