@@ -71,6 +71,10 @@ export interface AuthEventPayloads {
   'undo.used': { userId: string; addressRestored: boolean }
   'undo.conflict': { userId: string }
   'account.taken_over': { userId: string }
+  /** The account is closed, and will be deleted. */
+  'account.deletion_requested': { userId: string; actorId?: string }
+  'account.deletion_cancelled': { userId: string; actorId?: string }
+  'account.deleted': { userId: string; actorId?: string }
   throttled: {
     code: string
     route: string
@@ -129,6 +133,9 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'undo.used': ['userId', 'addressRestored'],
   'undo.conflict': ['userId'],
   'account.taken_over': ['userId'],
+  'account.deletion_requested': ['userId', 'actorId'],
+  'account.deletion_cancelled': ['userId', 'actorId'],
+  'account.deleted': ['userId', 'actorId'],
   throttled: ['code', 'route', 'keyDigest', 'retryAfterSeconds'],
   'provider.failed': ['provider', 'code', 'status'],
   'mail.failed': ['userId', 'kind', 'reason'],

@@ -135,6 +135,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
   OAUTH_ACCOUNT_INACTIVE: 'login.account_inactive',
   APPROVAL_PENDING: 'login.approval_pending',
   INVITATION_REQUIRED: 'error.invitation_required',
+  DELETION_PENDING: 'login.deletion_pending',
 }
 
 async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {

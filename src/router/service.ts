@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { activate } from '../accounts/activate'
+import { deleteUser } from '../accounts/deletion/delete-account'
+import { type AccountExport, exportAccount } from '../accounts/deletion/export-account'
+import { restoreAccount } from '../accounts/deletion/restore-account'
 import { confirmEmailChange, type EmailChange, requireAsker, sendEmailChange, verifyEmailChange } from '../accounts/email-change'
 import { type ACTIVATION_WITHHELD, findByAddress, type LinkToken } from '../accounts/email-links/email-link'
 import type { AskedFrom } from '../accounts/email-links/issue-email-login'
@@ -235,7 +238,7 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /**
    * Opens a session for a person whom you authenticated yourself, for example by SAML. It is a login: the second factor, the tasks of a login
    * and the limit of sessions hold. The limits of logins do not.
-   * @throws TypeError for wrong options; NotFoundError; AccountInactiveError; ApprovalPendingError
+   * @throws TypeError for wrong options; NotFoundError; AccountInactiveError; ApprovalPendingError; DeletionPendingError
    */
   openSession(userId: string, options?: OpenSessionOptions & SessionOrigin): Promise<LoginResultOf<Host>>
   refresh(refreshToken: string): Promise<LoginResult>
@@ -340,6 +343,22 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * `keepSessions`. Needs `newPasswordTask()` in the option `loginTasks`.
    */
   expirePassword(userId: string, options?: PasswordExpiry): Promise<void>
+  /**
+   * Deletes an account at once, with everything in it.
+   * @throws NotFoundError; ConflictError for the last administrator, and if a row of your tables refers to the account; what `onDelete` throws.
+   * With `by`: ForbiddenError unless that is an administrator, ConflictError if it is the account itself
+   */
+  deleteUser(userId: string, acting?: ActingAdmin): Promise<void>
+  /**
+   * Opens an account that waits for its deletion. `token` is of the mail, or of the answer to a right login.
+   * @throws InvalidTokenError
+   */
+  restoreAccount(token: string): Promise<void>
+  /**
+   * Returns what doorward and your app know of a person, as the route `/account/export` does.
+   * @throws NotFoundError; ServiceUnavailableError if `onExport` fails
+   */
+  exportUser(userId: string): Promise<AccountExport>
   /** Returns accounts by page, oldest first, with the filters of `GET /admin/users`. */
   listUsers(query?: UserListQuery): Promise<UserList<Host>>
   /** Returns an account as administrators see it. Returns null if no such account exists. */
@@ -532,6 +551,9 @@ export function createService(ctx: AuthContext, hostStore: AuthStore | null): Au
     decline: async (userId, acting) => decline(ctx, userId, requireNamed(acting)),
     resetMfa: async (userId, acting, options) => resetMfa(ctx, userId, requireNamed(acting), options),
     expirePassword: (userId, options) => expirePassword(ctx, userId, undefined, options),
+    deleteUser: async (userId, acting) => deleteUser(ctx, userId, requireNamed(acting)),
+    restoreAccount: (token) => restoreAccount(ctx, token),
+    exportUser: (userId) => exportAccount(ctx, userId),
     listUsers: (query) => listUsers(ctx, query),
     findUser: (userId) => findUser(ctx, userId),
     updateUser: async (userId, changes, acting) => updateUser(ctx, userId, changes, requireNamed(acting)),

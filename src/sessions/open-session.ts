@@ -4,7 +4,7 @@ import { clientKey } from '../core/client-key'
 import { AccountInactiveError, NotFoundError } from '../core/errors'
 import { askTasks } from '../login-tasks/tasks-owed'
 import type { UserRecord } from '../store/auth-store'
-import { mayProve, stateRefusal } from './account-state'
+import { isRefusedByState, mayProve } from './account-state'
 import { announceFailedLogin, announcingRefusal } from './devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from './login'
 import { finishLogin, startLogin } from './start-login'
@@ -24,7 +24,7 @@ export interface OpenSessionOptions {
 
 /**
  * Opens a session for a person whom the host authenticated, like every login: no limits of logins, and no cross-site rule.
- * @throws TypeError for wrong options; NotFoundError; AccountInactiveError; the errors of `finishLogin`
+ * @throws TypeError for wrong options; NotFoundError; AccountInactiveError; the errors of `startLogin` and `finishLogin`
  */
 export async function openSession(
   ctx: AuthContext,
@@ -39,7 +39,7 @@ export async function openSession(
   const begun = await transaction(await askTasks(ctx, seen, login, client.browser), async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     if (!user || !mayProve(user)) return null // changed meanwhile
-    if (stateRefusal(user) !== null) return startLogin(ctx, client, user, login)
+    if (isRefusedByState(user)) return startLogin(ctx, client, user, login)
     const changes = { lastLoginAt: ctx.now() }
     await ctx.store.users.update(userId, changes)
     return startLogin(ctx, client, { ...user, ...changes }, login)

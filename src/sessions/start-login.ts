@@ -19,7 +19,6 @@ import type { SessionStore, UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/user-records'
 import { findTrust, forgetNewTrust, keepTrust } from '../trusted-devices/trust'
 import { signAccessToken } from './access-token'
-import { stateRefusal } from './account-state'
 import { askForClaims, type HostClaims, noClaims } from './ask-for-claims'
 import { accountDigest, isAccountDigest, signChallenge } from './challenge'
 import { deviceOfLogin } from './devices/device-of-login'
@@ -37,6 +36,7 @@ import type {
   OpenedSession,
   TokenPair,
 } from './login'
+import { stateRefusal } from './state-refusal'
 import { issueStatelessToken } from './stateless-refresh-token'
 
 /** The transaction has written everything. The host's claims, and so the access token, come after the commit. */
@@ -99,7 +99,7 @@ export async function startLogin(ctx: AuthContext, client: LoginClient, user: Us
 }
 
 async function afterFactors(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
-  const refusal = stateRefusal(user)
+  const refusal = stateRefusal(ctx, user)
   if (refusal !== null) return { result: { kind: 'refused', userId: user.id }, access: null, refusal }
   // An app owes its tasks at the exchange.
   if (ctx.loginTasks === null || login.goesOn || typeof client.gets === 'object') return beginSession(ctx, client, user, login)

@@ -119,6 +119,8 @@ export interface UserRecord {
   passwordExpiredAt?: Date | null
   /** Since when the account waits for an administrator. Null or absent: it does not wait. */
   approvalRequestedAt?: Date | null
+  /** Since when the account waits for its deletion. Null or absent: it does not wait. */
+  deletionRequestedAt?: Date | null
   /** All of the host's own fields (`UserStore.hostFields`). Absent if the store has none. */
   fields?: HostFields
 }
@@ -264,6 +266,38 @@ export interface UserStore {
    * Optional: without `deleteAbandoned`, pending accounts stay.
    */
   deleteAbandoned?(expired: Expired): Promise<AbandonedAccounts>
+  /**
+   * Deletes an account with all its rows: identities, tokens, recovery codes, passkeys, sessions, trusted devices, uses of invitations, and
+   * the email logins of its tokens and addresses. Its invitations lose the administrator who made them, and invitations for an address of
+   * `invited` are revoked and lose the address. Rows of the outbox stay. Returns false, and changes nothing, if there is no such account.
+   * Optional, but required when `accountDeletion` is not `off`.
+   * @throws ReferencedRecordError if a row of another table refers to the account
+   */
+  delete?(deletion: UserDeletion): Promise<boolean>
+  /**
+   * Lists accounts that are not active and asked for their deletion at `by` or earlier, the longest waiting first, then by id. Required when
+   * `accountDeletion` is `soft`.
+   */
+  listDeletions?(due: DueDeletions): Promise<UserRecord[]>
+}
+
+export interface UserDeletion {
+  readonly id: string
+  /** In lower case. Their email logins are deleted. */
+  readonly addresses: readonly string[]
+  /** In lower case. Invitations for them are revoked and lose the address. */
+  readonly invited: readonly string[]
+  readonly at: Date
+  /** Deletes only an account that is not active and asked for its deletion at this time or earlier. */
+  readonly requestedBy?: Date
+}
+
+export interface DueDeletions {
+  readonly by: Date
+  /** The last account of the previous page. Null: the first page. */
+  readonly after: Pick<UserRecord, 'id' | 'deletionRequestedAt'> | null
+  /** The maximum number of accounts. */
+  readonly most: number
 }
 
 /** The result of deleting pending accounts. */
@@ -328,6 +362,7 @@ export type UserTokenPurpose =
   | 'LOGIN_TASK'
   | 'LOGIN_TASKS_CUT'
   | 'UNDO'
+  | 'ACCOUNT_DELETION'
 
 export interface UserTokenRecord {
   id: string
@@ -858,6 +893,8 @@ export interface InvitationUseStore {
   insert(use: Omit<InvitationUseRecord, 'id'>): Promise<InvitationUseRecord>
   /** Returns true if the user has used the invitation. */
   isUsedBy(invitationId: string, userId: string): Promise<boolean>
+  /** Lists the uses of a user, oldest first. Optional: without it, the export of an account has no invitations. */
+  listForUser?(userId: string): Promise<InvitationUseRecord[]>
 }
 
 const isDuplicateRecord = Symbol.for('doorward.duplicate-record.v1')
@@ -872,6 +909,29 @@ export class DuplicateRecordError extends Error {
   }
 
   get [isDuplicateRecord](): true {
+    return true
+  }
+}
+
+const isReferencedRecord = Symbol.for('doorward.referenced-record.v1')
+
+/** A foreign key of another table refers to the row, so the row cannot be deleted. The transaction cannot continue. */
+export class ReferencedRecordError extends Error {
+  override readonly name = 'ReferencedRecordError'
+  /** The other table. Null: unknown. */
+  readonly table: string | null
+
+  constructor(message: string, table: string | null = null) {
+    super(message)
+    this.table = table
+  }
+
+  /** Also true for an error of another copy of the package in the same process. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && isReferencedRecord in value
+  }
+
+  get [isReferencedRecord](): true {
     return true
   }
 }

@@ -86,6 +86,11 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
         (user) => user.id === seen.id && user.isActive && user.hashedPassword === (changes?.hashedPassword ?? seen.hashedPassword),
       ),
     ...(users.deleteAbandoned && { deleteAbandoned: (expired) => users.deleteAbandoned?.(expired) ?? none }),
+    ...(users.delete && { delete: async (deletion) => (await users.delete?.(deletion)) === true }),
+    ...(users.listDeletions && {
+      listDeletions: async (due) =>
+        ((await users.listDeletions?.(due)) ?? []).filter((row) => only('users.listDeletions', row, (user) => !user.isActive)),
+    }),
     lock: async (id) => only('users.lock', await users.lock(id), (user) => user.id === id),
     advanceTotpStep: (id, step) => users.advanceTotpStep(id, step),
     async list(listing) {
@@ -250,7 +255,7 @@ function invitationsOf(invitations: InvitationStore, { only, inserted }: Recheck
   }
 }
 
-function invitationUsesOf(uses: InvitationUseStore, { inserted }: Recheck): InvitationUseStore {
+function invitationUsesOf(uses: InvitationUseStore, { only, inserted }: Recheck): InvitationUseStore {
   return {
     insert: async (use) =>
       inserted(
@@ -259,6 +264,10 @@ function invitationUsesOf(uses: InvitationUseStore, { inserted }: Recheck): Invi
         (row) => row.userId === use.userId && row.invitationId === use.invitationId,
       ),
     isUsedBy: (invitationId, userId) => uses.isUsedBy(invitationId, userId),
+    ...(uses.listForUser && {
+      listForUser: async (userId) =>
+        ((await uses.listForUser?.(userId)) ?? []).filter((row) => only('invitationUses.listForUser', row, (use) => use.userId === userId)),
+    }),
   }
 }
 

@@ -280,6 +280,7 @@ describe('auth.with(req, res)', () => {
       trustedDeviceDays: 30,
       invitationsEnabled: true,
       signupMode: 'approve',
+      accountDeletion: 'soft',
       ...signupSettings,
     })
     const given = {
@@ -318,7 +319,7 @@ describe('auth.with(req, res)', () => {
   })
 
   test('every operation of the client has a verb, or a reason', async () => {
-    const bind = serviceBinder({ settings: { tokenDelivery: 'session' } as never }, [], {} as never, {} as never)
+    const bind = serviceBinder({ settings: { tokenDelivery: 'session' } } as never, [], {} as never, {} as never)
     const bound = bind({} as Request, {} as Response) as unknown as Record<string, (...input: unknown[]) => Promise<unknown>>
     const verbs = Object.keys(bound).filter((verb) => verb !== 'currentUser' && verb !== 'logOut')
     const asked = await Promise.all(

@@ -17,6 +17,7 @@ import {
 } from '../../src'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
 import { checks } from '../../src/router/findings/doctor/examine'
+import { isOldInnoDb } from '../../src/store/knex/check/reused-keys'
 import { newUser } from '../../src/store/user-records'
 import { newSession } from '../../src/testing/records'
 import { createPeople } from '../readiness/wrong-tables'
@@ -188,6 +189,28 @@ describe('checks of the store', () => {
     const several = await sqlite({ pool: { min: 0, max: 2 } })
     expect(await found({ store: createKnexStore({ knex: several.knex }) })).toEqual(['database-writers'])
     await several.close()
+  })
+
+  test('ids-reused, where SQLite gives the id of a deleted account again', async () => {
+    for (const [key, isFound] of [
+      ['', true],
+      ['autoincrement', false],
+    ] as const) {
+      const { knex, close } = await sqlite({ memory: true })
+      await createAuthTables(knex)
+      const columns = await knex.raw("select name from pragma_table_info('auth_users') where name <> 'id'")
+      const others = columns.map(({ name }: { name: string }) => name).join(', ')
+      await knex.raw(`create table people (id integer primary key ${key}, ${others})`)
+      const own = createKnexStore({ knex, users: { table: 'people', ids: 'integer' } })
+      expect((await found({ store: own })).includes('ids-reused')).toBe(isFound)
+      await close()
+    }
+    expect([isOldInnoDb('5.7.44'), isOldInnoDb('8.0.36'), isOldInnoDb('10.2.3-MariaDB'), isOldInnoDb('11.4.2-MariaDB-log')]).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ])
   })
 
   test('tables, and says which operation a warning makes fail', async () => {
@@ -441,6 +464,7 @@ test('every check is broken by a test of this file, of test/shared-realm.test.ts
     'device-unprotected',
     'purge-overdue',
     'outbox-waiting',
+    'ids-reused',
     'shared-realm',
     'seen-in-requests',
   ]

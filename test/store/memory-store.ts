@@ -179,6 +179,35 @@ function storeOn(
           const last = page.at(-1)
           return { users: page, next: last && rest.length > limit ? positionOf(last) : null }
         }),
+      delete: ({ id, addresses, invited, at, requestedBy }) =>
+        run((rows) => {
+          const user = rows.users.find((candidate) => candidate.id === id)
+          const isDue = !user?.isActive && user?.deletionRequestedAt && requestedBy && user.deletionRequestedAt <= requestedBy
+          if (!user || (requestedBy && !isDue)) return false
+          const hashes = rows.userTokens.filter((token) => token.userId === id).map(({ tokenHash }) => tokenHash)
+          remove(rows.emailLogins, ({ email, tokenHash }) => addresses.includes(email) || hashes.includes(tokenHash ?? ''))
+          for (const invitation of rows.invitations) {
+            if (invitation.createdBy === id) invitation.createdBy = null
+            if (invitation.email === null || !invited.includes(invitation.email)) continue
+            invitation.email = null
+            invitation.revokedAt ??= at
+          }
+          const { identities, userTokens, recoveryCodes, passkeys, sessions, trustedDevices, invitationUses } = rows
+          const isTheirs = ({ userId }: { userId: string }) => userId === id
+          for (const table of [identities, userTokens, recoveryCodes, passkeys, sessions, trustedDevices, invitationUses])
+            remove(table as { id: string; userId: string }[], isTheirs)
+          return remove(rows.users, (candidate) => candidate === user) === 1
+        }),
+      listDeletions: ({ by, after, most }) =>
+        run(({ users }) => {
+          const key = ({ id, deletionRequestedAt }: Pick<UserRecord, 'id' | 'deletionRequestedAt'>) =>
+            `${String((deletionRequestedAt?.getTime() ?? 0) + 1e14).padStart(16, '0')} ${id}`
+          return users
+            .filter((user) => !user.isActive && user.deletionRequestedAt && user.deletionRequestedAt <= by)
+            .filter((user) => after === null || key(user) > key(after))
+            .sort((one, other) => (key(one) < key(other) ? -1 : 1))
+            .slice(0, most)
+        }),
       lockAdmins: () =>
         run(({ users }) => users.filter((user) => user.isAdmin && user.isActive).sort((one, other) => (one.id < other.id ? -1 : 1))),
     },

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { deleteDueAccounts } from '../../accounts/deletion/due-deletions'
 import type { AuthContext } from '../../context'
 import { describeError } from '../../core/logger'
 import { auditLogsOf } from '../../observers/audit-log'
@@ -31,7 +32,8 @@ export async function purgeNow(
   const begun = performance.now()
   const failures = new Map<string, unknown>()
   const failed = (name: string, error: unknown) => void failures.set(name, error)
-  const deleted = await runSteps(stepsOf(ctx, store), { ...options, progress, failed })
+  const leaving = { failed: 0 }
+  const deleted = await runSteps(stepsOf(ctx, store, leaving), { ...options, progress, failed })
   if (failures.size > 0 && Object.keys(deleted).length === 0) throw [...failures.values()][0]
   for (const [table, error] of failures) logFailure(ctx, table, error)
   if (options.signal?.aborted && ![...progress.values()].every(({ isOver }) => isOver)) return deleted
@@ -39,14 +41,30 @@ export async function purgeNow(
   await recordRun(ctx, store)
   const { deletions: accounts = 0, ...rows } = deleted
   const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
-  ctx.events.emit('purge.done', { rows: total, accounts, failed: 0, durationMs: Math.round(performance.now() - begun) })
+  ctx.events.emit('purge.done', { rows: total, accounts, failed: leaving.failed, durationMs: Math.round(performance.now() - begun) })
   return deleted
 }
 
 /** In this order. */
-function stepsOf(ctx: AuthContext, store: AuthStore): PurgeStep[] {
+function stepsOf(ctx: AuthContext, store: AuthStore, leaving: { failed: number }): PurgeStep[] {
   const before = ctx.now()
-  return [...expiredRows(store, before, ctx.logger), ...oldEvents(ctx), endedCounters(store, before)]
+  return [...expiredRows(store, before, ctx.logger), ...dueDeletions(ctx, leaving), ...oldEvents(ctx), endedCounters(store, before)]
+}
+
+/** @param leaving gets the number of accounts that could not be deleted */
+function dueDeletions(ctx: AuthContext, leaving: { failed: number }): PurgeStep[] {
+  if (ctx.settings.accountDeletion === 'off') return []
+  return [
+    {
+      name: 'deletions',
+      async deleteAll({ signal, afterBatch, run }) {
+        const { done, failed } = await deleteDueAccounts(ctx, { signal, afterBatch })
+        leaving.failed += failed
+        run.isOver = !signal?.aborted
+        return done
+      },
+    },
+  ]
 }
 
 /** Of the audit logs that watch this router. */

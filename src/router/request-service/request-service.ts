@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import type { AccountExport } from '../../accounts/deletion/export-account'
 import type { VerificationResult } from '../../accounts/verify-email'
 import type { AuthContext } from '../../context'
 import type { AuthMethod } from '../../core/amr'
@@ -227,9 +228,18 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   /**
    * Opens a session for a person whom you authenticated yourself, for example by SAML. It applies no cross-site rule and no limit, because
    * such a request can come from another site: check first that this browser began the login (`state`, `RelayState`).
-   * @throws TypeError for wrong options; NotFoundError; AccountInactiveError; ApprovalPendingError
+   * @throws TypeError for wrong options; NotFoundError; AccountInactiveError; ApprovalPendingError; DeletionPendingError
    */
   openSession(userId: string, options?: OpenSessionOptions): Promise<BoundLogin>
+  /**
+   * Deletes the account of the logged-in person. `deletesAt` is when a closed account is deleted. Null: it is gone. Needs a credential of
+   * the last minute, a `code` or a passkey if the account is deleted at once, and otherwise a fresh session.
+   */
+  deleteAccount(input?: FinalProof): Promise<{ deletesAt: Date | null }>
+  /** Opens an account that waits for its deletion. `token` is of the mail, or of the answer to a right login. */
+  restoreAccount(token: string): Promise<void>
+  /** Returns what is known of the logged-in person. */
+  exportAccount(): Promise<AccountExport>
 }
 
 /** For the option `captcha`. */
@@ -387,6 +397,9 @@ export function serviceBinder(ctx: AuthContext, routes: readonly Route[], guards
       resendInvitation: (id, options) => ask('resendInvitation', 'POST', '/admin/invitations/:id/resend', options, { params: { id } }),
       approve: (id, options) => ask('approve', 'POST', '/admin/users/:id/approve', options, { params: { id } }),
       decline: (id, options) => ask('decline', 'POST', '/admin/users/:id/decline', options, { params: { id } }),
+      deleteAccount: (input) => ask('deleteAccount', 'POST', '/account/delete', input),
+      restoreAccount: (token) => ask('restoreAccount', 'POST', '/account/restore', { token }),
+      exportAccount: () => ask('exportAccount', 'GET', '/account/export'),
     }
   }
 }

@@ -143,8 +143,9 @@ const usersTable: TableDefinition<OwnUserFields> = {
     passwordSetAt: field('password_set_at', 'instant'),
     passwordExpiredAt: field('password_expired_at', 'instant'),
     approvalRequestedAt: field('approval_requested_at', 'instant'),
+    deletionRequestedAt: field('deletion_requested_at', 'instant'),
   },
-  onlyIfNamed: ['passwordExpiredAt', 'approvalRequestedAt'],
+  onlyIfNamed: ['passwordExpiredAt', 'approvalRequestedAt', 'deletionRequestedAt'],
 }
 
 const identitiesTable: TableDefinition<IdentityRecord> = {

@@ -1,5 +1,6 @@
 import { sentenceOf } from '../../../core/error-sentence'
 import type { TableFinding } from '../../../store/auth-store'
+import { givesKeysAgain } from '../../../store/knex/check/reused-keys'
 import { unverifiedFactors, unverifiedWithoutFactor } from '../../../store/knex/check/unverified-factors'
 import { databaseFacts } from '../../../store/knex/database-facts'
 import { countWaiting, mostWaiting, purgeLease } from '../../../store/knex/purge-state'
@@ -18,6 +19,7 @@ export const databaseChecks: readonly Check[] = [
   { name: 'device-unprotected', examine: unprotectedDevices },
   { name: 'purge-overdue', examine: overduePurge },
   { name: 'outbox-waiting', examine: waitingOutbox },
+  { name: 'ids-reused', examine: reusedIds },
 ]
 
 const ofAdapter: Skip = { skipped: 'The store is an adapter of your own.' }
@@ -203,5 +205,16 @@ async function waitingOutbox({ ctx, options }: Patient): Promise<Result> {
     failing > 0
       ? 'See the log line `an event of the outbox could not be delivered`. `auth.outbox.discard(id)` gives an event up.'
       : 'Call `auth.outbox.deliver(handler)` in a process of the app.',
+  )
+}
+
+async function reusedIds({ options }: Patient): Promise<Result> {
+  const isReused = await answerOf(givesKeysAgain(options.store))
+  if (isReused === null) return ofAdapter
+  if (!isReused) return null
+  return warning(
+    'The database gives the id of a deleted account to a new one.',
+    'A row of yours that kept the id then belongs to another person.',
+    'On SQLite, declare the key as `integer primary key autoincrement`. On MySQL, use version 8 or later. Or use UUIDs as keys.',
   )
 }
