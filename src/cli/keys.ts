@@ -15,8 +15,8 @@ export interface KeyFlags {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** In seconds. The key-set route sends the same value as `max-age`. */
-const keySetSeconds = 300
+/** A verifier keeps the key set for 300 seconds, and a cache before it for as long (`max-age`). */
+const keySetSeconds = 600
 
 export function keys(words: readonly string[], flags: KeyFlags, env: Environment): CommandAnswer {
   const [verb, ...more] = words

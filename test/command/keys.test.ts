@@ -44,7 +44,7 @@ test('keys rotate publishes a key behind the old one, signs with it, and retires
   const retired = await step('retire', signing.value)
 
   expect([published.kids, signing.kids, retired.kids]).toEqual([[old.kid, added], [added, old.kid], [added]])
-  expect(published.note).toContain('300 seconds')
+  expect(published.note).toContain('600 seconds')
   expect(signing.note).toContain('900 seconds')
   expect(createPrivateKey(JSON.parse(retired.value)[0].privateKey).asymmetricKeyType).toBe('ec')
 })

@@ -121,7 +121,7 @@ describe.each(await databases())('doorward migrate over tables that are there, o
       await auth.ready()
       return auth
     })
-    expect((await doorward('users list', { folder })).err).toContain('7 migrations are pending: run `npx doorward migrate up`')
+    expect((await doorward('users list', { folder })).err).toContain('8 migrations are pending: run `npx doorward migrate up`')
     const errors = () => log.entries.filter(({ level }) => level === 'error')
     expect(errors()).toHaveLength(1)
     log.entries.length = 0

@@ -154,7 +154,7 @@ describe('auth.ready()', () => {
   test('resolves when the tables are mended meanwhile', async () => {
     const knex = await open()
     const { auth, said } = start(createKnexStore({ knex }))
-    await expect(auth.ready()).rejects.toThrow('7 migrations are pending: run `npx doorward migrate up`')
+    await expect(auth.ready()).rejects.toThrow('8 migrations are pending: run `npx doorward migrate up`')
     await createAuthTables(knex)
     await auth.ready()
     expect(said('info').map(({ message }) => message)).toContain(
@@ -268,7 +268,7 @@ describe.each(await databases())('a database of the release before invitations, 
     return opened.knex
   }
 
-  test('serves while invitations and approval are off, and the check finds nothing', async () => {
+  test('serves while invitations, approval and deletion are off, and the check finds nothing', async () => {
     const knex = await openEarlier()
     const settings = { jwtSecret: testSecret, publicUrl: baseUrl, autoActivate: true, backendLinks: true, ...byMail } as const
     const mails = mailbox()
@@ -285,13 +285,15 @@ describe.each(await databases())('a database of the release before invitations, 
     expect(said('error')).toEqual([])
   })
 
-  test.each([{ invitationsEnabled: true }, { signupMode: 'invite' }, { signupMode: 'approve', autoActivate: false }] as const)(
-    'is asked for more once they are on: %j',
-    async (settings) => {
-      const store = createKnexStore({ knex: await openEarlier() })
-      const needed = { jwtSecret: testSecret, publicUrl: baseUrl, backendLinks: true, ...settings }
-      const { auth } = start(store, { settings: needed, mailer: mailbox() })
-      await expect(auth.ready()).rejects.toThrow('migrations are pending')
-    },
-  )
+  test.each([
+    { invitationsEnabled: true },
+    { signupMode: 'invite' },
+    { signupMode: 'approve', autoActivate: false },
+    { accountDeletion: 'soft' },
+  ] as const)('is asked for more once they are on: %j', async (settings) => {
+    const store = createKnexStore({ knex: await openEarlier() })
+    const needed = { jwtSecret: testSecret, publicUrl: baseUrl, backendLinks: true, ...settings }
+    const { auth } = start(store, { settings: needed, mailer: mailbox() })
+    await expect(auth.ready()).rejects.toThrow('migrations are pending')
+  })
 })

@@ -225,6 +225,8 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   approve(userId: string, options?: { refreshToken?: string }): Promise<void>
   /** For an administrator. Declines an account that waits. */
   decline(userId: string, options?: { refreshToken?: string }): Promise<void>
+  /** For an administrator. Deletes an account at once. */
+  deleteUser(userId: string, options?: { refreshToken?: string }): Promise<void>
   /**
    * Opens a session for a person whom you authenticated yourself, for example by SAML. It applies no cross-site rule and no limit, because
    * such a request can come from another site: check first that this browser began the login (`state`, `RelayState`).
@@ -397,6 +399,7 @@ export function serviceBinder(ctx: AuthContext, routes: readonly Route[], guards
       resendInvitation: (id, options) => ask('resendInvitation', 'POST', '/admin/invitations/:id/resend', options, { params: { id } }),
       approve: (id, options) => ask('approve', 'POST', '/admin/users/:id/approve', options, { params: { id } }),
       decline: (id, options) => ask('decline', 'POST', '/admin/users/:id/decline', options, { params: { id } }),
+      deleteUser: (id, options) => ask('deleteUser', 'DELETE', '/admin/users/:id', options, { params: { id } }),
       deleteAccount: (input) => ask('deleteAccount', 'POST', '/account/delete', input),
       restoreAccount: (token) => ask('restoreAccount', 'POST', '/account/restore', { token }),
       exportAccount: () => ask('exportAccount', 'GET', '/account/export'),

@@ -165,6 +165,7 @@ export function tableNeeds({
     trustedDevices: Number(settings?.['trustedDeviceDays'] ?? 0) > 0,
     invitations: isOn('invitationsEnabled') || settings?.['signupMode'] === 'invite',
     approval: settings?.['signupMode'] === 'approve',
+    deletion: settings?.['accountDeletion'] === 'soft',
     outbox,
     leases,
     pendingPasskeys,

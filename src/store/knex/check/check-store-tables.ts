@@ -77,16 +77,16 @@ export async function lookAt({ knex, dialect, tables, hostTables }: CheckedTable
 }
 
 /** So that the default tables of an earlier release serve while the features of their newer columns are off. */
-function withoutUnneeded(tables: Tables, subject: Subject, { approval, invitations }: TableNeeds): Subject {
-  const unneeded: Record<string, string> = {
-    ...(!approval && { users: 'approvalRequestedAt' }),
-    ...(!invitations && { emailLogins: 'invitationId' }),
+function withoutUnneeded(tables: Tables, subject: Subject, { approval, deletion, invitations }: TableNeeds): Subject {
+  if (subject.isMapped || subject.facts.kind !== 'table') return subject
+  const unneeded: Partial<Record<keyof HostTables, string[]>> = {
+    users: [...(approval ? [] : ['approvalRequestedAt']), ...(deletion ? [] : ['deletionRequestedAt'])],
+    emailLogins: invitations ? [] : ['invitationId'],
   }
-  const left = subject.columns.find(({ field, facts }) => field === unneeded[subject.record] && !facts)
-  if (!left || subject.isMapped || subject.facts.kind !== 'table') return subject
+  const left = subject.columns.filter(({ field, facts }) => !facts && unneeded[subject.record]?.includes(field))
   const table = tables[subject.record] as unknown as { leaveOut(field: string): void } // as in `lookAt`
-  table.leaveOut(left.field)
-  return { ...subject, columns: subject.columns.filter((column) => column !== left) }
+  for (const { field } of left) table.leaveOut(field)
+  return { ...subject, columns: subject.columns.filter((column) => !left.includes(column)) }
 }
 
 function keepWidths(tables: Tables, subject: Subject, needs: TableNeeds): void {

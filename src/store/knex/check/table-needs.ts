@@ -14,6 +14,7 @@ export interface TableNeeds {
   readonly trustedDevices: boolean
   readonly invitations: boolean
   readonly approval: boolean
+  readonly deletion: boolean
   readonly outbox: boolean
   readonly leases: boolean
   /** In characters. */
