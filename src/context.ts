@@ -11,7 +11,8 @@ import type { Captcha, CaptchaWhen } from './http/captcha'
 import type { GuardRequest } from './http/guard-request'
 import type { LoginTasks, TaskAnswers } from './login-tasks/login-task'
 import type { MailQueue } from './mail/mail-queue'
-import type { InvitationAcceptedHook, ProviderTokensHook, SignupOptions, TakeOverHook } from './options'
+import type { AuditLog } from './observers/audit-log'
+import type { DeletionHook, ExportHook, InvitationAcceptedHook, ProviderTokensHook, SignupOptions, TakeOverHook } from './options'
 import { type EmittedEvent, writeOutbox } from './outbox/outbox-events'
 import type { WebAuthn } from './passkeys/webauthn/ceremonies'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-types'
@@ -86,6 +87,10 @@ export interface AuthContext {
   readonly onTakeOver: TakeOverHook | null
   readonly onInvitationAccepted: InvitationAcceptedHook | null
   readonly onProviderTokens: ProviderTokensHook | null
+  readonly onDelete: DeletionHook | null
+  readonly onExport: ExportHook | null
+  /** The host's log of the events. Null: none was passed as an option. */
+  readonly auditLog: AuditLog | null
   /** Runs work that no response waits for. */
   readonly background: Background
   /** Responses about an account are sent at multiples of this time, in milliseconds. 0: responses are sent at once. */

@@ -1,3 +1,4 @@
+export type { AccountExport } from './accounts/deletion/export-account'
 export type { LinkToken } from './accounts/email-links/email-link'
 export { ACTIVATION_WITHHELD } from './accounts/email-links/email-link'
 export type { ProfileUpdate } from './accounts/update-profile'
@@ -65,10 +66,12 @@ export {
 } from './login-tasks/login-task'
 export type { TaskStep } from './login-tasks/steps'
 export { type SmtpMailerOptions, smtpMailer } from './mail/smtp-mailer'
-export { type AuditLog, type AuditLogOptions, auditLog } from './observers/audit-log'
+export { type AuditLog, type AuditLogOptions, type AuditQuery, type AuditRow, auditLog } from './observers/audit-log'
 export { type EventMetrics, type MetricsRegistry, metrics } from './observers/metrics'
 export type {
   AuthRouterOptions,
+  DeletionHook,
+  ExportHook,
   InvitationAcceptedHook,
   ProviderTokensHook,
   SignupInput,
@@ -142,6 +145,7 @@ export type { AccessTokenClaimsHook, ClaimsOf, HostClaims, Json } from './sessio
 export { findAuth, getAuth, getSession, getUser } from './sessions/current-auth'
 export type { PublicSession } from './sessions/find-session'
 export type { LoginOwesTasks, LoginResult, LoginResultOf, OpenedServerSession, SessionLoginResult, SessionOrigin } from './sessions/login'
+export type { OpenSessionOptions } from './sessions/open-session'
 export type { Reauthenticated, ServiceReauthentication } from './sessions/reauthentication/reauthenticate'
 export type { KeptTokens } from './sessions/reissue-tokens'
 export type { OAuthCodeExchange } from './social/app-redirect/exchange-code'

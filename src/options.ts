@@ -14,6 +14,7 @@ import { refuseRequest } from './http/forgotten-call'
 import type { GuardRequest } from './http/guard-request'
 import { isJoiSchema, isStandardSchema, joiVersionOf, type SignupSchema } from './http/host-schema'
 import { checkLoginTasks, type LoginTask } from './login-tasks/login-task'
+import type { AuditLog } from './observers/audit-log'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-types'
 import type { Provider } from './providers/passport-provider'
 import type { OAuthTokens } from './providers/provider-client'
@@ -105,6 +106,19 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
    * is a 500. In both cases nothing changes. The function can run again after a conflict.
    */
   onInvitationAccepted?: InvitationAcceptedHook<Host>
+  /**
+   * Runs inside the transaction that deletes an account, before its rows are deleted: `(user, store, { trx }) => …`. Delete here what your
+   * app keeps of the person. If the function throws an `AppError`, that is the response. Any other error is a 500. In both cases nothing
+   * changes. The function can run again after a conflict.
+   */
+  onDelete?: DeletionHook<Host>
+  /**
+   * Returns what your app knows of a person, as a JSON object: `(user) => ({ orders: … })`. It becomes `host` in the export of the account.
+   * The function runs outside our transactions, for at most 5 seconds. If it fails, the response is a 503.
+   */
+  onExport?: ExportHook<Host>
+  /** The log of `auditLog(knex)`. It records the events of this router, its purge deletes old rows, and the export of an account reads it. */
+  auditLog?: AuditLog
   /**
    * Compares the tables with the columns that the store writes. The comparison begins at once, and `createAuthRouter` does not wait for it.
    * `auth.ready()` waits for the result. A call of the store also waits, but at most 5 seconds. `false`: no comparison. `ignore`: keys of
@@ -220,6 +234,16 @@ export type InvitationAcceptedHook<Host extends HostTypes = HostTypes> = (
   unit: Pick<SignupUnit, 'trx'>,
 ) => void | Promise<void>
 
+/** Called inside the transaction that deletes an account. `user` is the row that is about to be deleted. */
+export type DeletionHook<Host extends HostTypes = HostTypes> = (
+  user: WithFields<UserRecord, Host>,
+  store: AuthStore,
+  unit: Pick<SignupUnit, 'trx'>,
+) => void | Promise<void>
+
+/** Returns what the host knows of a person. */
+export type ExportHook<Host extends HostTypes = HostTypes> = (user: WithFields<UserRecord, Host>) => object | Promise<object>
+
 /** Receives a provider's tokens. `provider` is the registration key. `tokens.raw` is the whole response of the token endpoint. */
 export type ProviderTokensHook<Host extends HostTypes = HostTypes> = (
   user: WithFields<PublicUser, Host>,
@@ -256,6 +280,9 @@ const known = {
   loginTasks: true,
   onTakeOver: true,
   onInvitationAccepted: true,
+  onDelete: true,
+  onExport: true,
+  auditLog: true,
   guardRequest: true,
   captcha: true,
   captchaWhen: true,
@@ -378,6 +405,9 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['captchaWhen', optional((value) => typeof value === 'function'), 'a function of a request and { action } that says true or false'],
   ['onTakeOver', optional((value) => typeof value === 'function'), 'a function of a user and the store of the transaction'],
   ['onInvitationAccepted', optional((value) => typeof value === 'function'), 'a function of a user and the data of the invitation'],
+  ['onDelete', optional((value) => typeof value === 'function'), 'a function of a user and the store of the transaction'],
+  ['onExport', optional((value) => typeof value === 'function'), 'a function of a user that returns an object'],
+  ['auditLog', optional(hasMethods('watch', 'list', 'forget')), 'the log of auditLog(knex)'],
   ['onProviderTokens', optional((value) => typeof value === 'function'), 'a function of a user, a provider and its tokens'],
   ['outbox', optional((value) => typeof value === 'boolean'), 'true or false'],
   ['timingDefence', optional((value) => typeof value === 'boolean'), 'true or false'],
@@ -398,8 +428,8 @@ function checkIgnore(option: AuthRouterOptions['checkTables']): void {
 
 function checkPurge(option: AuthRouterOptions['purge']): void {
   if (option === undefined || option === false) return
-  if (!isObject(option) || !isWhole(option.everyMinutes, 1, 10_080))
-    throw new ConfigurationError('Option purge must be false, or { everyMinutes } with a whole number from 1 to 10080 (docs/store.md).')
+  if (!isObject(option) || !isWhole(option.everyMinutes, 5, 1_440))
+    throw new ConfigurationError('Option purge must be false, or { everyMinutes } with a whole number from 5 to 1440 (docs/store.md).')
   refuseUnknownOptions('purge', option, ['everyMinutes'])
 }
 

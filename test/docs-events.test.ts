@@ -28,7 +28,7 @@ describe('docs/events.md', () => {
     expect(eventFields).toEqual(typed)
   })
 
-  test('the names are those of contract sections 12, 16, 17, 24, 25, 29 and 31, a closed list', () => {
+  test('the names are those of contract sections 12, 16, 17, 24, 25, 29, 31 and 32, a closed list', () => {
     const closed =
       'signup activation login login.failed challenge logout refresh.reused session.revoked password.changed email.changed email.verified ' +
       'identity.linked identity.unlinked mfa.enrolled mfa.disabled mfa.failed recovery_code.used passkey.added passkey.removed passkey.cloned throttled account.deactivated ' +
@@ -36,7 +36,8 @@ describe('docs/events.md', () => {
       'email_login.requested login.new_device device.trusted device.untrusted task.required task.done password.expired ' +
       'invitation.created invitation.revoked invitation.accepted ' +
       'account.taken_over admin.granted admin.revoked users.imported undo.used undo.conflict purge.done ' +
-      'signup.flood approval.requested approval.granted approval.declined'
+      'signup.flood approval.requested approval.granted approval.declined ' +
+      'account.deletion_requested account.deletion_cancelled account.deleted'
 
     expect(Object.keys(eventFields).sort()).toEqual(closed.split(' ').sort())
   })

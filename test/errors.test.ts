@@ -25,6 +25,7 @@ const promised: [code: string, status: number, family: ErrorClass][] = [
   ['FORBIDDEN', 403, AppError],
   ['ACCOUNT_INACTIVE', 403, catalogue.ForbiddenError],
   ['APPROVAL_PENDING', 403, catalogue.ForbiddenError],
+  ['DELETION_PENDING', 403, catalogue.ForbiddenError],
   ['CAPTCHA_REQUIRED', 403, catalogue.ForbiddenError],
   ['CSRF_VALIDATION_FAILED', 403, catalogue.ForbiddenError],
   ['MFA_REQUIRED', 403, catalogue.ForbiddenError],

@@ -24,6 +24,7 @@ test('the package exports these names and no others', () => {
     'MicrosoftClient',
     'NotImplementedError',
     'OidcClient',
+    'ReferencedRecordError',
     'SlackClient',
     'TwitchClient',
     'argon2idHasher',

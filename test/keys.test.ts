@@ -28,6 +28,7 @@ const pinned: Record<KeyPurpose, string> = {
   csrf: '7c37970d9441337219d2c5ef5d04c0917a212302046ddb896c30dc4c79fc7ecb',
   'csrf-binding': 'b5d9056de0b0dd0419e44fb5453dd3a3d99de0fdad5d0ac6548683ee94e14678',
   captcha: 'bd35e5e5d1ffbcbd29d68ab7c4d7f4fac936dc45c2f900c4354323e2d2fcfcd8',
+  'account-restore': '77118e578dd1271c15c1cc5129f4c5ff632671b0957506cf57f7d02b044b8d13',
   tasks: '7bcd01506847e701bbab4f58a5f6fe869611feab22e1526ac22e647c0f9ce345',
   device: '92b8d23a5fbc2ec430a7513a6ba7424a06531b195945620450b85af3a3310507',
 }

@@ -11,12 +11,13 @@ import { type ProvenPasskey, useProvenPasskey, verifyPendingPasskey } from '../p
 import { againAfterRace, type PresentedPasskey } from '../passkeys/verify-passkey'
 import { hasPassword } from '../passwords/verify-password'
 import { optionalPasskey, type PasskeyFields, presentedPasskey } from '../second-factor/irreversible-code'
-import { stateRefusal, stateRefusals } from '../sessions/account-state'
+import { stateRefusals } from '../sessions/account-state'
 import { announcingRefusal } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import { loginRoute } from '../sessions/login-route'
 import type { RouteSet } from '../sessions/routes-by-delivery'
 import { finishLogin, startLogin } from '../sessions/start-login'
+import { stateRefusal } from '../sessions/state-refusal'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 import { consumeLink, findLink, isPending, issueLink, type LinkProof, type LinkToken, refusesEmailLink } from './email-links/email-link'
 import { giveBackSignupMail } from './email-links/signup-mails'
@@ -136,7 +137,7 @@ export async function activateOnly(ctx: AuthContext, proof: LinkProof, options: 
   const { user, ended: resetLink } = await activateAnd(ctx, proof, options, async (ctx, user, takenOver) =>
     user.isActive && takenOver && hasPasswords(ctx.settings) ? issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null,
   )
-  const refusal = stateRefusal(user)
+  const refusal = stateRefusal(ctx, user)
   if (refusal) throw refusal
   return { userId: user.id, resetLink }
 }

@@ -21,7 +21,7 @@ import type { Route } from '../http/routes'
 import { askTasks } from '../login-tasks/tasks-owed'
 import type { HashOptions } from '../passwords/password-types'
 import { hashPassword, verifyPassword } from '../passwords/verify-password'
-import { mayProve, stateRefusal, stateRefusals } from '../sessions/account-state'
+import { isRefusedByState, mayProve, stateRefusals } from '../sessions/account-state'
 import { findKnownDevice, type PresentedDevice, presentedDevice, previousToken, tokenPresented } from '../sessions/devices/device-cookie'
 import { announceFailedLogin, countLogin, type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
@@ -178,7 +178,7 @@ async function checkPasswordAndLogIn(
 /** The account opens no session, so no time of a login is written. Null: the account changed since it was read. */
 async function holdRefused(ctx: AuthContext, seen: UserRecord): Promise<UserRecord | null> {
   const user = await ctx.store.users.lock(seen.id)
-  return user && stateRefusal(user) !== null && user.hashedPassword === seen.hashedPassword ? user : null
+  return user && isRefusedByState(user) && user.hashedPassword === seen.hashedPassword ? user : null
 }
 
 /** If the column is too short for the new hash, the old hash stays. */

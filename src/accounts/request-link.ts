@@ -46,7 +46,9 @@ export async function sendActivation(
     // Only a mark can say that a link after "forgot my password" is not lenient.
     const signup = known ?? (forgotPassword ? newSignupMark(ctx, locked) : null)
     const payload = signup && signupMarkToText({ ...signup, isLenient: !forgotPassword })
-    const made = await replaceLinkAndCode(ctx, locked, { purpose: 'ACTIVATION', payload }, issuer)
+    // A link of before the first link of a sign-up has no mark, so it never stays instead of that one.
+    const issuing = mark ? { ...issuer, overtakenAt: null } : issuer
+    const made = await replaceLinkAndCode(ctx, locked, { purpose: 'ACTIVATION', payload }, issuing)
     return made && { ...made, signup: known }
   })
   if (!issued) return null

@@ -8,6 +8,7 @@ import { oncePerChallenge, type SignupPasskey, useSignupChallenge, verifySignupP
 import type { PresentedPasskey } from '../passkeys/verify-passkey'
 import { checkPassword } from '../passwords/check-password'
 import { hashPassword, hasPassword, unusablePassword } from '../passwords/verify-password'
+import { isLeaving } from '../sessions/account-state'
 import type { AnyLoginResult, LoginClient } from '../sessions/login'
 import { type BegunLogin, finishLogin, startLogin } from '../sessions/start-login'
 import { DuplicateRecordError, type HostFields, type InvitationRecord, type NewUser, type UserRecord } from '../store/auth-store'
@@ -186,7 +187,11 @@ export async function tellOwner(
   locale: Locale,
 ): Promise<void> {
   const owner = seen ?? (await ctx.store.users.findByEmail(requireEmail(email)))
-  if (owner) mailNotice(ctx, owner, 'address_taken', locale, hasInvitation ? { hasInvitation } : {})
+  if (owner)
+    mailNotice(ctx, owner, 'address_taken', locale, {
+      ...(hasInvitation && { hasInvitation }),
+      ...(isLeaving(owner) && { isLeaving: true }),
+    })
 }
 
 interface Making {

@@ -8,7 +8,7 @@ import { hashOpaqueToken, newOpaqueToken } from '../core/opaque-token'
 import { instantOrNull, type JsonSchema } from '../http/description'
 import { beginChange } from '../rate-limits/rate-limiter'
 import { forgetWrongCodes } from '../second-factor/code-limits'
-import { isWaiting } from '../sessions/account-state'
+import { isLeaving, isWaiting } from '../sessions/account-state'
 import { endOtherSessions } from '../sessions/log-out'
 import { holdSession } from '../sessions/reauthentication/fresh-session'
 import type { SessionRecord, UserChanges, UserRecord } from '../store/auth-store'
@@ -75,12 +75,13 @@ export async function activateUser(ctx: AuthContext, userId: string, acting?: Ac
     const now = ctx.now()
     const user = await lockTarget(ctx, userId, acting)
     if (user.isActive) return null
-    await ctx.store.users.update(userId, { isActive: true, activatedAt: now, ...notWaiting(user), updatedAt: now })
+    await ctx.store.users.update(userId, { isActive: true, activatedAt: now, ...notWaiting(user), ...notLeaving(user), updatedAt: now })
     await ctx.store.userTokens.consumeAllForUser(userId, now)
     await recordTrace(ctx, user)
     await endOtherSessions(ctx, userId, {}, { reason: 'account_changed', ...actorOf(acting) })
     ctx.events.emit('activation', { userId, ...actorOf(acting) })
     if (isWaiting(user)) emitDecision(ctx, userId, true, acting)
+    if (isLeaving(user)) ctx.events.emit('account.deletion_cancelled', { userId, ...actorOf(acting) })
     return user
   })
   if (closed && isWaiting(closed)) mailNotice(ctx, closed, 'approval_granted')
@@ -112,6 +113,11 @@ function notWaiting(user: UserRecord): Pick<UserChanges, 'approvalRequestedAt'> 
   return user.approvalRequestedAt ? { approvalRequestedAt: null } : {}
 }
 
+/** Every way back of the account ends with its request. */
+function notLeaving(user: UserRecord): Pick<UserChanges, 'deletionRequestedAt'> {
+  return user.deletionRequestedAt ? { deletionRequestedAt: null } : {}
+}
+
 function emitDecision(ctx: AuthContext, userId: string, isGranted: boolean, acting: ActingAdmin | undefined): void {
   const who = { userId, ...actorOf(acting) }
   if (isGranted) ctx.events.emit('approval.granted', who)
@@ -123,10 +129,12 @@ export async function deactivate(ctx: AuthContext, userId: string, acting?: Acti
   await transaction(ctx, async (ctx) => {
     const now = ctx.now()
     const user = await lockTarget(ctx, userId, acting, { takesPower: true })
-    await ctx.store.users.update(userId, { isActive: false, activatedAt: user.activatedAt ?? now, ...notWaiting(user), updatedAt: now })
+    const ended = { ...notWaiting(user), ...notLeaving(user) }
+    await ctx.store.users.update(userId, { isActive: false, activatedAt: user.activatedAt ?? now, ...ended, updatedAt: now })
     await endOneShots(ctx, user)
     await recordTrace(ctx, user)
     await endOtherSessions(ctx, userId, {}, { reason: 'account_changed', ...actorOf(acting) })
+    if (isLeaving(user)) ctx.events.emit('account.deletion_cancelled', { userId, ...actorOf(acting) })
     ctx.events.emit('account.deactivated', { userId, ...actorOf(acting) })
   })
 }
@@ -249,7 +257,7 @@ export function announceAdmin(ctx: AuthContext, { user, isAdmin, admins }: Admin
  * deactivated before its first login would count as pending, and could activate itself again.
  * @throws Error if the store did not record the link as used; the transaction is then rolled back
  */
-async function recordTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
+export async function recordTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
   if (ctx.store.users.fields.has('activatedAt')) return
   const now = ctx.now()
   const tokenHash = hashOpaqueToken(newOpaqueToken())
@@ -275,16 +283,23 @@ export interface AdminUser extends PublicUser {
   readonly activatedAt: Date | null
   /** Since when the account waits for an administrator. Absent: it does not wait. */
   readonly approvalRequestedAt?: Date
+  /** Since when the account waits for its deletion. Absent: it does not wait. */
+  readonly deletionRequestedAt?: Date
 }
 
 export function toAdminUser(user: UserRecord): AdminUser {
-  const { emailVerifiedAt, activatedAt, approvalRequestedAt } = user
-  return Object.freeze({ ...toPublicUser(user), emailVerifiedAt, activatedAt, ...(approvalRequestedAt && { approvalRequestedAt }) })
+  const { emailVerifiedAt, activatedAt, approvalRequestedAt, deletionRequestedAt } = user
+  const waiting = { ...(approvalRequestedAt && { approvalRequestedAt }), ...(deletionRequestedAt && { deletionRequestedAt }) }
+  return Object.freeze({ ...toPublicUser(user), emailVerifiedAt, activatedAt, ...waiting })
 }
 
 export function adminUserSchema(ctx: AuthContext): JsonSchema {
   const dates = { email_verified_at: instantOrNull, activated_at: instantOrNull }
-  return userSchema(ctx.store.users, 'AdminUser', approves(ctx) ? { ...dates, approval_requested_at: instantOrNull } : dates)
+  return userSchema(ctx.store.users, 'AdminUser', {
+    ...dates,
+    ...(approves(ctx) && { approval_requested_at: instantOrNull }),
+    ...(deletes(ctx) && { deletion_requested_at: instantOrNull }),
+  })
 }
 
 export function adminUserBody(ctx: AuthContext, user: AdminUser): object {
@@ -293,9 +308,14 @@ export function adminUserBody(ctx: AuthContext, user: AdminUser): object {
     email_verified_at: user.emailVerifiedAt?.toISOString() ?? null,
     activated_at: user.activatedAt?.toISOString() ?? null,
     ...(approves(ctx) && { approval_requested_at: user.approvalRequestedAt?.toISOString() ?? null }),
+    ...(deletes(ctx) && { deletion_requested_at: user.deletionRequestedAt?.toISOString() ?? null }),
   }
 }
 
 export function approves({ settings }: Pick<AuthContext, 'settings'>): boolean {
   return settings.signupMode === 'approve'
+}
+
+function deletes({ settings }: Pick<AuthContext, 'settings'>): boolean {
+  return settings.accountDeletion !== 'off'
 }

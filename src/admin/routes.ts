@@ -186,10 +186,10 @@ function once(pairs: readonly (readonly [string, string])[], name: string): stri
   throw new ValidationError({ details: { errors: [{ path: name, rule: 'any.unique' }] } })
 }
 
-function idOf(req: Request): string {
+export function idOf(req: Request): string {
   return String(req.params['id'])
 }
 
-function actingAdmin(req: Request): ActingAdmin {
+export function actingAdmin(req: Request): ActingAdmin {
   return { by: getAuth(req).sub, session: sessionOf(req) }
 }

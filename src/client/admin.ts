@@ -8,7 +8,8 @@ export const adminTable = {
 deactivate /admin/users/:id/deactivate t,activate /admin/users/:id/activate t,\
 approve /admin/users/:id/approve t,decline /admin/users/:id/decline t,\
 revokeSessions /admin/users/:id/revoke-sessions t,resetMfa /admin/users/:id/reset-mfa t,\
-expirePassword /admin/users/:id/expire-password t`,
+expirePassword /admin/users/:id/expire-password t,\
+delete DELETE/admin/users/:id t`,
   invitations: `list GET/admin/invitations,create /admin/invitations t,revoke DELETE/admin/invitations/:id t,\
 resend /admin/invitations/:id/resend t`,
 } as const

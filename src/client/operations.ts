@@ -3,7 +3,11 @@
  * `npx vitest run --config test/vitest.config.mts test/client/operations.test.ts -u`
  */
 
-export interface AdminUser { readonly id: string; readonly email: string; readonly name: string | null; readonly is_active: boolean; readonly is_admin: boolean; readonly created_at: string; readonly updated_at: string; readonly last_login_at: string | null; readonly mfa_enabled: boolean; readonly email_verified_at: string | null; readonly activated_at: string | null; readonly approval_requested_at: string | null }
+export interface AccountExport { readonly exported_at: string; readonly user: AdminUser; readonly identities: readonly object[]; readonly sessions: readonly object[]; readonly passkeys: readonly object[]; readonly second_factor: object | null; readonly api_keys: readonly object[]; readonly invitations: readonly object[]; readonly devices: readonly object[] }
+
+export interface AccountRestored { readonly message: string }
+
+export interface AdminUser { readonly id: string; readonly email: string; readonly name: string | null; readonly is_active: boolean; readonly is_admin: boolean; readonly created_at: string; readonly updated_at: string; readonly last_login_at: string | null; readonly mfa_enabled: boolean; readonly email_verified_at: string | null; readonly activated_at: string | null; readonly approval_requested_at: string | null; readonly deletion_requested_at: string | null }
 
 export interface AdminUserList { readonly items: readonly AdminUser[]; readonly next_cursor: string | null }
 
@@ -12,6 +16,8 @@ export interface AuthorizeUrl { readonly authorize_url: string }
 export interface ClientConfig { readonly delivery: 'bearer' | 'cookie' | 'both' | 'session'; readonly providers: readonly { readonly key: string; readonly name: string }[]; readonly features: { readonly signup: boolean; readonly password: boolean; readonly email_login: 'off' | 'link' | 'code' | 'both'; readonly passkeys: boolean; readonly second_factor: boolean }; readonly password: { readonly min_length: number } | null; readonly refresh_grace_seconds: number }
 
 export interface CreatedInvitation { readonly id: string; readonly email: string | null; readonly data: unknown; readonly uses_left: number; readonly expires_at: string; readonly created_by: string | null; readonly created_at: string; readonly revoked_at: string | null; readonly token: string | null; readonly url: string | null }
+
+export interface DeletionRequested { readonly message: string; readonly deletes_at: string }
 
 export interface Enrolment { readonly secret: string; readonly provisioning_uri: string; readonly qr_svg: string; readonly recovery_codes: readonly string[] }
 
@@ -55,6 +61,7 @@ export type ErrorCode =
   | 'CAPTCHA_UNAVAILABLE'
   | 'CONFLICT'
   | 'CSRF_VALIDATION_FAILED'
+  | 'DELETION_PENDING'
   | 'EMAIL_LINK_FORBIDDEN'
   | 'EMAIL_LOGIN_INVALID'
   | 'EMAIL_NOT_VERIFIED'
@@ -148,6 +155,9 @@ export interface ClientOperations {
     /** Verify the address with the mailed link or code. */ verifyEmail(body: { request_token?: string; password?: string } & ({ token: string } | { code: string })): Promise<Verified>
     /** Request a mail to a new address. */ requestEmailChange(body: { new_email: string; current_password?: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<{ readonly message: string; readonly confirm_url: string | null; readonly request_token: string }>
     /** Change to the new address with the mailed link or code. */ confirmEmailChange(body: { request_token?: string; password?: string } & ({ token: string } | { code: string })): Promise<Message>
+    /** Close the own account, and delete it later. */ delete(body?: { previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<DeletionRequested | undefined>
+    /** Bring back an account that waits for its deletion. */ restore(body: { token: string }): Promise<AccountRestored>
+    /** Download what is known about the own account. */ export(): Promise<AccountExport>
   }
   readonly password: {
     /** Change the password, and revoke all other sessions. */ change(body: { current_password: string; new_password: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>
@@ -218,6 +228,7 @@ export interface AdminOperations {
   /** Revoke all sessions of an account. */ revokeSessions(id: string, body?: Record<string, never>): Promise<undefined>
   /** Remove the second factor of an account. */ resetMfa(id: string, body?: { passkeys?: boolean }): Promise<undefined>
   /** Expire the password of an account: the next login must set a new one. Revokes its sessions, unless `keep_sessions`. */ expirePassword(id: string, body?: { keep_sessions?: boolean }): Promise<undefined>
+  /** Delete an account at once, with everything in it. */ delete(id: string, body?: Record<string, never>): Promise<undefined>
   readonly invitations: {
     /** List the invitations, newest first. */ list(query?: Readonly<Record<string, string | number | boolean>>): Promise<InvitationList>
     /** Create an invitation, and mail it if it has an address. */ create(body?: { email?: string | null; data?: unknown; uses?: number; expires_in_days?: number; send?: boolean }): Promise<CreatedInvitation>

@@ -12,7 +12,7 @@
 export const table = {
   '': `signUp /signup kr,activate /activate kraq,requestActivation /activation/request,logIn /login kr,logOut /logout ktos,\
 reauthenticate /reauthenticate krtp,requestConfirmationCode,undo`,
-  account: 'get GET/me,update,requestVerification,verifyEmail,requestEmailChange,confirmEmailChange',
+  account: 'get GET/me,update,requestVerification,verifyEmail,requestEmailChange,confirmEmailChange,delete,restore,export',
   password: 'change,changeWithFactor,setFirst,requestReset /password-reset/request,reset /password-reset/confirm krtq',
   emailLogin: 'request /email-login/request k,confirm /email-login/confirm krtqa',
   secondFactor: 'verify /mfa/verify krm,enroll,confirm,disable,recoveryCodes',

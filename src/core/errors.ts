@@ -166,6 +166,15 @@ export class ApprovalPendingError extends ForbiddenError {
   static override readonly detail = localized('error.approval_pending')
 }
 
+/**
+ * The credential is right, and the account waits for its deletion. `details.deletes_at` says until when, and `details.restore_token` brings
+ * the account back (`POST /account/restore`).
+ */
+export class DeletionPendingError extends ForbiddenError {
+  static override readonly code = 'DELETION_PENDING'
+  static override readonly detail = localized('error.deletion_pending')
+}
+
 export class AccountInactiveError extends ForbiddenError {
   static override readonly code = 'ACCOUNT_INACTIVE'
   static override readonly detail = localized('error.account_inactive')

@@ -63,25 +63,18 @@ export interface AuthEventPayloads {
   'admin.revoked': { userId: string; actorId: string | null }
   /** Emitted by the command `users import`. The command emits no event per account. */
   'users.imported': { count: number; admins: number }
-  /** A purge deleted so many rows of each table. A table that the store lacks is absent. */
-  'purge.done': {
-    users?: number
-    userTokens?: number
-    sessions?: number
-    emailLogins?: number
-    trustedDevices?: number
-    invitations?: number
-    outbox?: number
-    counters?: number
-    auditLog?: number
-    milliseconds: number
-  }
+  /** A purge deleted so many rows, and did so many due deletions of accounts (`accounts`). It could not do `failed` deletions. */
+  'purge.done': { rows: number; accounts: number; failed: number; durationMs: number }
   'invitation.created': { invitationId: string; actorId?: string }
   'invitation.revoked': { invitationId: string; actorId?: string }
   'invitation.accepted': { invitationId: string; userId: string }
   'undo.used': { userId: string; addressRestored: boolean }
   'undo.conflict': { userId: string }
   'account.taken_over': { userId: string }
+  /** The account is closed, and will be deleted. */
+  'account.deletion_requested': { userId: string; actorId?: string }
+  'account.deletion_cancelled': { userId: string; actorId?: string }
+  'account.deleted': { userId: string; actorId?: string }
   throttled: {
     code: string
     route: string
@@ -133,24 +126,16 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'admin.granted': ['userId', 'actorId'],
   'admin.revoked': ['userId', 'actorId'],
   'users.imported': ['count', 'admins'],
-  'purge.done': [
-    'users',
-    'userTokens',
-    'sessions',
-    'emailLogins',
-    'trustedDevices',
-    'invitations',
-    'outbox',
-    'counters',
-    'auditLog',
-    'milliseconds',
-  ],
+  'purge.done': ['rows', 'accounts', 'failed', 'durationMs'],
   'invitation.created': ['invitationId', 'actorId'],
   'invitation.revoked': ['invitationId', 'actorId'],
   'invitation.accepted': ['invitationId', 'userId'],
   'undo.used': ['userId', 'addressRestored'],
   'undo.conflict': ['userId'],
   'account.taken_over': ['userId'],
+  'account.deletion_requested': ['userId', 'actorId'],
+  'account.deletion_cancelled': ['userId', 'actorId'],
+  'account.deleted': ['userId', 'actorId'],
   throttled: ['code', 'route', 'keyDigest', 'retryAfterSeconds'],
   'provider.failed': ['provider', 'code', 'status'],
   'mail.failed': ['userId', 'kind', 'reason'],

@@ -28,6 +28,7 @@ const purposes = [
   'csrf-binding',
   'captcha',
   'tasks',
+  'account-restore',
 ] as const
 
 /** In the order of the secrets in `jwtSecret`. The first key signs, and all keys verify. */

@@ -1,6 +1,15 @@
 /** A mail that is ready to send. The host decides how to send the mail. */
 export interface AuthMail {
-  kind: 'activation' | 'password_reset' | 'email_verification' | 'email_change' | 'email_login' | 'device_code' | 'invitation' | 'notice'
+  kind:
+    | 'activation'
+    | 'password_reset'
+    | 'email_verification'
+    | 'email_change'
+    | 'email_login'
+    | 'device_code'
+    | 'invitation'
+    | 'account_deletion'
+    | 'notice'
   /** A single address. */
   to: string
   /** One line. Until the address is verified, an attacker may have chosen it: keep it out of headers and unrequested mails. */
@@ -38,7 +47,7 @@ export interface MailRefusal {
   outcome?: 'unknown'
 }
 
-/** The first five, `invitation` and `account_restored` can have a link, the first five, `confirmation_code` and `device_code` a code. The rest: notices. */
+/** The first five, `invitation`, `account_deletion` and `account_restored` can have a link, the first five, `confirmation_code` and `device_code` a code. The rest: notices. */
 export const mailTopics = [
   'activation',
   'password_reset',
@@ -48,6 +57,7 @@ export const mailTopics = [
   'confirmation_code',
   'device_code',
   'invitation',
+  'account_deletion',
   'no_account',
   'address_taken',
   'password_changed',
@@ -116,6 +126,8 @@ export interface TemplateMail {
   canSignUp?: boolean
   /** In `address_taken`: true if the sign-up had an invitation. Tell the reader where a signed-in person redeems it. */
   hasInvitation?: boolean
+  /** In `address_taken`: true if the account waits for its deletion. Tell the reader how to keep it. */
+  isLeaving?: boolean
   /** In `activation`: the sign-up that caused the mail. */
   signup?: { readonly at: Date; readonly browser: string | null }
   /** In `new_device`, `device_trusted` and `device_code`: the time, browser and IP address of the login. Null: the value is unknown. */

@@ -21,6 +21,8 @@ export const linkPageNames = [
   'link_invalid',
   'link_refused',
   'approval_pending',
+  'account_restore',
+  'account_restored',
   'address_taken',
   'too_many',
   'trouble',
@@ -52,6 +54,7 @@ export const areaPageNames = [
   'renamePasskey',
   'removePasskey',
   'devices',
+  'deleteAccount',
 ] as const
 
 export type AreaPageName = (typeof areaPageNames)[number]
@@ -68,7 +71,7 @@ export interface PageInput {
   readonly problem: string | null
   /**
    * A list in the reader's language. On `undo` and `undone`: the ways to log in afterwards. On `email_login`: the address that logs in, and
-   * where the login was requested. On `email_change` and `email_changed`: the new address. On
+   * where the login was requested. On `email_change` and `email_changed`: the new address. On `account_restore`: when the account is deleted. On
    * `invitation`: who invites, for which address, and until when. Empty on every other page.
    */
   readonly items: readonly string[]

@@ -15,6 +15,7 @@ import { describeStep, type Refusal } from '../http/description'
 import { refuseRequest } from '../http/forgotten-call'
 import { inNextTurn, isAnswerable, step } from '../http/routes'
 import { getUser, type KnownAuth, readCredential, rememberAuth } from '../sessions/current-auth'
+import { refuseEarlierAccount } from '../sessions/superseded-token'
 import type { UserStore } from '../store/auth-store'
 import type { HostTypes, WithFields } from '../store/host-types'
 import { type PublicUser, toPublicUser } from '../store/user-records'
@@ -243,6 +244,7 @@ function adminsOf(ctx: GuardContext): UserStore {
 async function loadUser(users: UserStore, { claims, user: known }: KnownAuth): Promise<PublicUser> {
   const user = known ?? (await findUser(users, claims.sub))
   if (!user) throw new UnauthorizedError({ reason: 'account_gone' })
+  if (!known) refuseEarlierAccount(claims, user)
   if (!user.isActive) throw new AccountInactiveError()
   return user
 }

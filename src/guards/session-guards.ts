@@ -13,7 +13,7 @@ import { findRequestAuth, rememberAuth } from '../sessions/current-auth'
 import { isAlive } from '../sessions/find-session'
 import { ageOf, refuseStale, refuseUnnamed, type SessionOfRequest, sinceFactor } from '../sessions/reauthentication/fresh-session'
 import { findNamedSession } from '../sessions/reauthentication/request-session'
-import { isSuperseded } from '../sessions/superseded-token'
+import { isSuperseded, refuseEarlierAccount } from '../sessions/superseded-token'
 import type { UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/user-records'
 import { type BaseGuards, type Guards, guarding } from './guards'
@@ -89,12 +89,17 @@ async function findSessionAndUser(ctx: GuardContext, req: Request): Promise<Sess
   const { users, sessions } = ctx.store ?? {}
   if (!sessions) {
     const user = requireActive(await users?.find(claims?.sub ?? ''))
+    if (claims) refuseEarlierAccount(claims, user)
     if (!users || !claims || isSuperseded({ store: { users } }, claims, user)) throw new InvalidTokenError({ reason: 'superseded' })
     return { session: null, user, ageSeconds: ageOf(ctx.now(), claims, null) }
   }
   const found = await findNamedSession({ ...ctx, sessions }, req, claims, req.body)
   if (found) requireActive(found.user)
-  else await refuseUnnamed(ctx, claims, requireActive(await users?.find(claims?.sub ?? '')))
+  else {
+    const user = requireActive(await users?.find(claims?.sub ?? ''))
+    if (claims) refuseEarlierAccount(claims, user)
+    await refuseUnnamed(ctx, claims, user)
+  }
   if (!found || !isAlive(found.session, ctx.now())) throw new InvalidTokenError({ reason: 'session_over' })
   return { session: found.session, user: found.user, ageSeconds: ageOf(ctx.now(), claims, found) }
 }

@@ -2,6 +2,7 @@ import type { Request, Response } from 'express'
 import type Joi from 'joi'
 import type { AuthContext } from '../context'
 import { InvitationRequiredError, ValidationError } from '../core/errors'
+import { describeError } from '../core/logger'
 import type { QueryParameter } from '../http/description'
 import { text } from '../http/input'
 import { queryValues } from '../http/locale'
@@ -60,11 +61,18 @@ export function forgetInvitation(ctx: AuthContext, res: Response): void {
   clearProofCookie(ctx, res, cookieName)
 }
 
-/** For a response after the account became active. Also forgets an invitation that nobody can use any more. */
+/**
+ * For a response after the account became active. Also forgets an invitation that nobody can use any more. Never throws, because a failure
+ * must not lose the response: then the cookie stays.
+ */
 export async function forgetUsedInvitation(ctx: AuthContext, req: Request, res: Response, userId: string): Promise<void> {
   const token = ctx.settings.invitationsEnabled ? readInvitation(ctx, req) : null
   if (token === null) return
-  const invitation = await findByToken(ctx, token)
-  const isOver = invitation === null || !isOpen(invitation, ctx.now())
-  if (isOver || (await requireInvitations(ctx).invitationUses.isUsedBy(invitation.id, userId))) forgetInvitation(ctx, res)
+  try {
+    const invitation = await findByToken(ctx, token)
+    const isOver = invitation === null || !isOpen(invitation, ctx.now())
+    if (isOver || (await requireInvitations(ctx).invitationUses.isUsedBy(invitation.id, userId))) forgetInvitation(ctx, res)
+  } catch (error) {
+    ctx.logger.error({ error: describeError(error) }, 'doorward: the invitation of a browser could not be read, so its cookie stays')
+  }
 }

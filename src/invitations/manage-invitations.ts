@@ -100,6 +100,9 @@ function isWithin(value: number, most: number): boolean {
   return Number.isInteger(value) && value >= 1 && value <= most
 }
 
+/** In JSON: an escape of U+0000, which JSON columns of PostgreSQL refuse, and no text of a backslash and `u0000`. */
+const zeroCharacter = /(?<!\\)(?:\\\\)*\\u0000/
+
 /** `undefined` for a value that is no JSON, such as a function. */
 function textOf(data: unknown): string {
   let text: string | undefined
@@ -108,7 +111,7 @@ function textOf(data: unknown): string {
   } catch {
     text = undefined // a BigInt, or an object that contains itself
   }
-  if (text === undefined || Buffer.byteLength(text) > mostData || text.includes('\\u0000')) throw refusal('data', 'unstorable')
+  if (text === undefined || Buffer.byteLength(text) > mostData || zeroCharacter.test(text)) throw refusal('data', 'unstorable')
   return text
 }
 

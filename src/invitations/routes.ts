@@ -7,7 +7,7 @@ import { emailAddress } from '../http/email-address'
 import { text } from '../http/input'
 import { localeOf, queryValues } from '../http/locale'
 import type { Route } from '../http/routes'
-import { sendEmpty, sendJson } from '../http/send'
+import { sendEmpty, sendJson, setResult } from '../http/send'
 import { getAuth } from '../sessions/current-auth'
 import { operation } from '../sessions/operation'
 import type { RouteGuards } from '../sessions/routes-by-delivery'
@@ -85,7 +85,9 @@ function createRoute(ctx: AuthContext, guards: RouteGuards): Route[] {
     }),
     handle: async (req, res, { expires_in_days: expiresInDays, refresh_token: _, ...input }) => {
       const creation = { by: getAuth(req).sub, isLimited: true }
-      const { token, url, ...invitation } = await createInvitation(ctx, { ...input, expiresInDays, locale: localeOf(ctx, req) }, creation)
+      const created = await createInvitation(ctx, { ...input, expiresInDays, locale: localeOf(ctx, req) }, creation)
+      setResult(res, created)
+      const { token, url, ...invitation } = created
       sendJson(res, 201, { ...invitationBody(invitation), token, url })
     },
   })
@@ -111,8 +113,9 @@ function listRoute(ctx: AuthContext, guards: RouteGuards): Route[] {
     handle: async (req, res) => {
       const limit = once(req, 'limit')
       const number = limit === undefined ? 50 : /^\d{1,3}$/.test(limit) ? Number(limit) : Number.NaN
-      const { items, nextCursor } = await listInvitations(ctx, { cursor: once(req, 'cursor'), limit: number })
-      sendJson(res, 200, { items: items.map(invitationBody), next_cursor: nextCursor })
+      const list = await listInvitations(ctx, { cursor: once(req, 'cursor'), limit: number })
+      setResult(res, list)
+      sendJson(res, 200, { items: list.items.map(invitationBody), next_cursor: list.nextCursor })
     },
   })
 }

@@ -41,6 +41,8 @@ export function signTaskToken(ctx: AuthContext, user: UserRecord, login: TaskLog
     isPersistent = true,
     isReset = false,
     passwordRequired = false,
+    isFromHost = false,
+    skipsSecondFactor = false,
     trustsDevice,
     tasks,
     owed,
@@ -54,6 +56,7 @@ export function signTaskToken(ctx: AuthContext, user: UserRecord, login: TaskLog
     ...(destination && { dst: destination }),
     ...(tasks.codeId !== null && { cid: tasks.codeId }),
     exp: epochSeconds(tasks.endsAt),
+    ...(isFromHost && { hst: true }),
     iat: epochSeconds(ctx.now()),
     iss_ms: issuedAt,
     jti: randomBytes(16).toString('base64url'),
@@ -64,6 +67,7 @@ export function signTaskToken(ctx: AuthContext, user: UserRecord, login: TaskLog
     ...(passwordRequired && { pwr: true }),
     ...(isReset && { rst: true }),
     ...(tasks.isDeviceSettled && { set: true }),
+    ...(skipsSecondFactor && { skp: true }),
     ...(isYoung && { yng: true }),
     sub: user.id,
     ...(!isPersistent && { tmp: true }),
@@ -85,6 +89,7 @@ export function readTaskToken(ctx: Pick<AuthContext, 'keys' | 'now'>, token: str
     don,
     dst = null,
     exp,
+    hst,
     iss_ms: issuedAt,
     jti,
     lid,
@@ -94,6 +99,7 @@ export function readTaskToken(ctx: Pick<AuthContext, 'keys' | 'now'>, token: str
     pwr,
     rst,
     set,
+    skp,
     sub,
     tmp,
     trs,
@@ -117,6 +123,8 @@ export function readTaskToken(ctx: Pick<AuthContext, 'keys' | 'now'>, token: str
     isPersistent: tmp !== true,
     ...(rst === true && { isReset: true }),
     ...(pwr === true && { passwordRequired: true }),
+    ...(hst === true && { isFromHost: true }),
+    ...(skp === true && { skipsSecondFactor: true }),
     ...(trs !== undefined && { trustsDevice: trs === true }),
     destination: dst as Destination | null,
     tasks,
@@ -139,8 +147,12 @@ export async function requireTaskLogin(ctx: AuthContext, login: TaskLogin, user:
 }
 
 /** A provider of the first step that was unlinked since opens no session. */
-async function isStillLinked({ store }: AuthContext, { userId, provider }: TaskLogin): Promise<boolean> {
-  return provider === null || (await store.identities?.listForUser(userId))?.some((linked) => linked.provider === provider) === true
+async function isStillLinked({ store }: AuthContext, { userId, provider, isFromHost }: TaskLogin): Promise<boolean> {
+  return (
+    provider === null ||
+    isFromHost === true ||
+    (await store.identities?.listForUser(userId))?.some((linked) => linked.provider === provider) === true
+  )
 }
 
 /** Call it in the transaction of the step. A used row with a unique hash: of several steps at once, one succeeds. */

@@ -9,7 +9,7 @@ import type { UserRecord } from '../store/auth-store'
 import { mayBeTrusted } from '../trusted-devices/trust-cookie'
 import type { LoginTasks, TaskAnswers, TaskCondition } from './login-task'
 
-type AskedLogin = Pick<Login, 'amr' | 'tasks'>
+type AskedLogin = Pick<Login, 'amr' | 'tasks' | 'skipsSecondFactor'>
 
 /**
  * Asks the host before the transaction, so that the login needs no second one. Call it only with a credential that was right. Asks nothing
@@ -17,8 +17,19 @@ type AskedLogin = Pick<Login, 'amr' | 'tasks'>
  */
 export async function askTasks(ctx: AuthContext, user: UserRecord, login: AskedLogin, browser?: LoginBrowser): Promise<AuthContext> {
   if (ctx.loginTasks === null || questionsOf(ctx.loginTasks, user, login).length === 0) return ctx
-  const owesFactor = hasActiveFactor(ctx, user) && !login.amr.some(isSecondFactor) && !mayBeTrusted(ctx, browser, user)
-  return owesFactor ? ctx : { ...ctx, taskAnswers: await answersOf(ctx, ctx.loginTasks, user, login) }
+  const { amr, skipsSecondFactor } = login
+  const owesFactor = hasActiveFactor(ctx, user) && !skipsSecondFactor && !amr.some(isSecondFactor) && !mayBeTrusted(ctx, browser, user)
+  const isAskedLater = owesFactor || (!login.tasks && mayBeRefused(ctx.loginTasks, user, login))
+  return isAskedLater ? ctx : { ...ctx, taskAnswers: await answersOf(ctx, ctx.loginTasks, user, login) }
+}
+
+/** From an unknown device, this is the refusal of a wrong password. A host that takes its time would show that the password is right. */
+function mayBeRefused(tasks: LoginTasks, user: UserRecord, login: AskedLogin): boolean {
+  return owesPassword(tasks, user, login) && login.amr.length === 1 && user.emailVerifiedAt === null
+}
+
+function owesPassword({ newPassword }: LoginTasks, { passwordExpiredAt }: UserRecord, { amr }: AskedLogin): boolean {
+  return newPassword && amr[0] === 'pwd' && Boolean(passwordExpiredAt)
 }
 
 async function answersOf(ctx: AuthContext, tasks: LoginTasks, user: UserRecord, login: AskedLogin): Promise<TaskAnswers> {
@@ -77,13 +88,15 @@ export interface Owed {
  * @throws InvalidCredentialsError: an expired password from an unknown device, and nobody has verified the mailbox for a code
  */
 export async function tasksOwed(ctx: AuthContext, tasks: LoginTasks, user: UserRecord, login: Login): Promise<Owed | null> {
+  if (mayBeRefused(tasks, user, login) && (await deviceOwed(ctx, user, login, true)) === 'owed') throw new InvalidCredentialsError()
   const questions = questionsOf(tasks, user, login)
   const answers = questions.length === 0 ? noAnswers : answersFor(ctx, user)
   if (answers === null) return null
-  const owesPassword = tasks.newPassword && login.amr[0] === 'pwd' && Boolean(user.passwordExpiredAt)
-  const later = [...(owesPassword ? ['new_password'] : []), ...questions.flatMap(([key]) => (answers.has(key) ? [key] : []))]
+  const later = [
+    ...(owesPassword(tasks, user, login) ? ['new_password'] : []),
+    ...questions.flatMap(([key]) => (answers.has(key) ? [key] : [])),
+  ]
   const device = await deviceOwed(ctx, user, login, later.includes('new_password') || later.includes('second_factor'))
-  if (device === 'owed' && user.emailVerifiedAt === null) throw new InvalidCredentialsError()
   return { tasks: device === 'owed' ? ['device', ...later] : later, isDeviceSettled: device === 'settled' }
 }
 

@@ -101,10 +101,19 @@ function thingOf({ topic, url, code }: MailParts): ValidThing {
 }
 
 /** A person gets only one mail per request, so it also tells a second effect. */
-function alsoHappened({ topic, provider, usedRecoveryCode, removedPasskeys, canSignUp, hasInvitation }: MailParts): TopicText['lines'] {
+function alsoHappened({
+  topic,
+  provider,
+  usedRecoveryCode,
+  removedPasskeys,
+  canSignUp,
+  hasInvitation,
+  isLeaving,
+}: MailParts): TopicText['lines'] {
   if (usedRecoveryCode) return ['mail.recovery_code']
   if (removedPasskeys) return ['mail.passkeys_removed']
   if (canSignUp) return ['mail.can_sign_up']
+  if (isLeaving) return ['mail.can_restore', ...(hasInvitation ? (['mail.can_redeem'] as const) : [])]
   if (hasInvitation) return ['mail.can_redeem']
   return topic === 'account_taken_over' && provider !== undefined ? ['mail.identity_linked.lead'] : []
 }

@@ -216,6 +216,7 @@ export interface MailContent {
   canSignUp?: boolean
   /** For `address_taken`: the sign-up had an invitation. */
   hasInvitation?: boolean
+  isLeaving?: boolean
   /** Where the reader of `no_account` or `address_taken` goes on. */
   pageUrl?: string | null
   /** The name of the identity provider in the option `providers`. */
@@ -252,6 +253,7 @@ export function writeMail({ settings, texts, templates, logger }: Writer, conten
     code,
     canSignUp,
     hasInvitation,
+    isLeaving,
   } = content
   const takesPasswords = settings === undefined || hasPasswords(settings)
   const name = content.name === null ? null : sayableName(content.name)
@@ -269,6 +271,7 @@ export function writeMail({ settings, texts, templates, logger }: Writer, conten
     ...(code && 'asked' in code && { codeExpiresAt: code.expiresAt, asked: { ...code.asked, host: code.host } }),
     ...(canSignUp !== undefined && { canSignUp }),
     ...(hasInvitation && { hasInvitation }),
+    ...(isLeaving && { isLeaving }),
   }
   const mail = { topic, name: content.saysName ? name : null, url, expiresAt, locale, ...about }
   const { subject, text, html } =

@@ -11,8 +11,8 @@ import { type PayloadValue, watchAll } from './watch-all'
 export interface AuditLogOptions {
   /** The id of the current request, for example from your AsyncLocalStorage. Stored if it is a text of at most 128 characters. */
   requestId?: () => string | null | undefined
-  /** The age in days after which the purge deletes rows: a whole number from 1 to 36,500. Default 365. */
-  keepDays?: number
+  /** The age in days after which the purge deletes rows: a whole number from 1 to 36,500. `false`: never. Default 365. */
+  keepDays?: number | false
   /** How many events can wait in memory while the database is down: 1 to 1,000,000. Default 10,000. Further events are dropped. */
   capacity?: number
   /** Default: the console. */
@@ -21,8 +21,35 @@ export interface AuditLogOptions {
   now?: () => Date
 }
 
+/** Which rows `list` returns. */
+export interface AuditQuery {
+  userId?: string
+  /** The name of the event. */
+  name?: AuthEventName
+  /** The first time that counts. */
+  from?: Date
+  /** The first time that does not count. */
+  to?: Date
+  /** `nextCursor` of the previous page. */
+  cursor?: string
+  /** 1 to 500. Default 50. */
+  limit?: number
+}
+
+/** A recorded event. */
+export interface AuditRow {
+  readonly id: string
+  readonly name: AuthEventName
+  readonly userId: string | null
+  /** The payload of the event. */
+  readonly payload: Readonly<Record<string, unknown>>
+  readonly requestId: string | null
+  readonly createdAt: Date
+}
+
+/** The log that `auditLog()` makes. */
 export interface AuditLog {
-  /** Records every event from now on. Returns a function that stops the recording. */
+  /** Records every event from now on. Returns a function that stops the recording. A second call for the same events does nothing. */
   watch(events: AuthEvents): () => void
   /**
    * Resolves when all earlier events are written. Call the method before a shutdown.
@@ -33,10 +60,21 @@ export interface AuditLog {
   /**
    * Deletes rows older than `keepDays`, in batches. The purge of a router calls this method of every log that watches the router's events.
    * Returns the number of deleted rows.
-   * @param options `signal`: ends the work after the current batch
+   * @param options `signal`: ends the work after the current batch; `afterBatch`: called after each batch
    * @throws ServiceUnavailableError if the database cannot be reached
    */
-  purge(options?: { signal?: AbortSignal | undefined }): Promise<number>
+  purge(options?: { signal?: AbortSignal | undefined; afterBatch?: (() => Promise<void>) | undefined }): Promise<number>
+  /**
+   * Lists the rows, newest first.
+   * @throws TypeError for a wrong `cursor` or `limit`
+   */
+  list(query?: AuditQuery): Promise<{ items: AuditRow[]; nextCursor: string | null }>
+  /**
+   * Removes the client and the address from the rows of a user, also from rows that still wait. The log itself calls this method when an
+   * account is deleted.
+   * @throws ServiceUnavailableError if the database cannot be reached
+   */
+  forget(userId: string): Promise<void>
   /** The number of events that wait to be written. */
   readonly waiting: number
   /** The number of events that were dropped, because too many events waited. */
@@ -70,21 +108,59 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
       requestId: rows.fitting('requestId', askHost(requestId)),
       createdAt: now(),
     })
+  const stops = new Map<AuthEvents, () => void>()
+  const forget = async (userId: string) => {
+    await writer.forget(userId)
+    for (let after = ''; ; ) {
+      const traces = await rows.listTraces(userId, after, mostAtOnce)
+      for (const { id, payload } of traces) await rows.replacePayload(id, withoutTraces(payload))
+      const last = traces.at(-1)
+      if (!last || traces.length < mostAtOnce) return
+      after = last.id
+    }
+  }
+  const forgetQuietly = (userId: string) =>
+    forget(userId).catch((error: unknown) => {
+      safely(options.logger ?? consoleLogger).warn(
+        { userId, error: describeError(error) },
+        'doorward: the audit log could not forget a deleted account. The purge tries it again',
+      )
+    })
   const log: AuditLog = {
     watch(events) {
+      const known = stops.get(events)
+      if (known) return known
+      const stopForgetting = events.on('account.deleted', ({ userId }) => forgetQuietly(userId))
       const stop = watchAll(events, (name, payload) => {
         const payloads = name === 'throttled' ? throttledRows.add(payload, now().getTime()) : [payload]
         for (const payload of payloads) write(name, payload)
       })
       const logs = watching.get(events) ?? new Set()
       watching.set(events, logs.add(log))
-      return () => {
+      const end = () => {
         logs.delete(log)
+        stops.delete(events)
+        stopForgetting()
         stop()
       }
+      stops.set(events, end)
+      return end
     },
-    purge: ({ signal } = {}) =>
-      emptyInBatches((older) => rows.deleteOlder(older), new Date(now().getTime() - keepDays * 86_400_000), { signal }),
+    async purge({ signal, afterBatch } = {}) {
+      // An event of a request that ended later, or a database that was down.
+      for (const userId of await rows.usersSince('account.deleted', new Date(now().getTime() - forgetsAgainMs))) await forget(userId)
+      if (keepDays === false) return 0
+      const before = new Date(now().getTime() - keepDays * 86_400_000)
+      return emptyInBatches((older) => rows.deleteOlder(older), before, { signal, afterBatch })
+    },
+    async list({ cursor, limit = 50, ...wanted } = {}) {
+      if (!Number.isInteger(limit) || limit < 1 || limit > 500) throw new TypeError('limit must be a whole number from 1 to 500.')
+      const found = await rows.list({ ...wanted, limit: limit + 1, ...(cursor !== undefined && { after: readCursor(cursor) }) })
+      const items = found.slice(0, limit)
+      const last = items.at(-1)
+      return { items: items.map(rowOf), nextCursor: last && found.length > limit ? writeCursor(last) : null }
+    },
+    forget,
     async flush({ timeoutMs = 5_000 } = {}) {
       await new Promise((resolve) => setImmediate(resolve)) // listeners run after the operation that emitted the event
       for (const payload of throttledRows.takeRest()) write('throttled', payload)
@@ -99,6 +175,37 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
     },
   }
   return log
+}
+
+const forgetsAgainMs = 2 * 86_400_000
+
+/** Says as much as before, but nothing of the client and the address. */
+function withoutTraces(payload: string): string {
+  const { clientKey, addressDigest, ...others } = JSON.parse(payload) as Record<string, unknown> // as `write` wrote it
+  return JSON.stringify({
+    ...others,
+    ...(clientKey !== undefined && { clientKey: null }),
+    ...(addressDigest !== undefined && { addressDigest: null }),
+  })
+}
+
+function rowOf({ name, payload, ...row }: AuditRecord): AuditRow {
+  return { ...row, name: name as AuthEventName, payload: JSON.parse(payload) } // as `write` wrote them
+}
+
+function writeCursor({ createdAt, id }: AuditRecord): string {
+  return Buffer.from(JSON.stringify([createdAt.getTime(), id])).toString('base64url')
+}
+
+/** @throws TypeError */
+function readCursor(cursor: string): Pick<AuditRecord, 'id' | 'createdAt'> {
+  try {
+    const [at, id]: unknown[] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    if (Number.isSafeInteger(at) && typeof id === 'string') return { createdAt: new Date(Number(at)), id }
+  } catch {
+    // no cursor of ours
+  }
+  throw new TypeError('cursor must be the nextCursor of an earlier page.')
 }
 
 const watching = new WeakMap<AuthEvents, Set<AuditLog>>()
@@ -118,6 +225,8 @@ function askHost(requestId: NonNullable<AuditLogOptions['requestId']>): unknown 
 
 interface Writer {
   add(record: AuditRecord): void
+  /** Changes the rows that wait, and resolves when no row from before is on its way to the database. */
+  forget(userId: string): Promise<void>
   flush(): Promise<void>
   readonly waiting: number
   readonly dropped: number
@@ -192,6 +301,10 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
 
   return {
     add,
+    async forget(userId) {
+      for (const record of queue) if (record.userId === userId) record.payload = withoutTraces(record.payload)
+      await writing?.catch(() => undefined) // the queue keeps them, and they are changed already
+    },
     async flush() {
       while (queue.length > 0) await write()
     },
@@ -210,8 +323,8 @@ function checkOptions(knex: HostKnex, { capacity = 1, keepDays = 1, requestId }:
   if (knex.isTransaction) throw new ConfigurationError('auditLog() needs the knex instance itself, not a transaction.')
   if (!Number.isInteger(capacity) || capacity < 1 || capacity > 1_000_000)
     throw new ConfigurationError('auditLog: capacity must be a whole number from 1 to 1000000.')
-  if (!Number.isInteger(keepDays) || keepDays < 1 || keepDays > 36_500)
-    throw new ConfigurationError('auditLog: keepDays must be a whole number from 1 to 36500.')
+  if (keepDays !== false && (!Number.isInteger(keepDays) || keepDays < 1 || keepDays > 36_500))
+    throw new ConfigurationError('auditLog: keepDays must be a whole number from 1 to 36500, or false.')
   if (requestId !== undefined && typeof requestId !== 'function')
     throw new ConfigurationError('auditLog: requestId must be a function that returns the id of the request, or null.')
 }

@@ -67,6 +67,8 @@ async function take(ctx: AuthContext, outbox: OutboxStore, most: number): Promis
 
 /** Never rejects. If the end of a delivery cannot be written, the event is delivered again after its lease. */
 async function deliver(ctx: AuthContext, outbox: OutboxStore, handler: OutboxHandler, row: OutboxRecord): Promise<void> {
+  // A process that stood still, or waited long for the database: another one may deliver the event before this handler ends.
+  if (row.leasedUntil !== null && row.leasedUntil.getTime() - ctx.now().getTime() < handlerMs) return
   try {
     if (await succeeds(ctx, handler, row)) await outbox.markDelivered(row.id, ctx.now())
     else await outbox.markFailed({ id: row.id, leasedUntil: row.leasedUntil, nextAt: nextTry(ctx.now(), row.tries) })

@@ -24,6 +24,9 @@ export const outboxEvents = [
   'invitation.accepted',
   'account.deactivated',
   'account.taken_over',
+  'account.deletion_requested',
+  'account.deletion_cancelled',
+  'account.deleted',
   'undo.used',
   'undo.conflict',
 ] as const satisfies readonly AuthEventName[]

@@ -26,6 +26,10 @@ export function standardWebhook({ url, secret, httpClient = byFetch }: StandardW
   const keys = (Array.isArray(secret) ? secret : [secret]).map(keyOf)
   if (keys.length === 0) throw new ConfigurationError('standardWebhook(): secret is an empty list; give at least one secret.')
   const address = addressOf(url)
+  if (typeof httpClient !== 'function')
+    throw new ConfigurationError(
+      'standardWebhook(): httpClient must be a function of a URL and a request that returns { status, headers, body }.',
+    )
   return async ({ id, name, payload, createdAt }) => {
     const body = JSON.stringify({ type: name, timestamp: createdAt.toISOString(), data: payload })
     const seconds = Math.floor(Date.now() / 1000)
@@ -42,20 +46,21 @@ export function standardWebhook({ url, secret, httpClient = byFetch }: StandardW
     const { status } = await withTimeout(sent, timeoutMs, () =>
       withOwnMessage(new Error('The receiver of the webhook did not answer in 15 seconds.')),
     )
-    if (status < 200 || status > 299) throw withOwnMessage(new Error(`The receiver of the webhook answered ${status}.`))
+    if (!(status >= 200 && status <= 299)) throw withOwnMessage(new Error(`The receiver of the webhook answered ${status}.`))
   }
 }
 
 const byFetch: HttpClient = async (url, { method = 'GET', headers = {}, body = '', signal } = {}) => {
   const answer = await fetch(url, { method, headers, body, redirect: 'manual', ...(signal && { signal }) })
-  await answer.body?.cancel() // only the status counts
+  await answer.body?.cancel().catch(() => undefined) // only the status counts
   return { status: answer.status, headers: {}, body: '' }
 }
 
 function addressOf(url: unknown): string {
-  const { protocol = '', hostname = '', username = '', password = '' } = typeof url === 'string' && URL.canParse(url) ? new URL(url) : {}
-  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
-  if ((protocol === 'https:' || (protocol === 'http:' && isLocal)) && username === '' && password === '') return String(url)
+  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null
+  const isLocal = parsed !== null && ['localhost', '127.0.0.1', '[::1]'].includes(parsed.hostname)
+  const isSafe = parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLocal)
+  if (parsed && isSafe && parsed.username === '' && parsed.password === '') return parsed.href
   throw new ConfigurationError(
     'standardWebhook(): url must be an https address without a user name, for example https://hooks.example.com/doorward. http works only on localhost.',
   )

@@ -19,6 +19,11 @@ export interface Done {
   readonly to?: string
 }
 
+/** A page without the account area, because the account is closed or gone. */
+export interface Farewell {
+  readonly farewell: Page
+}
+
 /** `show` and `post` need a live session, and a fresh one by `needsFresh`. `post` gets no form that was made for another person. */
 export interface AccountPage extends Explaining {
   readonly page: PageName
@@ -35,7 +40,9 @@ export interface AccountPage extends Explaining {
   formTargets?(ctx: AuthContext): readonly string[]
   show(visit: AccountVisit, state: FormState): Html | Promise<Html>
   /** If it throws, the page shows the form again with the error. Cards, for content that appears only once, have status 200. */
-  post?(visit: AccountVisit, fields: Fields): Promise<Done | Html>
+  post?(visit: AccountVisit, fields: Fields): Promise<Done | Html | Farewell>
+  /** Another route handles requests to this path that do not send a form. */
+  readonly sharesPath?: boolean
 }
 
 export function accountPageRoutes(site: PageSite, pages: readonly AccountPage[]): Route[] {
@@ -64,6 +71,7 @@ function accountLines(site: PageSite, page: AccountPage, all: readonly AccountPa
         const entered = await enter(visit, page, fields)
         requireOwnForm(entered, fields)
         const outcome = await acted(entered, page, () => post(entered, fields))
+        if ('farewell' in outcome) return outcome.farewell
         if (outcome instanceof Html) return inArea(entered, page, all, [outcome])
         if (outcome.notice) leaveNotice(visit.ctx, visit.res, outcome.notice)
         return { to: visit.reader.href(outcome.to ?? page.path) }
@@ -96,7 +104,7 @@ async function enter(visit: Visit, page: AccountPage, fields: Fields): Promise<A
 }
 
 /** If the session has ended or is no longer fresh, redirects as the page would. */
-async function acted(visit: Visit, page: AccountPage, act: () => Promise<Done | Html>): Promise<Done | Html> {
+async function acted<Outcome>(visit: Visit, page: AccountPage, act: () => Promise<Outcome>): Promise<Outcome> {
   try {
     return await act()
   } catch (error) {

@@ -37,7 +37,7 @@ async function widgetWith({ ctx, req, reader }: Visit, actions: readonly Guarded
   for (const action of actions) {
     if (!captcha?.html || !(await isShown(ctx, req, action))) continue
     const told = actions.length > 1 ? hidden(widgetAction, action) : null
-    const part = html`${told}${new Html(captcha.html(nonce, { action, locale: reader.lang }))}<noscript><p class="hint">${reader.text('captcha.needs_script')}</p></noscript>
+    const part = html`${told}${new Html(captcha.html(nonce, { action, locale: reader.lang }))}<noscript><p class="note">${reader.text('captcha.needs_script')}</p></noscript>
 `
     return { part, page: { nonce, sources: captcha.csp ?? {} } }
   }

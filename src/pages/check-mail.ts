@@ -15,6 +15,7 @@ import { clearProofCookie, leaveNotice, readProofCookie, setProofCookie } from '
 import { afterLogin } from './after-login'
 import { captchaOfForm, captchaWidget } from './captcha'
 import { FormFault, passwordRule, requireFields, showNotice } from './form-fault'
+import { putAsideNote } from './invitation-note'
 import { Elsewhere, type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { findSignedIn, signInAddress } from './signed-in'
@@ -91,7 +92,8 @@ export async function showCheckMail(visit: Visit, { email, from, returnTo }: Awa
   const replaces = current?.user.email ?? null
   const code = holds === 'link' ? null : { redeems, passwordRule: from === 'forgotPassword' ? passwordRule(ctx, reader) : null }
   const captcha = await captchaWidget(visit, ...guarded[from])
-  const body = checkMailPage(reader, state, { email, lead, holds, code, back, replaces, captcha: captcha.part })
+  const invitation = from === 'emailLogin' ? putAsideNote(visit) : null
+  const body = checkMailPage(reader, state, { email, lead, holds, code, back, replaces, captcha: captcha.part, invitation })
   return { ...captcha.page, page: 'checkMail', title: reader.text('check_mail.title'), body: showNotice(visit, state, body) }
 }
 
@@ -160,6 +162,7 @@ interface CheckMailView {
   /** A login by code replaces the session of this logged-in account. */
   readonly replaces: string | null
   readonly captcha: Part
+  readonly invitation: Part
 }
 
 interface CodeView {
@@ -173,7 +176,7 @@ const instructions = { link: 'check_mail.open_link', code: 'check_mail.use_code'
 
 /** The same page whether the address has an account or not. */
 function checkMailPage(reader: Reader, state: FormState, view: CheckMailView): Html {
-  const { email, lead, holds, code, back, replaces, captcha } = view
+  const { email, lead, holds, code, back, replaces, captcha, invitation } = view
   return card(
     html`<h1>${reader.text('check_mail.title')}</h1>
 <p class="lead">${reader.text(lead)}<br><strong>${email}</strong></p>
@@ -187,6 +190,7 @@ function checkMailPage(reader: Reader, state: FormState, view: CheckMailView): H
     form({ action: reader.href('/check-mail'), fields: [captcha], button: reader.text('check_mail.again'), look: 'second' }),
     html`<p class="below"><a href="${back}">${reader.text('check_mail.other')}</a></p>
 `,
+    invitation,
   )
 }
 

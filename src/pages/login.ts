@@ -22,12 +22,14 @@ import type { Page } from '../http/html/send-page'
 import { queryParameter } from '../http/locale'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
+import { readInvitation } from '../invitations/carried'
 import { passkeyLoginOptions } from '../passkeys/passkey-login'
 import { takeNotice } from '../sessions/cookies'
 import { connections } from './account/connections'
 import { afterLogin } from './after-login'
 import { captchaOfForm, captchaWidgets } from './captcha'
 import { requireFields } from './form-fault'
+import { putAsideNote } from './invitation-note'
 import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { type ListedProvider, listedProvider } from './provider-marks'
@@ -66,6 +68,7 @@ export async function showLogin(visit: Visit, state: FormState, sent: 'password'
     links: otherWays(visit, { isConditional: true, captcha: captcha.passkey }),
     signUp: localAccountsEnabled && signupEnabled ? reader.href('/signup', { return_to: returnTo }) : null,
     current: current && { email: current.user.email, back: home },
+    invitation: failure === 'INVITATION_REQUIRED' ? putAsideNote(visit) : null,
   })
   return {
     ...captcha.page,
@@ -75,8 +78,9 @@ export async function showLogin(visit: Visit, state: FormState, sent: 'password'
   }
 }
 
-function addressFormOf({ ctx, reader, returnTo }: Visit, state: FormState, captcha: Part) {
-  const { emailLogin: carries, emailLoginSignup: signsUp, passkeysEnabled: hasPasskeys } = ctx.settings
+function addressFormOf({ ctx, req, reader, returnTo }: Visit, state: FormState, captcha: Part) {
+  const { emailLogin: carries, emailLoginSignup, signupMode, passkeysEnabled: hasPasskeys } = ctx.settings
+  const signsUp = emailLoginSignup && (signupMode !== 'invite' || readInvitation(ctx, req) !== null)
   const takesPassword = hasPasswords(ctx.settings)
   if (!takesPassword && carries === 'off') return null
   return addressLogin(reader, state, {
@@ -130,6 +134,8 @@ const sentences: Readonly<Record<string, TextKey>> = {
   OAUTH_PROVIDER_UNAVAILABLE: 'login.provider_unavailable',
   OAUTH_ACCOUNT_INACTIVE: 'login.account_inactive',
   APPROVAL_PENDING: 'login.approval_pending',
+  INVITATION_REQUIRED: 'error.invitation_required',
+  DELETION_PENDING: 'login.deletion_pending',
 }
 
 async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {
@@ -150,13 +156,15 @@ interface LoginView {
   readonly signUp: string | null
   /** The account that is logged in already, and the link back to its pages. */
   readonly current: { readonly email: string; readonly back: string } | null
+  readonly invitation?: Part
 }
 
-export function loginPage(reader: Reader, state: FormState, { form, links, signUp, current }: LoginView): Html {
+export function loginPage(reader: Reader, state: FormState, { form, links, signUp, current, invitation = null }: LoginView): Html {
   return card(
     html`<h1>${reader.text('login.title')}</h1>
 `,
     problem(state),
+    invitation,
     current &&
       html`<p class="note">${reader.text('login.switch', { email: current.email })}</p>
 <p class="below"><a href="${current.back}">${reader.text('login.back', { email: current.email })}</a></p>

@@ -1,8 +1,8 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { TooManyRequestsError, UnsupportedMediaTypeError, ValidationError } from '../core/errors'
+import { DeletionPendingError, TooManyRequestsError, UnsupportedMediaTypeError, ValidationError } from '../core/errors'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
-import { emptyForm, type FormState } from '../http/html/document'
+import { card, emptyForm, type FormState, form, html } from '../http/html/document'
 import { type Reader, readerOf } from '../http/html/reader'
 import { type Page, showPage } from '../http/html/send-page'
 import { isForm } from '../http/input'
@@ -132,8 +132,24 @@ async function showRefusal(page: PageDefinition, visit: Visit, thrown: unknown, 
   const { ctx, req, res, reader } = visit
   if (thrown instanceof FormFault) return showAgain(page, visit, refusedForm(reader, thrown, fields), 400)
   const error = readRefusal(ctx.logger, req, thrown)
+  if (error instanceof DeletionPendingError) return showPage(ctx, res, reader, wayBack(reader, error))
   if (error.status !== 401) setRefusalHeaders(res, error)
   await showAgain(page, visit, refusedForm(reader, error, fields, page), statusOf(error))
+}
+
+/** A right login of a closed account: the button of this page brings it back. */
+function wayBack(reader: Reader, { details }: DeletionPendingError): Page {
+  const { deletes_at: at, restore_token: token } = details as { deletes_at: string; restore_token: string } // as `stateRefusal` made them
+  const date = new Intl.DateTimeFormat(reader.lang, { dateStyle: 'long', timeZone: 'UTC' }).format(new Date(at))
+  const title = reader.text('link.account_restore.title')
+  const body = card(
+    html`<h1>${title}</h1>
+<p class="lead">${reader.text('link.account_restore.lead')}</p>
+<p>${reader.text('deletion.deletes_at', { date })}</p>
+`,
+    form({ action: reader.href(`/account/restore/${token}`), fields: [], button: reader.text('link.account_restore.button') }),
+  )
+  return { page: 'account_restore', title, body, status: 403 }
 }
 
 async function showAgain(page: PageDefinition, visit: Visit, state: FormState, status: number): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Route } from '../http/routes'
 import { connections, removeConnection } from './account/connections'
+import { deleteAccount } from './account/delete'
 import { devices } from './account/devices'
 import { email } from './account/email'
 import { overview } from './account/overview'
@@ -57,4 +58,5 @@ const accountPages: readonly AccountPage[] = [
   connections,
   removeConnection,
   devices,
+  deleteAccount,
 ]

@@ -7,12 +7,11 @@ import type { Reader } from '../http/html/reader'
 import type { Page } from '../http/html/send-page'
 import { locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
-import { readInvitation } from '../invitations/carried'
-import { findByToken } from '../invitations/invitation'
 import type { BoundSignup } from '../router/request-service/request-service'
 import { captchaOfForm, captchaWidgets } from './captcha'
 import { awaitMail } from './check-mail'
 import { FormFault, passwordRule, requireFields } from './form-fault'
+import { type InvitationView, invitationNote, invitationOfPage } from './invitation-note'
 import { otherWays } from './login'
 import { type GoOn, pageRouteSets } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
@@ -119,21 +118,6 @@ async function afterSignup(visit: Visit, email: string, signup: BoundSignup): Pr
   return { to: visit.returnTo === null ? visit.reader.href('/account') : locationOf(visit.returnTo) }
 }
 
-interface InvitationView {
-  /** False: the mode requires an invitation, and this browser has none. */
-  readonly isThere: boolean
-  /** Null: any address. */
-  readonly email: string | null
-}
-
-/** Null: invitations play no part. A cookie whose invitation is over counts, so that the person can put it aside. */
-async function invitationOfPage({ ctx, req }: Visit): Promise<InvitationView | null> {
-  const { invitationsEnabled, signupMode } = ctx.settings
-  const token = invitationsEnabled ? readInvitation(ctx, req) : null
-  if (token === null) return signupMode === 'invite' ? { isThere: false, email: null } : null
-  return { isThere: true, email: (await findByToken(ctx, token))?.email ?? null }
-}
-
 interface SignupView {
   readonly returnTo: string | null
   readonly signIn: string
@@ -162,16 +146,6 @@ function signupPage(reader: Reader, state: FormState, view: SignupView): Html {
     html`<p class="after">${reader.text('signup.has_account')} <a href="${signIn}">${reader.text('login.button')}</a></p>
 `,
   )
-}
-
-function invitationNote(reader: Reader, invitation: InvitationView | null): Part {
-  if (invitation === null) return null
-  if (!invitation.isThere)
-    return html`<p class="note">${reader.text('invitation.needed')}</p>
-`
-  const leave = form({ action: reader.href('/invitations/leave'), fields: [], button: reader.text('invitation.leave'), look: 'plain' })
-  return html`<p class="note">${reader.text('invitation.note')}</p>
-${leave}`
 }
 
 function addressForm(reader: Reader, state: FormState, view: SignupView): Html {

@@ -9,7 +9,7 @@ import { sendJson, setResult } from '../http/send'
 import { askTasks } from '../login-tasks/tasks-owed'
 import { routeRateLimit } from '../rate-limits/rate-limiter'
 import { passkeyFields } from '../second-factor/irreversible-code'
-import { stateRefusal, stateRefusals } from '../sessions/account-state'
+import { isRefusedByState, stateRefusals } from '../sessions/account-state'
 import { announceFailedLogin, countLoginOfClient, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
 import { type LoginOperation, loginRoute, sessionLoginRoute } from '../sessions/login-route'
@@ -138,7 +138,7 @@ async function finish(ctx: AuthContext, proven: VerifiedPasskey, isPersistent: b
 /** The account opens no session, so no time of a login is written. Null: it was opened meanwhile. */
 async function holdRefused(ctx: AuthContext, proven: VerifiedPasskey): Promise<UserRecord | null> {
   const user = await ctx.store.users.lock(proven.user.id)
-  if (!user || stateRefusal(user) === null) return null
+  if (!user || !isRefusedByState(user)) return null
   await acceptPasskey(ctx, user, proven)
   return user
 }

@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response, Router } from 'express'
 import express from 'express'
 import { accountRoutes, localRoutes } from '../accounts/account-routes'
+import { deletionAdminRoutes, deletionRoutes } from '../accounts/deletion/routes'
 import { emailLoginRoutes } from '../accounts/email-login/routes'
 import { undoRoutes } from '../accounts/undo/routes'
 import { type LoadOperations, OPERATIONS } from '../admin/operations/operations-key'
@@ -125,10 +126,11 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
   const wellKnown = express.Router({ caseSensitive: true, strict: true })
   mountRoutes(wellKnown, [...rootMetadataRoutes(ctx), ...wellKnownRoutes(ctx)])
   wellKnown.use(answerErrors(ctx))
+  options.auditLog?.watch(ctx.events)
   const outbox = createOutbox(ctx, options.outbox === true)
   const auth: AuthRouter = Object.assign(router, {
     guards,
-    service: createService(ctx),
+    service: createService(ctx, options.store),
     with: bind,
     csrfToken(...given: []) {
       refuseRequest('auth.csrfToken', given)
@@ -204,6 +206,7 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
         ...reauthenticationRoutes(ctx, guards),
         ...sessionListRoutes(ctx, guards),
         ...trustedDeviceRoutes(ctx, guards),
+        ...deletionRoutes(ctx, guards),
       ],
     },
     { name: 'Second factor', about: 'One-time codes (RFC 6238) and recovery codes.', routes: mfaRoutes(ctx, guards) },
@@ -222,7 +225,7 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
     {
       name: 'Administration',
       about: 'Manage the accounts of other people. Only for administrators.',
-      routes: [...adminRoutes(ctx, guards), ...invitationAdminRoutes(ctx, guards)],
+      routes: [...adminRoutes(ctx, guards), ...deletionAdminRoutes(ctx, guards), ...invitationAdminRoutes(ctx, guards)],
     },
     { name: 'Keys', about: 'The public keys to verify access tokens.', routes: [...keySetRoutes(ctx), ...metadataRoutes(ctx)] },
   ]

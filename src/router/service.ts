@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { activate } from '../accounts/activate'
+import { deleteUser } from '../accounts/deletion/delete-account'
+import { type AccountExport, exportAccount } from '../accounts/deletion/export-account'
+import { restoreAccount } from '../accounts/deletion/restore-account'
 import { confirmEmailChange, type EmailChange, requireAsker, sendEmailChange, verifyEmailChange } from '../accounts/email-change'
 import { type ACTIVATION_WITHHELD, findByAddress, type LinkToken } from '../accounts/email-links/email-link'
 import type { AskedFrom } from '../accounts/email-links/issue-email-login'
@@ -73,6 +76,7 @@ import { listSessions, revokeSession } from '../sessions/list-routes'
 import { type LoggedOut, logOut, logOutSession, revokeOtherSessions } from '../sessions/log-out'
 import { logoutUrlOf } from '../sessions/log-out-request'
 import type { AnyLoginResult, LoginClient, LoginResult, LoginResultOf, SessionLoginResult, SessionOrigin } from '../sessions/login'
+import type { OpenSessionOptions } from '../sessions/open-session'
 import type { ConfirmationCode } from '../sessions/reauthentication/confirmation-code'
 import {
   type Reauthenticated,
@@ -231,6 +235,12 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   logInWithToken(input: TokenInHand, options?: { locale?: Locale } & WithInvitation & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Starts the session for the one-time code that an app got at `redirect_to`, or returns a challenge. */
   exchangeOAuthCode(input: OAuthCodeExchange): Promise<LoginResult>
+  /**
+   * Opens a session for a person whom you authenticated yourself, for example by SAML. It is a login: the second factor, the tasks of a login
+   * and the limit of sessions hold. The limits of logins do not.
+   * @throws TypeError for wrong options; NotFoundError; AccountInactiveError; ApprovalPendingError; DeletionPendingError
+   */
+  openSession(userId: string, options?: OpenSessionOptions & SessionOrigin): Promise<LoginResultOf<Host>>
   refresh(refreshToken: string): Promise<LoginResult>
   logOut(refreshToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
   logOut(refreshToken: string, options?: LogoutOptions): Promise<void>
@@ -333,6 +343,22 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * `keepSessions`. Needs `newPasswordTask()` in the option `loginTasks`.
    */
   expirePassword(userId: string, options?: PasswordExpiry): Promise<void>
+  /**
+   * Deletes an account at once, with everything in it.
+   * @throws NotFoundError; ConflictError for the last administrator, and if a row of your tables refers to the account; what `onDelete` throws.
+   * With `by`: ForbiddenError unless that is an administrator, ConflictError if it is the account itself
+   */
+  deleteUser(userId: string, acting?: ActingAdmin): Promise<void>
+  /**
+   * Opens an account that waits for its deletion. `token` is of the mail, or of the answer to a right login.
+   * @throws InvalidTokenError
+   */
+  restoreAccount(token: string): Promise<void>
+  /**
+   * Returns what doorward and your app know of a person, as the route `/account/export` does.
+   * @throws NotFoundError; ServiceUnavailableError if `onExport` fails
+   */
+  exportUser(userId: string): Promise<AccountExport>
   /** Returns accounts by page, oldest first, with the filters of `GET /admin/users`. */
   listUsers(query?: UserListQuery): Promise<UserList<Host>>
   /** Returns an account as administrators see it. Returns null if no such account exists. */
@@ -410,6 +436,11 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * commit, and a rollback drops them. Exception: the events of a rejected request are emitted at once.
    */
   using(store: AuthStore): AuthService<Host>
+  /**
+   * Deletes old rows at once, as the purge that runs by itself does. Returns how many rows of each table were deleted.
+   * @throws ServiceUnavailableError if the database cannot be reached; ConfigurationError on the service of a transaction of the host
+   */
+  purge(): Promise<Record<string, number>>
 }
 
 /** The type of the result follows from what the client gets. Inside doorward, every login has one type of result. */
@@ -417,7 +448,8 @@ function delivered<Result extends AnyLoginResult>(login: Promise<AnyLoginResult>
   return login as Promise<Result>
 }
 
-export function createService(ctx: AuthContext): AuthService {
+/** @param hostStore as the host passed it. Null: inside a transaction of the host */
+export function createService(ctx: AuthContext, hostStore: AuthStore | null): AuthService {
   const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
   const client = (origin: SessionOrigin): LoginClient => ({ gets: ctx.settings.tokenDelivery === 'session' ? 'session' : 'tokens', origin })
   const step = (input: TaskStep & SessionOrigin) => ({ client: { ...client(input), locale: localeOf(input) } })
@@ -519,6 +551,9 @@ export function createService(ctx: AuthContext): AuthService {
     decline: async (userId, acting) => decline(ctx, userId, requireNamed(acting)),
     resetMfa: async (userId, acting, options) => resetMfa(ctx, userId, requireNamed(acting), options),
     expirePassword: (userId, options) => expirePassword(ctx, userId, undefined, options),
+    deleteUser: async (userId, acting) => deleteUser(ctx, userId, requireNamed(acting)),
+    restoreAccount: (token) => restoreAccount(ctx, token),
+    exportUser: (userId) => exportAccount(ctx, userId),
     listUsers: (query) => listUsers(ctx, query),
     findUser: (userId) => findUser(ctx, userId),
     updateUser: async (userId, changes, acting) => updateUser(ctx, userId, changes, requireNamed(acting)),
@@ -527,6 +562,10 @@ export function createService(ctx: AuthContext): AuthService {
     logInWithToken: (input, options = {}) =>
       delivered(logInWithToken(ctx, input, client(options), { locale: localeOf(options), invitation: options.invitation ?? null })),
     exchangeOAuthCode: (input) => exchangeCode(ctx, input, { gets: 'tokens', origin: {} }),
+    openSession: async (userId, { ip, userAgent, sessionToken, ...options } = {}) => {
+      const { openSession } = await import('../sessions/open-session.js') // loaded at the first call
+      return delivered(openSession(ctx, userId, options, client({ ip, userAgent, sessionToken })))
+    },
     refresh: (refreshToken) => refresh(ctx, refreshToken),
     logOut: (async (refreshToken: string, options?: LogoutOptions) =>
       leadingOn(ctx, await logOut(ctx, refreshToken, options), options)) as AuthService['logOut'],
@@ -559,7 +598,12 @@ export function createService(ctx: AuthContext): AuthService {
     invitations: invitationService(ctx),
     logOutSession: (async (sessionToken: string, options?: LogoutOptions) =>
       leadingOn(ctx, await logOutSession(ctx, sessionToken, options), options)) as AuthService['logOutSession'],
-    using: (store) => createService(insideHostTransaction(ctx, store)),
+    using: (store) => createService(insideHostTransaction(ctx, store), null),
+    async purge() {
+      if (!hostStore) throw new ConfigurationError('purge() runs outside of transactions: call auth.service.purge().')
+      const { purgeNow } = await import('../admin/purge/purge-now.js') // loaded at the first call
+      return purgeNow(ctx, hostStore)
+    },
   }
 }
 

@@ -119,8 +119,12 @@ async function redeem<Accepted extends Factor>(
 }
 
 /** A provider of the first step that was unlinked since opens no session. */
-async function isStillLinked({ store }: AuthContext, { userId, provider = null }: Challenge): Promise<boolean> {
-  return provider === null || (await store.identities?.listForUser(userId))?.some((linked) => linked.provider === provider) === true
+async function isStillLinked({ store }: AuthContext, { userId, provider = null, isFromHost }: Challenge): Promise<boolean> {
+  return (
+    provider === null ||
+    isFromHost === true ||
+    (await store.identities?.listForUser(userId))?.some((linked) => linked.provider === provider) === true
+  )
 }
 
 /** A recovery code is as old as its factor. */
@@ -134,9 +138,10 @@ function withPasskey(ctx: AuthContext, first: Login, proven: VerifiedPasskey): L
 
 /** One credential that is not young makes the session fresh, in either step. Only the second step can trust the browser. */
 function afterStep(first: Login, method: AuthMethod, isYoungStep: boolean): Login {
-  const { amr, provider, providerSid, isYoung = false, destination = null, isPersistent = true, trustsDevice } = first
+  const { amr, provider, providerSid, isYoung = false, destination = null, isPersistent = true, isFromHost, trustsDevice } = first
   const young = isYoung && isYoungStep
-  const login = { amr: [...new Set<AuthMethod>([...amr, method])], provider, providerSid, isYoung: young, destination, isPersistent }
+  const methods = { amr: [...new Set<AuthMethod>([...amr, method])], provider, providerSid, ...(isFromHost && { isFromHost }) }
+  const login = { ...methods, isYoung: young, destination, isPersistent }
   return isYoungStep ? trustingNothing({ ...login, trustsDevice }) : { ...login, trustsDevice }
 }
 

@@ -1,15 +1,15 @@
 import type { AuthContext } from '../context'
-import { type AppError, ApprovalPendingError } from '../core/errors'
+import { ApprovalPendingError, DeletionPendingError } from '../core/errors'
 import type { UserRecord } from '../store/auth-store'
-
-/** Why a right credential opens nothing, for an account that is not active. Null: it is open, or it has no way in at all. */
-export function stateRefusal(user: UserRecord): AppError | null {
-  return isWaiting(user) ? new ApprovalPendingError() : null
-}
 
 /** A login may be proved: it opens a session, or its owner hears why not. */
 export function mayProve(user: UserRecord): boolean {
-  return user.isActive || stateRefusal(user) !== null
+  return user.isActive || isRefusedByState(user)
+}
+
+/** Not active, and its owner may hear why. */
+export function isRefusedByState(user: UserRecord): boolean {
+  return isWaiting(user) || isLeaving(user)
 }
 
 /** For an administrator (`signupMode: 'approve'`). */
@@ -17,7 +17,15 @@ export function isWaiting({ isActive, approvalRequestedAt }: Pick<UserRecord, 'i
   return !isActive && Boolean(approvalRequestedAt)
 }
 
+/** For its deletion (`accountDeletion: 'soft'`). */
+export function isLeaving({ isActive, deletionRequestedAt }: Pick<UserRecord, 'isActive' | 'deletionRequestedAt'>): boolean {
+  return !isActive && Boolean(deletionRequestedAt)
+}
+
 /** What a route that logs in refuses by the account's state. */
-export function stateRefusals({ settings }: Pick<AuthContext, 'settings'>): (typeof ApprovalPendingError)[] {
-  return settings.signupMode === 'approve' ? [ApprovalPendingError] : []
+export function stateRefusals({ settings }: Pick<AuthContext, 'settings'>): (typeof ApprovalPendingError | typeof DeletionPendingError)[] {
+  return [
+    ...(settings.signupMode === 'approve' ? [ApprovalPendingError] : []),
+    ...(settings.accountDeletion === 'soft' ? [DeletionPendingError] : []),
+  ]
 }

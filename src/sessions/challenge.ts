@@ -21,13 +21,14 @@ export interface Challenge extends Login {
 }
 
 export function signChallenge(ctx: AuthContext, user: UserRecord, login: Login): string {
-  const { amr, provider, providerSid, isYoung = false, destination = null, isPersistent = true } = login
+  const { amr, provider, providerSid, isYoung = false, destination = null, isPersistent = true, isFromHost } = login
   const iat = epochSeconds(ctx.now())
   const [key] = ctx.keys.mfa
   return signPrivateToken(key, {
     amr,
     dig: accountDigest(key, user),
     ...(destination && { dst: destination }),
+    ...(isFromHost && { hst: true }),
     exp: iat + ctx.settings.mfaTokenTtlSeconds,
     iat,
     jti: randomBytes(16).toString('base64url'),
@@ -43,7 +44,7 @@ export function signChallenge(ctx: AuthContext, user: UserRecord, login: Login):
 export function readChallenge(ctx: AuthContext, token: string): Challenge {
   const claims = readPrivateToken(ctx.keys.mfa, token, { typ: 'mfa', at: ctx.now() })
   if (!claims) throw new MfaTokenInvalidError()
-  const { amr, dig, dst = null, exp, jti, prv = null, psd, sub, tmp, yng } = claims
+  const { amr, dig, dst = null, exp, hst, jti, prv = null, psd, sub, tmp, yng } = claims
   const isText = [dig, jti, sub].every((claim) => typeof claim === 'string' && claim.length > 0)
   if (!isText || !Array.isArray(amr) || !amr.every(isAuthMethod)) throw new MfaTokenInvalidError()
   return {
@@ -53,6 +54,7 @@ export function readChallenge(ctx: AuthContext, token: string): Challenge {
     ...(psd !== undefined && { providerSid: String(psd) }),
     isYoung: yng === true,
     isPersistent: tmp !== true,
+    ...(hst === true && { isFromHost: true }),
     idHash: hashOpaqueToken(String(jti)),
     digest: String(dig),
     expiresAt: new Date(Number(exp) * 1000),

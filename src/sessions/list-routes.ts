@@ -111,7 +111,7 @@ const listedSessions: Answer = {
   },
 }
 
-function sessionBody({ id, kind, createdAt, lastSeenAt, expiresAt, ip, userAgent, amr, provider }: PublicSession) {
+export function sessionBody({ id, kind, createdAt, lastSeenAt, expiresAt, ip, userAgent, amr, provider }: PublicSession) {
   return {
     id,
     kind,

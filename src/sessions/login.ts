@@ -22,6 +22,10 @@ export interface Login {
   readonly isReset?: true
   /** As in the session that the login opens, however many steps are between. */
   readonly passwordRequired?: true
+  /** True: the host authenticated the person (`openSession`), so `provider` need not be a linked identity. */
+  readonly isFromHost?: true
+  /** True: the host decided that this login needs no second factor. */
+  readonly skipsSecondFactor?: true
   /** The trusted device that stands for the second factor. */
   readonly trust?: TrustedDeviceRecord
   /** True: the person asked to trust this browser, and the second factor suffices for it. Absent: the route trusts no browser. */

@@ -19,7 +19,6 @@ import type { SessionStore, UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/user-records'
 import { findTrust, forgetNewTrust, keepTrust } from '../trusted-devices/trust'
 import { signAccessToken } from './access-token'
-import { stateRefusal } from './account-state'
 import { askForClaims, type HostClaims, noClaims } from './ask-for-claims'
 import { accountDigest, isAccountDigest, signChallenge } from './challenge'
 import { deviceOfLogin } from './devices/device-of-login'
@@ -37,6 +36,7 @@ import type {
   OpenedSession,
   TokenPair,
 } from './login'
+import { stateRefusal } from './state-refusal'
 import { issueStatelessToken } from './stateless-refresh-token'
 
 /** The transaction has written everything. The host's claims, and so the access token, come after the commit. */
@@ -99,7 +99,7 @@ export async function startLogin(ctx: AuthContext, client: LoginClient, user: Us
 }
 
 async function afterFactors(ctx: AuthContext, client: LoginClient, user: UserRecord, login: Login): Promise<BegunLogin> {
-  const refusal = stateRefusal(user)
+  const refusal = stateRefusal(ctx, user)
   if (refusal !== null) return { result: { kind: 'refused', userId: user.id }, access: null, refusal }
   // An app owes its tasks at the exchange.
   if (ctx.loginTasks === null || login.goesOn || typeof client.gets === 'object') return beginSession(ctx, client, user, login)
@@ -138,8 +138,20 @@ async function signedTasks(ctx: AuthContext, user: UserRecord, login: Omit<TaskL
   return signTaskToken(ctx, await asStored(ctx, user), { ...login, issuedAt: await issuingTime(ctx, user.id) })
 }
 
-/** @throws TaskTokenInvalidError if the account changed while the host was asked; ServiceUnavailableError if the host fails */
-async function decide(ctx: AuthContext, { client, login }: UndecidedLogin): Promise<DecidedLogin> {
+/**
+ * @throws UnauthorizedError if the account changed while the host was asked (TaskTokenInvalidError in a step of a task);
+ * ServiceUnavailableError if the host fails
+ */
+async function decide(ctx: AuthContext, undecided: UndecidedLogin): Promise<DecidedLogin> {
+  try {
+    return await decideAgain(ctx, undecided)
+  } catch (error) {
+    const isFirst = undecided.login.tasks.done.length === 0 // its client has no task token yet
+    throw isFirst && error instanceof TaskTokenInvalidError ? new UnauthorizedError({ cause: error }) : error
+  }
+}
+
+async function decideAgain(ctx: AuthContext, { client, login }: UndecidedLogin): Promise<DecidedLogin> {
   const user = await requireTaskLogin(ctx, login, await ctx.store.users.find(login.userId))
   const asked = await askTasks(ctx, user, login, client.browser)
   const begun = await transaction(asked, async (ctx) =>
@@ -213,8 +225,8 @@ function announceEndedByLimit(ctx: AuthContext, { result }: Pick<DecidedLogin, '
   ctx.events.emit('session.revoked', { userId: result.userId, count: result.endedByLimit, reason: 'limit' })
 }
 
-function needsSecondFactor({ settings }: AuthContext, user: UserRecord, { amr }: Login): boolean {
-  return settings.mfaEnabled && user.totpEnabledAt !== null && !amr.some(isSecondFactor)
+function needsSecondFactor({ settings }: AuthContext, user: UserRecord, { amr, skipsSecondFactor }: Login): boolean {
+  return settings.mfaEnabled && user.totpEnabledAt !== null && !skipsSecondFactor && !amr.some(isSecondFactor)
 }
 
 async function challenge(ctx: AuthContext, user: UserRecord, login: Login): Promise<LoginChallenge> {

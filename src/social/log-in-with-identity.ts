@@ -18,6 +18,7 @@ import { announceChange, type LeaveUndoPoint } from '../accounts/undo/announce-c
 import { type AuthContext, transaction } from '../context'
 import type { Settings } from '../core/config/every-setting'
 import {
+  ApprovalPendingError,
   InvitationRequiredError,
   OAuthAccountInactiveError,
   OAuthEmailMissingError,
@@ -34,7 +35,7 @@ import { invitationOfLogin } from '../invitations/invitation'
 import { unusablePassword } from '../passwords/verify-password'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser } from '../providers/provider-client'
-import { mayProve, stateRefusal } from '../sessions/account-state'
+import { isRefusedByState, isWaiting, mayProve } from '../sessions/account-state'
 import type { Destination } from '../sessions/destination'
 import { type LoginAttempt, newLoginAttempt } from '../sessions/devices/login-limits'
 import type { AnyLoginResult, Login, LoginClient } from '../sessions/login'
@@ -209,7 +210,8 @@ export function decideIdentity(
 }
 
 function active(user: UserRecord): UserRecord {
-  if (!user.isActive) throw stateRefusal(user) ?? new OAuthAccountInactiveError()
+  if (isWaiting(user)) throw new ApprovalPendingError()
+  if (!user.isActive) throw new OAuthAccountInactiveError() // nothing of a leaving account is shown to somebody who has no credential of it
   return user
 }
 
@@ -362,7 +364,7 @@ async function holdRefused(ctx: AuthContext, seen: UserRecord, of: Pick<OAuthUse
   const user = await ctx.store.users.lock(seen.id)
   const linked = await identitiesOf(ctx).listForUser(seen.id)
   const isLinked = linked.some(({ provider, subject }) => provider === of.provider && subject === of.subject)
-  return user && isLinked && stateRefusal(user) !== null ? user : null
+  return user && isLinked && isRefusedByState(user) ? user : null
 }
 
 async function createAccount(

@@ -34,6 +34,8 @@ export interface AuthStore {
   readonly invitationUses?: InvitationUseStore
   /** Required for the option `outbox`. */
   readonly outbox?: OutboxStore
+  /** Required for the purge that runs by itself. */
+  readonly leases?: LeaseStore
   /**
    * Runs `work` in one transaction at READ COMMITTED. If a transaction is open, `work` joins that transaction. After a deadlock
    * or a serialization failure the store runs `work` again from the start, a few times.
@@ -117,6 +119,8 @@ export interface UserRecord {
   passwordExpiredAt?: Date | null
   /** Since when the account waits for an administrator. Null or absent: it does not wait. */
   approvalRequestedAt?: Date | null
+  /** Since when the account waits for its deletion. Null or absent: it does not wait. */
+  deletionRequestedAt?: Date | null
   /** All of the host's own fields (`UserStore.hostFields`). Absent if the store has none. */
   fields?: HostFields
 }
@@ -262,6 +266,38 @@ export interface UserStore {
    * Optional: without `deleteAbandoned`, pending accounts stay.
    */
   deleteAbandoned?(expired: Expired): Promise<AbandonedAccounts>
+  /**
+   * Deletes an account with all its rows: identities, tokens, recovery codes, passkeys, sessions, trusted devices, uses of invitations, and
+   * the email logins of its tokens and addresses. Its invitations lose the administrator who made them, and invitations for an address of
+   * `invited` are revoked and lose the address. Rows of the outbox stay. Returns false, and changes nothing, if there is no such account.
+   * Optional, but required when `accountDeletion` is not `off`.
+   * @throws ReferencedRecordError if a row of another table refers to the account
+   */
+  delete?(deletion: UserDeletion): Promise<boolean>
+  /**
+   * Lists accounts that are not active and asked for their deletion at `by` or earlier, the longest waiting first, then by id. Required when
+   * `accountDeletion` is `soft`.
+   */
+  listDeletions?(due: DueDeletions): Promise<UserRecord[]>
+}
+
+export interface UserDeletion {
+  readonly id: string
+  /** In lower case. Their email logins are deleted. */
+  readonly addresses: readonly string[]
+  /** In lower case. Invitations for them are revoked and lose the address. */
+  readonly invited: readonly string[]
+  readonly at: Date
+  /** Deletes only an account that is not active and asked for its deletion at this time or earlier. */
+  readonly requestedBy?: Date
+}
+
+export interface DueDeletions {
+  readonly by: Date
+  /** The last account of the previous page. Null: the first page. */
+  readonly after: Pick<UserRecord, 'id' | 'deletionRequestedAt'> | null
+  /** The maximum number of accounts. */
+  readonly most: number
 }
 
 /** The result of deleting pending accounts. */
@@ -326,6 +362,7 @@ export type UserTokenPurpose =
   | 'LOGIN_TASK'
   | 'LOGIN_TASKS_CUT'
   | 'UNDO'
+  | 'ACCOUNT_DELETION'
 
 export interface UserTokenRecord {
   id: string
@@ -656,7 +693,7 @@ export interface EmailLoginStore {
    * get the row, even if they call at once.
    */
   countTry(id: string, most: number, at: Date): Promise<EmailLoginRecord | null>
-  /** Takes one counted try of an open row back, never below zero. Optional: without it, a refused new password costs a try of the code. */
+  /** Takes one counted try of an open row back, never below zero. Optional: without it, a refused new password or invitation costs a try. */
   uncountTry?(id: string): Promise<void>
   /** Marks an open row as used. If several callers use the row at once, one caller gets true. The others get false. */
   consume(id: string, at: Date): Promise<boolean>
@@ -801,7 +838,10 @@ export interface OutboxStore {
   take(choice: { now: Date; until: Date; most: number }): Promise<OutboxRecord[]>
   /** Writes `deliveredAt`. Returns true if the event waited. */
   markDelivered(id: string, at: Date): Promise<boolean>
-  /** Counts a failed delivery, writes `nextAt` and ends the lease, if the lease is still the given one. */
+  /**
+   * Counts a failed delivery, writes `nextAt` and ends the lease, if the lease is still the given one. A later lease ends more than a second
+   * later.
+   */
   markFailed(failed: Pick<OutboxRecord, 'id' | 'leasedUntil' | 'nextAt'>): Promise<boolean>
   /** Deletes an event that waits. Returns true if there was one. */
   discard(id: string): Promise<boolean>
@@ -809,6 +849,34 @@ export interface OutboxStore {
   /** Deletes events that were delivered at `before` or earlier. Returns how many. */
   deleteDelivered(expired: Expired): Promise<number>
   /** Returns false if the table does not exist. Only the purge calls `isPresent`. If the adapter has no `isPresent`, doorward assumes true. */
+  isPresent?(): Promise<boolean>
+}
+
+/** A task that one process does at a time. */
+export interface LeaseRecord {
+  /** The name of the task, up to 64 characters. */
+  id: string
+  /** Who has the lease, or had it last. */
+  holder: string | null
+  leasedUntil: Date | null
+  /** When the task was last done. */
+  ranAt: Date | null
+}
+
+export interface LeaseStore {
+  /**
+   * Gives the lease to `holder` until `until`, if nobody has it at `now`, and if the task was last done at `ranBefore` or earlier, or never.
+   * Makes the row if there is none. Of several callers, one gets true.
+   */
+  take(lease: { id: string; holder: string; now: Date; until: Date; ranBefore: Date }): Promise<boolean>
+  /** Moves the end of the lease. Returns false if another holder took it meanwhile. */
+  renew(lease: { id: string; holder: string; until: Date }): Promise<boolean>
+  /** Ends the lease, if `holder` still has it. */
+  release(lease: { id: string; holder: string }): Promise<void>
+  /** Writes `ranAt`. Makes the row if there is none. */
+  recordRun(id: string, at: Date): Promise<void>
+  find(id: string): Promise<LeaseRecord | null>
+  /** Returns false if the table does not exist. If the adapter has no `isPresent`, doorward assumes true. */
   isPresent?(): Promise<boolean>
 }
 
@@ -825,6 +893,8 @@ export interface InvitationUseStore {
   insert(use: Omit<InvitationUseRecord, 'id'>): Promise<InvitationUseRecord>
   /** Returns true if the user has used the invitation. */
   isUsedBy(invitationId: string, userId: string): Promise<boolean>
+  /** Lists the uses of a user, oldest first. Optional: without it, the export of an account has no invitations. */
+  listForUser?(userId: string): Promise<InvitationUseRecord[]>
 }
 
 const isDuplicateRecord = Symbol.for('doorward.duplicate-record.v1')
@@ -839,6 +909,29 @@ export class DuplicateRecordError extends Error {
   }
 
   get [isDuplicateRecord](): true {
+    return true
+  }
+}
+
+const isReferencedRecord = Symbol.for('doorward.referenced-record.v1')
+
+/** A foreign key of another table refers to the row, so the row cannot be deleted. The transaction cannot continue. */
+export class ReferencedRecordError extends Error {
+  override readonly name = 'ReferencedRecordError'
+  /** The other table. Null: unknown. */
+  readonly table: string | null
+
+  constructor(message: string, table: string | null = null) {
+    super(message)
+    this.table = table
+  }
+
+  /** Also true for an error of another copy of the package in the same process. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && isReferencedRecord in value
+  }
+
+  get [isReferencedRecord](): true {
     return true
   }
 }

@@ -41,7 +41,7 @@ export async function purgeExpired(
 ): Promise<Record<string, number>> {
   if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new ConfigurationError('purgeExpired: `before` must be a Date.')
   return {
-    ...(await deleteExpiredRows(store, before, logger)),
+    ...(await runSteps(expiredRows(store, before, logger))),
     ...(auditLog && { auditLog: await auditLog.purge() }),
   }
 }
@@ -49,37 +49,69 @@ export async function purgeExpired(
 /** If a purge is ended, the next one goes on there. */
 export type PurgeProgress = Map<string, PurgeRun>
 
-/** Begins with the tables whose rows take the least time. Leaves out the tables that `progress` calls done. */
-export async function deleteExpiredRows(
-  store: AuthStore,
-  before: Date,
-  logger: Pick<Logger, 'warn'>,
-  { signal, progress = new Map() }: { signal?: AbortSignal | undefined; progress?: PurgeProgress } = {},
+/** Deletes the rows of one table, in batches. */
+export interface PurgeStep {
+  readonly name: string
+  /** Waits until this step is over. */
+  readonly after?: string
+  readonly isPresent?: () => Promise<boolean>
+  /** Sets `run.isOver` at its end. */
+  readonly deleteAll: (options: BatchOptions & { run: PurgeRun }) => Promise<number>
+}
+
+interface StepOptions extends Pick<BatchOptions, 'signal' | 'afterBatch'> {
+  progress?: PurgeProgress
+  /** Hears of a step that failed, and the next ones go on. Absent: the error is thrown. */
+  failed?: (name: string, error: unknown) => void
+}
+
+/** Leaves out the steps that `progress` calls done. Returns the number of deleted rows of each step. */
+export async function runSteps(
+  steps: readonly PurgeStep[],
+  { progress = new Map(), failed, ...options }: StepOptions = {},
 ): Promise<Record<string, number>> {
-  const { users, userTokens, sessions, emailLogins, trustedDevices, invitations, outbox } = store
   const deleted: Record<string, number> = {}
-  progress.set('userTokens', progress.get('userTokens') ?? {}) // not done, even if the accounts before it are not either
-  const empty = async (name: string, deleteAll: (options: BatchOptions) => Promise<number>) => {
+  for (const { name } of steps) progress.set(name, progress.get(name) ?? {}) // not done, even if the steps before it are not either
+  for (const { name, after, isPresent, deleteAll } of steps) {
     const run: PurgeRun = progress.get(name) ?? {}
-    progress.set(name, run)
-    deleted[name] = run.isOver ? 0 : await deleteAll({ signal, run })
+    if (after !== undefined && progress.get(after)?.isOver !== true) continue
+    try {
+      if ((await isPresent?.()) === false) progress.delete(name)
+      else deleted[name] = run.isOver ? 0 : await deleteAll({ ...options, run })
+    } catch (error) {
+      if (!failed) throw error
+      failed(name, error)
+    }
   }
-  const emptyTable = async (name: string, table: { deleteExpired(expired: Expired): Promise<number> } | undefined, end = before) => {
-    if (table) await empty(name, (options) => emptyInBatches(deletionOf(name, table), end, options))
-  }
-  await emptyTable('emailLogins', emailLogins)
-  if ((await trustedDevices?.isPresent?.()) !== false) await emptyTable('trustedDevices', trustedDevices)
-  if ((await invitations?.isPresent?.()) !== false)
-    await emptyTable('invitations', invitations, new Date(before.getTime() - invitationsStayMs))
-  if (outbox && (await outbox.isPresent?.()) !== false)
-    await empty('outbox', (options) =>
-      emptyInBatches((expired) => outbox.deleteDelivered(expired), new Date(before.getTime() - keptDeliveredMs), options),
-    )
-  await emptyTable('sessions', sessions)
-  // Deletes the accounts before the rows of `userTokens`, because those rows show when an account was abandoned.
-  if (users.deleteAbandoned) await empty('users', (options) => deleteAbandoned(users, before, logger, options))
-  if (!users.deleteAbandoned || progress.get('users')?.isOver) await emptyTable('userTokens', userTokens)
   return deleted
+}
+
+type ExpiringTable = { deleteExpired(expired: Expired): Promise<number>; isPresent?(): Promise<boolean> }
+
+/** The table whose rows take the least time first. */
+export function expiredRows(store: AuthStore, before: Date, logger: Pick<Logger, 'warn'>): PurgeStep[] {
+  const { users, userTokens, sessions, emailLogins, trustedDevices, invitations, outbox } = store
+  const ended = (ms: number) => new Date(before.getTime() - ms)
+  const emptying = (name: string, table: ExpiringTable | undefined, end = before): PurgeStep[] => {
+    if (!table) return []
+    const isPresent = async () => (await table.isPresent?.()) !== false
+    return [{ name, isPresent, deleteAll: async (options) => emptyInBatches(deletionOf(name, table), end, options) }]
+  }
+  const delivered = outbox && {
+    deleteExpired: (expired: Expired) => outbox.deleteDelivered(expired),
+    isPresent: async () => (await outbox.isPresent?.()) !== false,
+  }
+  const abandoned: PurgeStep = { name: 'users', deleteAll: (options) => deleteAbandoned(users, before, logger, options) }
+  return [
+    ...emptying('emailLogins', emailLogins),
+    ...emptying('trustedDevices', trustedDevices),
+    ...emptying('invitations', invitations, ended(invitationsStayMs)),
+    ...emptying('outbox', delivered, ended(keptDeliveredMs)),
+    ...emptying('sessions', sessions),
+    ...(users.deleteAbandoned ? [abandoned] : []),
+    // The rows of `userTokens` show when an account was abandoned.
+    ...emptying('userTokens', userTokens).map((step) => (users.deleteAbandoned ? { ...step, after: abandoned.name } : step)),
+  ]
 }
 
 function deletionOf(name: string, table: { deleteExpired(expired: Expired): Promise<number> }): (expired: Expired) => Promise<number> {
@@ -111,11 +143,13 @@ const goalMs = 10
 /** Factor of the last batch's time. Other users of the database work meanwhile. */
 const [pauseFactor, leastPauseMs] = [2, 2]
 
-interface BatchOptions {
+export interface BatchOptions {
   /** At its end, `isOver` is true. Default: it begins. */
   run?: PurgeRun | undefined
   /** Ends the run after the current batch. With a signal, the pauses do not keep the process alive. */
   signal?: AbortSignal | undefined
+  /** Called after each batch. */
+  afterBatch?: (() => Promise<void>) | undefined
   /** A monotonic clock in milliseconds. */
   clock?: () => number
 }
@@ -123,13 +157,14 @@ interface BatchOptions {
 export async function emptyInBatches(
   deleteExpired: (expired: Required<Expired>) => Promise<number>,
   before: Date,
-  { run = {}, signal, clock = () => performance.now() }: BatchOptions = {},
+  { run = {}, signal, afterBatch, clock = () => performance.now() }: BatchOptions = {},
 ): Promise<number> {
   for (let deleted = 0, most = firstSize; ; ) {
     const started = clock()
     const count = await deleteExpired({ before, most, run })
     const tookMs = clock() - started
     deleted += count
+    await afterBatch?.()
     if (run.isOver ?? count < most) {
       run.isOver = true
       return deleted

@@ -21,7 +21,7 @@ export type ReportMismatch = (verb: string) => void
 /** A database may treat 'ANA' and 'ana' as equal, or a value as a pattern (CVE-2022-39263). Reports a mismatch as not found. */
 export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
   const recheck = recheckWith(report)
-  const { identities, recoveryCodes, passkeys, sessions, emailLogins, trustedDevices, invitations, invitationUses, outbox } = store
+  const { identities, recoveryCodes, passkeys, sessions, emailLogins, trustedDevices, invitations, invitationUses, outbox, leases } = store
   return {
     users: usersOf(store.users, recheck),
     userTokens: userTokensOf(store.userTokens, recheck),
@@ -34,6 +34,7 @@ export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthSt
     ...(invitations && { invitations: invitationsOf(invitations, recheck) }),
     ...(invitationUses && { invitationUses: invitationUsesOf(invitationUses, recheck) }),
     ...(outbox && { outbox }),
+    ...(leases && { leases }),
     transaction: (work, options) => store.transaction((inside) => work(recheckedStore(inside, report)), options),
     ...(store.afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),
   }
@@ -85,6 +86,11 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
         (user) => user.id === seen.id && user.isActive && user.hashedPassword === (changes?.hashedPassword ?? seen.hashedPassword),
       ),
     ...(users.deleteAbandoned && { deleteAbandoned: (expired) => users.deleteAbandoned?.(expired) ?? none }),
+    ...(users.delete && { delete: async (deletion) => (await users.delete?.(deletion)) === true }),
+    ...(users.listDeletions && {
+      listDeletions: async (due) =>
+        ((await users.listDeletions?.(due)) ?? []).filter((row) => only('users.listDeletions', row, (user) => !user.isActive)),
+    }),
     lock: async (id) => only('users.lock', await users.lock(id), (user) => user.id === id),
     advanceTotpStep: (id, step) => users.advanceTotpStep(id, step),
     async list(listing) {
@@ -249,7 +255,7 @@ function invitationsOf(invitations: InvitationStore, { only, inserted }: Recheck
   }
 }
 
-function invitationUsesOf(uses: InvitationUseStore, { inserted }: Recheck): InvitationUseStore {
+function invitationUsesOf(uses: InvitationUseStore, { only, inserted }: Recheck): InvitationUseStore {
   return {
     insert: async (use) =>
       inserted(
@@ -258,6 +264,10 @@ function invitationUsesOf(uses: InvitationUseStore, { inserted }: Recheck): Invi
         (row) => row.userId === use.userId && row.invitationId === use.invitationId,
       ),
     isUsedBy: (invitationId, userId) => uses.isUsedBy(invitationId, userId),
+    ...(uses.listForUser && {
+      listForUser: async (userId) =>
+        ((await uses.listForUser?.(userId)) ?? []).filter((row) => only('invitationUses.listForUser', row, (use) => use.userId === userId)),
+    }),
   }
 }
 

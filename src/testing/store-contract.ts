@@ -3,6 +3,7 @@ import type { AuthStore, CompleteStore } from '../store/auth-store'
 import type { Cases } from './cases'
 import { IDENTITY_CASES } from './identity-cases'
 import { INVITATION_CASES, INVITATION_USE_CASES } from './invitation-cases'
+import { LEASE_CASES } from './lease-cases'
 import { EMAIL_LOGIN_CASES, LOGIN_CASES } from './login-cases'
 import { OUTBOX_CASES } from './outbox-cases'
 import { PASSKEY_CASES, RECOVERY_CODE_CASES } from './passkey-cases'
@@ -23,6 +24,7 @@ type OptionalTable =
   | 'invitations'
   | 'invitationUses'
   | 'outbox'
+  | 'leases'
 
 export interface StoreContractOptions {
   /** The store of a case, the same one if you like: each case makes its own users and does not expect an empty store. */
@@ -61,7 +63,7 @@ function casesOf(cases: Cases, makeStore: () => Promise<AuthStore>, table: Optio
   return cases.map(([name, check]) => ({ name, run: run(check) }))
 }
 
-const newTables: readonly OptionalTable[] = ['trustedDevices', 'invitations', 'invitationUses', 'outbox']
+const newTables: readonly OptionalTable[] = ['trustedDevices', 'invitations', 'invitationUses', 'outbox', 'leases']
 
 /** An adapter from before this table existed still follows the contract. */
 function isNewerThan(store: AuthStore, table: OptionalTable | null): boolean {
@@ -83,6 +85,7 @@ const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
   { table: 'invitations', cases: INVITATION_CASES },
   { table: 'invitationUses', cases: INVITATION_USE_CASES },
   { table: 'outbox', cases: OUTBOX_CASES },
+  { table: 'leases', cases: LEASE_CASES },
   { table: null, cases: UNIT_CASES },
 ]
 

@@ -11,7 +11,9 @@ import {
   LONG_AGO,
   later,
   NOBODY,
+  newEmailLogin,
   newIdentity,
+  newInvitation,
   newUser,
   STRANGE_IDS,
   withUser,
@@ -230,6 +232,64 @@ export const USER_CASES: Cases = [
       for (const { id } of [waiting, active, imported]) assert.ok(await store.users.find(id))
       for (let more = 0; more < 2; more += 1) await link((await withUser(store, pending)).id, LONG_AGO)
       for (const deleted of [1, 1, 0]) assert.deepEqual(await deleteAbandoned({ before: LONG_AGO, most: 1 }), { deleted, held: 0 })
+    },
+  ],
+  [
+    'delete takes an account with what belongs to it, and nothing of others: email logins, invitations and their administrator too',
+    async (store) => {
+      const { users } = store
+      if (!users.delete) return
+      const [gone, stays] = [await withUser(store), await withUser(store)]
+      for (const { id } of [gone, stays]) await store.identities?.insert(newIdentity(id))
+      const link = await withUserToken(store, gone.id, {})
+      const logins = [{ email: gone.email }, { tokenHash: link.tokenHash }, { email: stays.email }].map((own) => newEmailLogin(own))
+      for (const login of logins) await store.emailLogins?.insert(login)
+      const invited = await store.invitations?.insert(newInvitation({ email: gone.email }))
+      const made = await store.invitations?.insert(newInvitation({ email: stays.email, createdBy: gone.id }))
+      const [uses, invitationId] = [store.invitationUses, made?.id ?? NOBODY]
+      for (const { id: userId } of [gone, stays]) await uses?.insert({ invitationId, userId, createdAt: AT })
+
+      const deletion = { addresses: [gone.email], invited: [gone.email], at: later(5) }
+      assert.equal(await users.delete({ ...deletion, id: gone.id }), true)
+      assert.equal(await users.delete({ ...deletion, id: gone.id }), false)
+      assert.equal(await users.find(gone.id), null)
+      assert.deepEqual(await store.identities?.listForUser(gone.id), store.identities && [])
+      assert.equal(await store.userTokens.find(link.tokenHash), null)
+      const left = await Promise.all(logins.map(({ id }) => store.emailLogins?.find({ id })))
+      assert.deepEqual(left, store.emailLogins ? [null, null, logins[2]] : [undefined, undefined, undefined])
+      if (invited && made) {
+        assert.deepEqual(await store.invitations?.find({ id: invited.id }), { ...invited, email: null, revokedAt: later(5) })
+        assert.deepEqual(await store.invitations?.find({ id: made.id }), { ...made, createdBy: null })
+      }
+      assert.notEqual(await uses?.isUsedBy(invitationId, gone.id), true)
+      assert.notEqual(await uses?.isUsedBy(invitationId, stays.id), false)
+      assert.deepEqual(await users.find(stays.id), stays)
+      for (const id of [NOBODY, ...STRANGE_IDS]) assert.equal(await users.delete({ ...deletion, id }), false)
+    },
+  ],
+  [
+    'listDeletions and delete take only inactive accounts that asked early enough, the longest waiting first',
+    async (store) => {
+      const { users } = store
+      if (!users.delete || !users.listDeletions || !users.fields.has('deletionRequestedAt')) return
+      const due = { isActive: false, deletionRequestedAt: LONG_AGO }
+      const [second, first] = [await withUser(store, { ...due, deletionRequestedAt: later(1, LONG_AGO) }), await withUser(store, due)]
+      const back = await withUser(store, { deletionRequestedAt: LONG_AGO })
+      const young = await withUser(store, { ...due, deletionRequestedAt: later(2, LONG_AGO) })
+      const by = later(1, LONG_AGO)
+      const own = [first, second, back, young].map(({ id }) => id)
+      const all = (await users.listDeletions({ by, after: null, most: 1_000 })).filter(({ id }) => own.includes(id))
+      assert.deepEqual(all, [first, second])
+      const rest = await users.listDeletions({ by, after: first, most: 1_000 })
+      assert.deepEqual(
+        rest.filter(({ id }) => own.includes(id)),
+        [second],
+      )
+      const deletion = { addresses: [], invited: [], at: AT, requestedBy: by }
+      for (const { id } of [back, young]) assert.equal(await users.delete({ ...deletion, id }), false)
+      for (const { id } of [first, second]) assert.equal(await users.delete({ ...deletion, id }), true)
+      assert.deepEqual([await users.find(back.id), await users.find(young.id)], [back, young])
+      await users.delete({ ...deletion, id: young.id, requestedBy: AT })
     },
   ],
 ]

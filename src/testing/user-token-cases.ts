@@ -209,4 +209,20 @@ export const USER_TOKEN_CASES: Cases = [
       for (const { tokenHash } of [forgotten, reset]) assert.equal(await find(tokenHash), null)
     },
   ],
+  [
+    'deleteExpired keeps an open activation token that names an invitation, until it is spent',
+    async (store) => {
+      await deleteLongAgo(store)
+      const { id } = await withUser(store)
+      const insert = (payload: string) => withUserToken(store, id, { purpose: 'ACTIVATION', expiresAt: LONG_AGO, payload })
+      const [invited, plain] = [await insert('{"id":"x","invitation":"some"}'), await insert('{"id":"x"}')]
+      const { deleteExpired, find, consumeAllForUser } = store.userTokens
+      const expired = { before: later(8 * 86_400_000, LONG_AGO), most: 10 }
+      assert.equal(await deleteExpired(expired), 1)
+      assert.deepEqual(await find(invited.tokenHash), invited)
+      assert.equal(await find(plain.tokenHash), null)
+      await consumeAllForUser(id, AT)
+      assert.equal(await deleteExpired(expired), 1)
+    },
+  ],
 ]

@@ -34,7 +34,7 @@ function list(ctx: AuthContext, guards: RouteGuards): Route[] {
     handle: async (req, res) => {
       const devices = await listTrustedDevices(ctx, getAuth(req).sub, req)
       setResult(res, devices)
-      sendJson(res, 200, devices.map(bodyOf))
+      sendJson(res, 200, devices.map(trustedDeviceBody))
     },
   })
 }
@@ -98,7 +98,7 @@ const listedDevices: Answer = {
   },
 }
 
-function bodyOf({ id, name, createdAt, lastUsedAt, endsAt, isCurrent }: PublicTrustedDevice) {
+export function trustedDeviceBody({ id, name, createdAt, lastUsedAt, endsAt, isCurrent }: PublicTrustedDevice) {
   return {
     id,
     name,

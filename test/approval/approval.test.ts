@@ -2,7 +2,18 @@ import { describe, expect, test } from 'vitest'
 import { createKnexStore, purgeExpired } from '../../src'
 import { adminOn, read } from '../admin/people'
 import { ask, loginTemplate } from '../email-login/people'
-import { bearerOf, type LocalHost, type LocalMember, newAddress, otherPassword, password, pending, post, userOf } from '../local/people'
+import {
+  bearerOf,
+  type LocalHost,
+  type LocalMember,
+  newAddress,
+  otherPassword,
+  password,
+  pending,
+  post,
+  signedIn,
+  userOf,
+} from '../local/people'
 import { onPages, sendForm } from '../page-routes/people'
 import { newcomer } from '../passkeys/newcomers'
 import { logIn, passkeySettings } from '../passkeys/people'
@@ -32,7 +43,7 @@ function tell(host: LocalHost): unknown[][] {
 }
 
 describe.each(await databases())('approval on $name', (database) => {
-  const { start, opened } = onApproval(database)
+  const { start } = onApproval(database)
 
   test('31.3 a person signs up, waits, is approved and signs in', async () => {
     const host = await start()
@@ -104,25 +115,12 @@ describe.each(await databases())('approval on $name', (database) => {
     expect(others).toMatchObject([{ id: admin.userId, approval_requested_at: null }])
     expect((await read(host, admin, `/${userId}`)).body.approval_requested_at).toBe(host.clock.now().toISOString())
   })
-
-  test.skipIf(database.name !== 'sqlite')('31.3.3 boot refuses the mode without its columns, and with autoActivate', async () => {
-    await expect(start({ settings: { autoActivate: true } })).rejects.toThrow(/signupMode.*'approve' cannot be used with autoActivate/)
-    const columns = {
-      emailVerifiedAt: 'email_verified_at',
-      activatedAt: 'activated_at',
-      approvalRequestedAt: 'approval_requested_at',
-    } as const
-    for (const [field, column] of Object.entries(columns)) {
-      const store = createKnexStore({ knex: opened().knex, users: { columns: { ...columns, [field]: false } } as never })
-      await expect(start({ options: { store } })).rejects.toThrow(`no column for ${column}`)
-    }
-  })
 })
 
 describe('who waits', async () => {
   const [sqlite] = await databases()
   if (!sqlite) throw new Error('no database answers')
-  const { start } = onApproval(sqlite)
+  const { start, opened } = onApproval(sqlite)
   const pages = onPages(sqlite)
 
   const ways: Readonly<Record<string, (host: LocalHost) => Promise<string>>> = {
@@ -179,6 +177,19 @@ describe('who waits', async () => {
     expect(await userOf(host, email)).toMatchObject({ isActive: true })
   })
 
+  test('31.3.3 boot refuses the mode without its columns, and with autoActivate', async () => {
+    await expect(start({ settings: { autoActivate: true } })).rejects.toThrow(/signupMode.*'approve' cannot be used with autoActivate/)
+    const columns = {
+      emailVerifiedAt: 'email_verified_at',
+      activatedAt: 'activated_at',
+      approvalRequestedAt: 'approval_requested_at',
+    } as const
+    for (const [field, column] of Object.entries(columns)) {
+      const store = createKnexStore({ knex: opened().knex, users: { columns: { ...columns, [field]: false } } as never })
+      await expect(start({ options: { store } })).rejects.toThrow(`no column for ${column}`)
+    }
+  })
+
   test('31.3.1 a waiting account is not pending: a second sign-up, a reset, an activation and the purge leave it as it is', async () => {
     const host = await start()
     const { email, userId } = await applicant(host)
@@ -213,6 +224,19 @@ describe('who waits', async () => {
     expect(host.mails.mails.filter((mail) => topicOf(mail) === 'approval_requested').at(-1)?.text).toContain(`- ${waiting}\n`)
   })
 
+  test('31.3.6 at most 50 administrators are told, and none that is deactivated', async () => {
+    const host = await start()
+    await host.knex('auth_users').update({ is_admin: false })
+    const left = await adminOn(host)
+    await host.knex('auth_users').where({ id: left.userId }).update({ is_active: false })
+    for (let count = 0; count < 52; count++) await adminOn(host)
+    await applicant(host)
+    await host.auth.drain()
+    const told = host.mails.mails.filter((mail) => topicOf(mail) === 'approval_requested').map(({ to }) => to)
+    expect([told.length, new Set(told).size, told.includes(left.email)]).toEqual([50, 50, false])
+    await host.knex('auth_users').update({ is_admin: false })
+  })
+
   test('31.3.3 who may decide: a fresh administrator, and the host itself', async () => {
     const host = await start()
     const admin = await adminOn(host)
@@ -227,6 +251,35 @@ describe('who waits', async () => {
     const told = tell(host)
     await host.auth.service.approve(userId)
     expect(told.at(-1)).toEqual(['approval.granted', { userId }])
+  })
+
+  test('31.3.3 auth.with decides for the administrator of the request', async () => {
+    const host = await start({
+      host: (app, auth) =>
+        app.post('/own/:what/:id', (req, res, next) => {
+          const bound = auth.with(req, res)
+          const { what, id } = req.params
+          const decided = what === 'approve' ? bound.approve(id) : bound.decline(id)
+          decided
+            .then(
+              () => res.sendStatus(204),
+              ({ status }) => res.sendStatus(status),
+            )
+            .catch(next)
+        }),
+    })
+    const [admin, person] = [await adminOn(host), await signedIn(host)]
+    const own = (path: string, who: LocalMember) => host.browser().post(`/own${path}`).set(bearerOf(who))
+    for (const [what, isActive] of [
+      ['approve', true],
+      ['decline', false],
+    ] as const) {
+      const { email, userId } = await applicant(host)
+      expect((await own(`/${what}/${userId}`, person)).status).toBe(403)
+      expect((await own(`/${what}/${userId}`, admin)).status).toBe(204)
+      expect((await own(`/${what}/${userId}`, admin)).status).toBe(409)
+      expect((await userOf(host, email)).isActive).toBe(isActive)
+    }
   })
 
   test('31.3.3 activate approves too, and deactivate takes an account off the list', async () => {

@@ -1,5 +1,5 @@
 /**
- * Whether time tells an address that has an account from one that has none: sign-up by password and by passkey, requests for a reset, an activation
+ * Whether time tells an address that has an account from one that has none: sign-up by password, by passkey, and with a good and a bad invitation, requests for a reset, an activation
  * link and a login by email, whose mails have codes too, wrong codes of a reset and of an activation, and failed logins with an argon2 and with a bcrypt
  * row, on three databases. Each probe is timed three times: its answer, the next request that was pipelined with it, and one that is sent right after.
  * Prints the chance that one probe, and the median of five, rank a known and an unknown address correctly; fails above 0.55 and 0.60.
@@ -84,12 +84,18 @@ async function ask(origin: string, path: string, body: object): Promise<Record<s
   return (await response.json()) as Record<string, unknown> // every answer of ours
 }
 
+const freeOrTaken = (kind: Kind) => ({ email: kind === 'known' ? anyOf('argon2') : `${randomUUID()}@example.test`, password })
+/** The token of an open invitation of the server that is measured. */
+let invitation = ''
+
 const operations: Readonly<Record<string, Operation>> = {
-  'sign-up': {
+  'sign-up': { path: '/auth/signup', status: 201, isHeld: true, body: freeOrTaken },
+  'sign-up, invited': { path: '/auth/signup', status: 201, isHeld: true, body: (kind) => ({ ...freeOrTaken(kind), invitation }) },
+  'sign-up, bad invitation': {
     path: '/auth/signup',
-    status: 201,
+    status: 403,
     isHeld: true,
-    body: (kind) => ({ email: kind === 'known' ? anyOf('argon2') : `${randomUUID()}@example.test`, password }),
+    body: (kind) => ({ ...freeOrTaken(kind), invitation: 'x'.repeat(43) }),
   },
   'sign-up with a passkey': { path: '/auth/signup/passkey', status: 201, isHeld: true, body: withNewPasskey },
   'failed login, argon2': { path: '/auth/login', status: 401, isHeld: true, body: wrong('argon2') },
@@ -131,6 +137,7 @@ async function serve(name: string): Promise<void> {
       passkeysEnabled: true,
       webauthnRpName: 'Example',
       signupWith: ['password', 'passkey'],
+      invitationsEnabled: true,
     },
     store: createKnexStore({ knex }),
     environment: 'production',
@@ -150,7 +157,8 @@ async function serve(name: string): Promise<void> {
   }
   const server = createServer(express().use('/auth', auth)).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`) // a TCP server's address is never a string
+  const { token } = await auth.service.invitations.create({ uses: 10_000 })
+  process.send?.({ origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token }) // a TCP server's address is never a string
   await once(process, 'disconnect') // also where the bench was stopped
   server.closeAllConnections()
   server.close()
@@ -205,7 +213,8 @@ interface Cell {
 
 async function measureDatabase(name: string): Promise<Cell[]> {
   const child: ChildProcess = fork(import.meta.filename, ['--serve', name], { execArgv: ['--import', 'tsx'] })
-  const [origin] = (await once(child, 'message')) as [string]
+  const [{ origin, token }] = (await once(child, 'message')) as [{ origin: string; token: string }]
+  invitation = token
   const cells: Cell[] = []
   for (const [title, operation] of Object.entries(operations)) {
     if (given.only !== undefined && !title.includes(given.only)) continue

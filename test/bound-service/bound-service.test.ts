@@ -3,6 +3,8 @@ import Joi from 'joi'
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { type BoundService, errorHandler } from '../../src'
+import { serviceBinder } from '../../src/router/request-service/request-service'
+import { adminOperations, everyOperation } from '../client/operations-of'
 import { type LocalHost, type LocalOptions, otherPassword, password } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
 import { onMfa } from '../mfa/people'
@@ -17,6 +19,22 @@ import { databases } from '../support/databases'
 const [sqlite] = await databases()
 if (!sqlite) throw new Error('no database answers')
 const { start: startOn } = onMfa(sqlite)
+
+/** Operations of the client that `auth.with` does otherwise, or not at all, because `auth.service` has them for the host's own pages. */
+const unbound = [
+  'POST /logout', // logOut() takes it at every path
+  'POST /security/undo',
+  'GET /me', // currentUser()
+  'POST /oauth/exchange', // the browser of the host's page has its cookies
+  'GET /admin/users',
+  'GET /admin/users/:id',
+  'PATCH /admin/users/:id',
+  'POST /admin/users/:id/deactivate',
+  'POST /admin/users/:id/activate',
+  'POST /admin/users/:id/revoke-sessions',
+  'POST /admin/users/:id/reset-mfa',
+  'POST /admin/users/:id/expire-password',
+]
 
 type Deed = (bound: BoundService, req: Request) => unknown
 const deeds = new WeakMap<Express, Deed>()
@@ -261,6 +279,8 @@ describe('auth.with(req, res)', () => {
       emailLogin: 'code',
       trustedDeviceDays: 30,
       invitationsEnabled: true,
+      signupMode: 'approve',
+      accountDeletion: 'soft',
       ...signupSettings,
     })
     const given = {
@@ -296,5 +316,19 @@ describe('auth.with(req, res)', () => {
     })
     await supertest(off.app).post('/form')
     expect(said).toMatch(/enrollTotp\(\).*POST \/mfa\/enroll.*its feature is off/)
+  })
+
+  test('every operation of the client has a verb, or a reason', async () => {
+    const bind = serviceBinder({ settings: { tokenDelivery: 'session' } } as never, [], {} as never, {} as never)
+    const bound = bind({} as Request, {} as Response) as unknown as Record<string, (...input: unknown[]) => Promise<unknown>>
+    const verbs = Object.keys(bound).filter((verb) => verb !== 'currentUser' && verb !== 'logOut')
+    const asked = await Promise.all(
+      [...verbs.map((verb) => [verb, verb === 'completeTask' ? 'x' : {}] as const), ['passkeyStepOptions', { mfaToken: 'x' }] as const].map(
+        async ([verb, input]) =>
+          bound[verb]?.(input, {}).catch(({ message }: Error) => / needs the route (\w+ \S+), but/.exec(message)?.[1]),
+      ),
+    )
+    const without = [...everyOperation(), ...adminOperations()].map(({ method, path }) => `${method} ${path}`)
+    expect(without.filter((route) => !asked.includes(route))).toEqual(unbound)
   })
 })

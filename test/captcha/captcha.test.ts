@@ -93,6 +93,17 @@ describe('captcha', () => {
     expect(seen).toEqual([{ body: undefined, about: { action: 'signup' } }])
   })
 
+  test('31.4.2 the captcha comes before the other limits, and they before the invitation', async () => {
+    const { captcha } = stand()
+    const throttle: AuthRouterOptions['throttle'] = { signup: { attempts: 1, windowSeconds: 60 } }
+    const host = await start({ settings: { signupMode: 'invite' }, options: { captcha, throttle } })
+    const codeOf = async (more: object) => (await send(host, '/signup', { invitation: 'a'.repeat(43), ...more })).body.code
+    expect(await codeOf({})).toBe('CAPTCHA_REQUIRED')
+    expect(await codeOf({ captcha: 'right' })).toBe('INVITATION_REQUIRED')
+    expect(await codeOf({ captcha: 'right' })).toBe('SIGNUP_THROTTLED')
+    expect(await codeOf({})).toBe('CAPTCHA_REQUIRED')
+  })
+
   test('31.4.2 a refused body uses up no answer, and a refused answer costs no statement and counts against no other limit', async () => {
     const { captcha, asked } = stand()
     const throttle: AuthRouterOptions['throttle'] = { signup: { attempts: 1, windowSeconds: 60 } }

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type AuthRouterOptions, type Captcha, memoryCounters } from '../../src'
+import { type AuthRouterOptions, type Captcha, type CounterStore, memoryCounters, proofOfWork } from '../../src'
 import { type LocalHost, type LocalOptions, newAddress, onLocal, password, pending, post, resetLink, signedIn } from '../local/people'
 import { fieldValue, onPages, sendForm } from '../page-routes/people'
 import { databases } from '../support/databases'
@@ -86,6 +87,15 @@ describe('the limit on sign-up mails', () => {
     expect(hosts.flatMap(({ mails }) => mails.mails).length).toBeLessThanOrEqual(5)
   })
 
+  test('31.5.2 many unsolved requests at once tell of no flood, because no mail went past the limit', async () => {
+    const host = await startLimited(2, { options: only })
+    await Promise.all(Array.from({ length: 20 }, () => signUp(host)))
+    expect(host.mails.mails.length).toBeLessThanOrEqual(2)
+    expect([host.floods, warnings(host)]).toEqual([[], []])
+    for (let times = 0; times < 3; times++) expect(await signUp(host, newAddress(), { captcha: 'right' })).toBe(201)
+    expect([host.floods, warnings(host).length]).toEqual([[{ limit: 2 }], 1])
+  })
+
   test('31.5.2 a new window tells again', async () => {
     const host = await startLimited(1)
     for (let times = 0; times < 3; times++) await signUp(host)
@@ -169,6 +179,28 @@ describe('what counts', () => {
     expect(await left(host)).toBe(2)
   })
 
+  test('31.5.1 a mail of the last window that is verified in this one gives nothing back', async () => {
+    const host = await startAt()
+    host.clock.advance(hour - 60)
+    const { link } = await pending(host)
+    host.clock.advance(120)
+    await signUp(host)
+    expect((await post(host, '/activate', { token: link, password })).status).toBe(200)
+    expect(await left(host)).toBe(2)
+  })
+
+  test('31.5.1 a request that ends without a mail in the next window gives nothing back there', async () => {
+    const captchaWhen: AuthRouterOptions['captchaWhen'] = async (req) => {
+      if (req.headers['x-forwarded-for'] !== '192.0.2.99') return false
+      host.clock.advance(hour)
+      await signUp(host)
+      return true
+    }
+    const host: LocalHost = await startLimited(3, { options: { ...only, captchaWhen } })
+    expect(await signUp(host, newAddress(), {}, '192.0.2.99')).toBe(403)
+    expect(await left(host)).toBe(2)
+  })
+
   test('31.5.1 false counts nothing', async () => {
     const host = await startLimited(1, { options: { ...only, throttle: { ...limited(1), signupMails: false } } })
     for (let times = 0; times < 5; times++) expect(await signUp(host)).toBe(201)
@@ -248,6 +280,53 @@ describe('past the limit', () => {
     expect([refused.status, refused.text.includes('id="widget"'), fieldValue(refused.text, 'email')]).toEqual([400, true, email])
     expect((await sendForm(browser, '/auth/signup', { email, password, captcha: 'right' })).status).toBe(303)
   })
+})
+
+test('31.5.3 a page only reads: it counts nothing, and another process shows the widget at the latest with the refusal', async () => {
+  const counted: string[] = []
+  const counters = memoryCounters()
+  const increment: CounterStore['increment'] = (...given) => {
+    counted.push(given[0])
+    return counters.increment(...given)
+  }
+  const options = { ...only, throttle: { ...limited(1), counters: { ...counters, increment } } }
+  const [one, other] = [await pages.start({ options }), await pages.start({ options })]
+  const shows = async (host: LocalHost) => (await host.browser().get('/auth/signup')).text.includes('id="widget"')
+  expect([await shows(one), counted]).toEqual([false, []])
+  await sendForm(one.browser(), '/auth/signup', { email: newAddress(), password })
+  await one.auth.drain()
+  counted.length = 0
+  expect([await shows(one), counted]).toEqual([true, []])
+  const refused = await sendForm(other.browser(), '/auth/signup', { email: newAddress(), password })
+  expect([refused.status, refused.text.includes('id="widget"'), await shows(other)]).toEqual([400, true, true])
+  other.clock.advance(hour)
+  expect(await shows(other)).toBe(false)
+})
+
+test('the costs: one counter a request that can mail a stranger, none for a captcha, and one for a solved puzzle', async () => {
+  const counters = memoryCounters()
+  let count = 0
+  const increment: CounterStore['increment'] = (...given) => {
+    count += 1
+    return counters.increment(...given)
+  }
+  const counting: CounterStore = { ...counters, increment }
+  const countersOf = async (options: LocalOptions['options'], captcha?: (host: LocalHost) => Promise<string>) => {
+    const host = await start({ options: { throttle: { ...limited(5), mail: false, counters: counting }, ...options } })
+    const answer = await captcha?.(host)
+    count = 0
+    expect(await signUp(host, newAddress(), { captcha: answer })).toBe(201)
+    return count
+  }
+  const solve = async (host: LocalHost) => {
+    const { puzzle } = (await host.browser().get('/auth/captcha?action=signup')).body
+    for (let n = 0; ; n++) if (createHash('sha256').update(`${puzzle}.${n}`).digest()[0] === 0) return `${puzzle}.${n}`
+  }
+  const uncounted = await countersOf({ throttle: { ...limited(5), signupMails: false, mail: false, counters: counting } })
+  const alone = await countersOf({})
+  expect(alone - uncounted).toBe(1)
+  expect(await countersOf({ captcha: person }, async () => 'right')).toBe(alone)
+  expect(await countersOf({ captcha: proofOfWork({ bits: 8 }) }, solve)).toBe(alone + 1)
 })
 
 test('31.5.1 boot refuses a limit that is none', async () => {

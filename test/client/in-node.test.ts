@@ -95,6 +95,22 @@ describe.each(deliveries)('the client in delivery %s', (delivery) => {
     expect(visitor.seen().filter((line) => line.includes('refresh'))).toEqual([])
   })
 
+  test('a person deletes the account and is signed out; a right login tells the way back', async () => {
+    const host = await open(delivery, { accountDeletion: 'soft' })
+    const person = await member(host)
+    const { auth } = await visit(host, { delivery })
+    await signIn({ auth } as Visitor, person)
+    const exported = await auth.account.export()
+    expect(exported.user.email).toBe(person.email)
+    await auth.account.delete()
+    expect(auth.state).toEqual({ status: 'signed-out', user: null })
+    const refused = await signIn({ auth } as Visitor, person).catch((error: unknown) => error as AuthClientError)
+    expect(refused).toMatchObject({ code: 'DELETION_PENDING' })
+    const { restore_token: token } = (refused as AuthClientError).details as { restore_token: string }
+    await auth.account.restore({ token })
+    expect((await signIn({ auth } as Visitor, person)).kind).toBe('session')
+  })
+
   test('without the option delivery, finds out itself', async () => {
     const host = await open(delivery)
     const person = await member(host)

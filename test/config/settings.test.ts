@@ -342,6 +342,9 @@ const table: Record<keyof Settings, Row> = {
   signupMode: { byDefault: 'open', good: [['open'], ['invite'], ['approve']], bad: ['closed', 'invited', true, null] },
   invitationsEnabled: flag(false),
   invitationUrlTemplate: template,
+  accountDeletion: { byDefault: 'off', good: [['soft'], ['immediate'], ['off']], bad: ['on', true, null] },
+  accountDeletionDays: whole(30, 1, 365),
+  accountRestoreUrlTemplate: template,
   signupWith: {
     byDefault: ['password'],
     good: [[['password']], ['["password"]', ['password']]],

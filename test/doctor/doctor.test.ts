@@ -17,7 +17,7 @@ import {
 } from '../../src'
 import { memoryCounters } from '../../src/rate-limits/memory-counters'
 import { checks } from '../../src/router/findings/doctor/examine'
-import { purgeStateOf } from '../../src/store/knex/purge-state'
+import { isOldInnoDb } from '../../src/store/knex/check/reused-keys'
 import { newUser } from '../../src/store/user-records'
 import { newSession } from '../../src/testing/records'
 import { createPeople } from '../readiness/wrong-tables'
@@ -189,6 +189,28 @@ describe('checks of the store', () => {
     const several = await sqlite({ pool: { min: 0, max: 2 } })
     expect(await found({ store: createKnexStore({ knex: several.knex }) })).toEqual(['database-writers'])
     await several.close()
+  })
+
+  test('ids-reused, where SQLite gives the id of a deleted account again', async () => {
+    for (const [key, isFound] of [
+      ['', true],
+      ['autoincrement', false],
+    ] as const) {
+      const { knex, close } = await sqlite({ memory: true })
+      await createAuthTables(knex)
+      const columns = await knex.raw("select name from pragma_table_info('auth_users') where name <> 'id'")
+      const others = columns.map(({ name }: { name: string }) => name).join(', ')
+      await knex.raw(`create table people (id integer primary key ${key}, ${others})`)
+      const own = createKnexStore({ knex, users: { table: 'people', ids: 'integer' } })
+      expect((await found({ store: own })).includes('ids-reused')).toBe(isFound)
+      await close()
+    }
+    expect([isOldInnoDb('5.7.44'), isOldInnoDb('8.0.36'), isOldInnoDb('10.2.3-MariaDB'), isOldInnoDb('11.4.2-MariaDB-log')]).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ])
   })
 
   test('tables, and says which operation a warning makes fail', async () => {
@@ -376,11 +398,11 @@ async function openStore() {
   if (!opened) throw new Error('no database')
   onTestFinished(() => opened.close())
   await createAuthTables(opened.knex)
-  return { store: createKnexStore({ knex: opened.knex }), clock: testClock(new Date('2026-03-01T12:00:00.000Z')) }
+  return { knex: opened.knex, store: createKnexStore({ knex: opened.knex }), clock: testClock(new Date('2026-03-01T12:00:00.000Z')) }
 }
 
-test('purge-overdue says when the last purge ended and how many rows wait, a day after it', async () => {
-  const { store, clock } = await openStore()
+test('purge-overdue says when the last purge ended and that more than 10,000 rows wait, a day after it', async () => {
+  const { store, knex, clock } = await openStore()
   const report = async (purge?: false) =>
     (await examined({ environment: 'test', store, now: clock.now, ...(purge === false && { purge }) })).findings.find(
       ({ check }) => check === 'purge-overdue',
@@ -388,19 +410,26 @@ test('purge-overdue says when the last purge ended and how many rows wait, a day
   expect(await report()).toBeUndefined()
 
   const { id } = await store.users.insert(newUser(clock.now(), { email: 'ana@example.com', name: null, hashedPassword: 'none' }))
-  for (const _ of [1, 2]) await store.sessions.insert(newSession(id, { expiresAt: clock.now() }))
+  await store.transaction(async ({ sessions }) => {
+    for (let number = 0; number < 10_000; number += 1) await sessions?.insert(newSession(id, { expiresAt: clock.now() }))
+  })
+  expect(await report()).toBeUndefined()
+  await store.sessions.insert(newSession(id, { expiresAt: clock.now() }))
   expect(await report()).toMatchObject({
     level: 'warning',
-    what: 'There was no purge yet, and expired rows wait: 2 of sessions.',
+    what: 'There was no purge yet, and expired rows wait: more than 10000 of sessions.',
     fix: expect.stringContaining('Keep a process of the app running'),
   })
-  await (await purgeStateOf(store))?.recordEnd(clock.now())
+  await store.leases.recordRun('purge', clock.now())
   expect(await report()).toBeUndefined()
   clock.advance(86_400)
   expect(await report(false)).toMatchObject({
-    what: 'The last purge ended at 2026-03-01T12:00:00.000Z, and expired rows wait: 2 of sessions.',
+    what: 'The last purge ended at 2026-03-01T12:00:00.000Z, and expired rows wait: more than 10000 of sessions.',
     fix: expect.stringContaining('Remove `purge: false`'),
   })
+  await knex.schema.dropTable('auth_leases')
+  expect(await report()).toMatchObject({ what: 'There is no table auth_leases, so no purge runs by itself.' })
+  expect(await report(false)).toBeUndefined()
 })
 
 test('outbox-waiting says how many events wait for longer than an hour, and what to do', async () => {
@@ -435,6 +464,7 @@ test('every check is broken by a test of this file, of test/shared-realm.test.ts
     'device-unprotected',
     'purge-overdue',
     'outbox-waiting',
+    'ids-reused',
     'shared-realm',
     'seen-in-requests',
   ]

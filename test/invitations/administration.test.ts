@@ -65,7 +65,10 @@ describe('an administrator', () => {
     { expires_in_days: 0 },
     { expires_in_days: 366 },
     { data: 'x'.repeat(4_095) },
+    { data: 'é'.repeat(2_048) },
     { data: { zero: '\0' } },
+    { data: ['\\\0'] },
+    { data: { '\0': 1 } },
     { send: true },
     { send: 'yes' },
   ])('is refused a wrong invitation, which is not stored: %j', async (body) => {
@@ -74,14 +77,20 @@ describe('an administrator', () => {
     expect((await ask('get', '')).body.items).toEqual([])
   })
 
-  test.each([{ data: 'x'.repeat(4_094) }, { data: null }, { data: false }, { data: 0 }, { uses: 10_000 }, { expires_in_days: 365 }, {}])(
-    'may create the greatest and the smallest: %#',
-    async (body) => {
-      const { ask } = await onAdmin()
-      const created = await ask('post', '', body)
-      expect([created.status, created.body.data]).toEqual([201, 'data' in body ? body.data : null])
-    },
-  )
+  test.each([
+    { data: 'x'.repeat(4_094) },
+    { data: String.raw`\u0000 \\u0000` },
+    { data: null },
+    { data: false },
+    { data: 0 },
+    { uses: 10_000 },
+    { expires_in_days: 365 },
+    {},
+  ])('may create the greatest and the smallest: %#', async (body) => {
+    const { ask } = await onAdmin()
+    const created = await ask('post', '', body)
+    expect([created.status, created.body.data]).toEqual([201, 'data' in body ? body.data : null])
+  })
 
   test('lists page by page, newest first', async () => {
     const { host, ask } = await onAdmin()
@@ -153,6 +162,20 @@ describe('an administrator', () => {
     const url = `${host.prefix}/admin/invitations${path}`
     expect((await host.browser()[method](url)).status).toBe(401)
     expect((await host.browser()[method](url).set(bearerOf(person))).status).toBe(403)
+  })
+
+  test.each([
+    ['post', '/invitations'],
+    ['delete', '/invitations/x'],
+    ['post', '/invitations/x/resend'],
+    ['post', '/users/x/approve'],
+    ['post', '/users/x/decline'],
+  ] as const)('needs a fresh session for %s /admin%s', async (method, path) => {
+    const host = await start({ settings: { signupMode: 'approve', freshSessionSeconds: 60 } })
+    const admin = await adminOn(host)
+    host.clock.advance(61)
+    const answer = await host.browser()[method](`${host.prefix}/admin${path}`).set(bearerOf(admin)).send({})
+    expect([answer.status, answer.body.code]).toEqual([403, 'REAUTHENTICATION_REQUIRED'])
   })
 
   test('above the limit of links of an address, the invitation exists and no mail is sent', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
+import { adminOn } from '../admin/people'
 import { bearerOf, newAddress, otherPassword, password, pending, post, signedIn, userOf } from '../local/people'
 import { newPerson } from '../social/redirect-steps'
 import { databases } from '../support/databases'
@@ -152,6 +153,25 @@ for (const database of await databases()) {
       expect((await post(host, '/activate', { token, signup_token: signup.signup_token })).status).toBe(200)
     })
 
+    test('a right code whose invitation is gone costs no try, and works once the invitation does again', async () => {
+      const host = await start({ settings: { ...everyWay, signupMode: 'invite', mailedCodes: 'both' } })
+      const [invitation, newcomer, email] = [await invite(host), newAddress(), newAddress()]
+      const requested = await post(host, '/email-login/request', { email: newcomer, invitation: invitation.token })
+      const login = await host.mails.next({ kind: 'email_login', to: newcomer })
+      const { body: signup } = await post(host, '/signup', { email, password, invitation: invitation.token })
+      const activation = await host.mails.next({ kind: 'activation', to: email })
+      const ways: readonly (readonly [string, object])[] = [
+        ['/email-login/confirm', { code: login.code, request_token: requested.body.request_token }],
+        ['/activate', { code: activation.code, request_token: signup.request_token }],
+      ]
+      const table = host.knex('auth_invitations').where({ id: invitation.id })
+      await table.clone().update({ uses_left: 0 })
+      for (const [path, body] of ways)
+        for (let times = 0; times < 6; times++) expect((await post(host, path, body)).body.code).toBe('INVITATION_REQUIRED')
+      await table.clone().update({ uses_left: 2 })
+      for (const [path, body] of ways) expect([path, (await post(host, path, body)).status]).toEqual([path, 200])
+    })
+
     test('a further link, also after "I forgot my password", still needs the invitation of the sign-up', async () => {
       const host = await start({ settings: { signupMode: 'invite' } })
       const [invitation, email] = [await invite(host), newAddress()]
@@ -189,6 +209,24 @@ for (const database of await databases()) {
       const email = newAddress()
       await host.auth.service.signUp({ email, password })
       expect((await userOf(host, email)).isActive).toBe(false)
+    })
+
+    test('an id that no column holds is 404, and no error as a cursor', async () => {
+      const host = await start()
+      const admin = bearerOf(await adminOn(host))
+      const cursor = (id: string) => Buffer.from(JSON.stringify([0, id])).toString('base64url')
+      await invite(host)
+      for (const id of ['x', '\0', 'é'.repeat(400)]) {
+        const { status } = await host
+          .browser()
+          .delete(`${host.prefix}/admin/invitations/${encodeURIComponent(id)}`)
+          .set(admin)
+        const list = await host
+          .browser()
+          .get(`${host.prefix}/admin/invitations?cursor=${cursor(id)}`)
+          .set(admin)
+        expect([id, status, list.status]).toEqual([id, 404, 200])
+      }
     })
 
     test('two people redeem one use: one 204 and one 403; one person in eight tabs: one use and one call', async () => {

@@ -1,6 +1,7 @@
 import express, { type Express } from 'express'
 import { describe, expect, test } from 'vitest'
 import { type BoundService, errorHandler } from '../../src'
+import { adminOn } from '../admin/people'
 import { bearerOf, newAddress, password, signedIn } from '../local/people'
 import { newPerson } from '../social/redirect-steps'
 import type { Mounted } from '../support/app'
@@ -33,7 +34,7 @@ const start = (): Promise<InvitingHost> =>
 
 function call(host: InvitingHost, deed: Deed, browser = host.browser(), headers: object = {}) {
   deeds.set(host.app, ((bound: BoundService) => deed(bound, host)) as () => Promise<unknown>)
-  return browser.post('/own').set({ ...own, ...headers })
+  return browser.post('/own?limit=0&cursor=x').set({ ...own, ...headers })
 }
 
 /** Every method that can create an account, and what it answers without an invitation. */
@@ -83,5 +84,33 @@ describe('auth.with(req, res) and invitations', () => {
     expect(host.calls).toMatchObject([{ userId: person.userId, data: 'team' }])
     const other = await signedIn(host)
     expect((await call(host, redeem, host.browser(), bearerOf(other))).body.code).toBe('INVITATION_REQUIRED')
+  })
+
+  test('an administrator creates, lists, sends again and revokes', async () => {
+    const host = await start()
+    const admin = bearerOf(await adminOn(host))
+    const asAdmin = async (deed: Deed) => {
+      const { status, body } = await call(host, deed, host.browser(), admin)
+      return [status, body.outcome ?? body.code ?? null]
+    }
+    const create: Deed = (bound) => bound.createInvitation({ data: { expiresInDays: 1 }, uses: 2, expiresInDays: 7 })
+    expect((await call(host, create)).status).toBe(401)
+    expect((await call(host, create, host.browser(), bearerOf(await signedIn(host)))).status).toBe(403)
+    const [, shown] = await asAdmin(create)
+    expect(shown).toMatchObject({ data: { expiresInDays: 1 }, usesLeft: 2, token: expect.any(String), url: expect.any(String) })
+    const email = newAddress()
+    const [, mailed] = await asAdmin((bound) => bound.createInvitation({ email }))
+    expect(mailed).toMatchObject({ email, token: null })
+
+    // The query of the host's own URL is none of ours.
+    const listed = await call(host, (bound) => bound.listInvitations({ limit: 1 }), host.browser(), admin)
+    expect(listed.body.outcome.items).toHaveLength(1)
+    const rest = await asAdmin((bound) => bound.listInvitations({ cursor: listed.body.outcome.nextCursor }))
+    expect(rest).toMatchObject([200, { nextCursor: null }])
+    expect(await asAdmin((bound) => bound.listInvitations({ limit: 0 }))).toEqual([422, 'VALIDATION_ERROR'])
+
+    expect(await asAdmin((bound) => bound.resendInvitation(mailed.id))).toEqual([200, null])
+    expect(await asAdmin((bound) => bound.revokeInvitation(shown.id))).toEqual([200, null])
+    expect(await asAdmin((bound) => bound.resendInvitation(shown.id))).toEqual([409, 'CONFLICT'])
   })
 })

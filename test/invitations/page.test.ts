@@ -2,13 +2,14 @@ import type supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { AppError } from '../../src/core/errors'
 import { adminOn } from '../admin/people'
-import { newAddress, password, post, signedIn } from '../local/people'
+import { newAddress, password, pending, post, signedIn } from '../local/people'
 import { fieldValue, problemOf } from '../page-routes/people'
-import { type Browser, setCookieOf } from '../support/app'
+import { newPerson } from '../social/redirect-steps'
+import { type Browser, setCookieOf, signIn } from '../support/app'
 import { databases } from '../support/databases'
 import { tokenOf } from '../support/mailbox'
 import { recordQueries } from '../support/record-queries'
-import { type InvitingHost, invite, inviteByMail, onInvitations, usesOf } from './people'
+import { everyWay, type InvitingHost, invite, inviteByMail, onInvitations, usesOf } from './people'
 
 const [sqlite] = await databases()
 if (!sqlite) throw new Error('no database answers')
@@ -229,9 +230,62 @@ describe('the cookie of an invitation', () => {
     expect((await browser.get(`${host.prefix}/signup`)).text).not.toContain('invitation')
   })
 
+  test('is put aside by a button after a login by email, which mails nothing new while its invitation is over', async () => {
+    const host = await start({ pagesEnabled: true, signupMode: 'open', ...everyWay })
+    const { id, token } = await invite(host)
+    const [browser, email] = [host.browser(), newAddress()]
+    await press(host, token, browser)
+    await host.auth.service.invitations.revoke(id)
+    const ask = () => browser.post(`${host.prefix}/email-login/request`).set(ownForm).type('form').send({ email })
+    expect((await ask()).status).toBe(303)
+    const page = await browser.get(`${host.prefix}/check-mail`)
+    expect(page.text).toMatch(/action="\/auth\/invitations\/leave"/)
+    await host.auth.drain()
+    expect(host.mails.mails.filter(({ to }) => to === email)).toEqual([])
+    await browser.post(`${host.prefix}/invitations/leave`).set(ownForm).type('form').send({})
+    expect((await browser.get(`${host.prefix}/check-mail`)).text).not.toContain('/invitations/leave')
+    await ask()
+    await host.mails.next({ kind: 'email_login', to: email })
+  })
+
+  test('is put aside by a button after a refused login of a provider', async () => {
+    const host = await start({ pagesEnabled: true, signupMode: 'open', ...everyWay, oauthErrorRedirect: null })
+    const { id, token } = await invite(host)
+    const browser = host.browser()
+    await press(host, token, browser)
+    await host.auth.service.invitations.revoke(id)
+    const refused = await signIn(host, browser, { profile: newPerson({ email: newAddress() }) })
+    expect(refused.headers['location']).toBe('/auth/login?error=INVITATION_REQUIRED')
+    const page = await browser.get('/auth/login?error=INVITATION_REQUIRED')
+    expect(problemOf(page.text)).toBe('You need an invitation that is valid for this address.')
+    expect(page.text).toMatch(/action="\/auth\/invitations\/leave"/)
+    expect((await browser.get('/auth/login')).text).not.toContain('/invitations/leave')
+  })
+
+  test('stays if it cannot be looked up, and the sign-in succeeds all the same', async () => {
+    const host = await start({ signupMode: 'open' })
+    const { token } = await invite(host)
+    const [{ link }, browser] = [await pending(host), host.browser()]
+    await press(host, token, browser)
+    await host.knex.schema.renameTable('auth_invitations', 'auth_invitations_away')
+    const activated = await browser.post(`${host.prefix}/activate`).set(ownForm).send({ token: link, password })
+    await host.knex.schema.renameTable('auth_invitations_away', 'auth_invitations')
+    expect([activated.status, isCleared(activated)]).toEqual([200, false])
+    expect(host.logs.entries.filter(({ message }) => message.includes('so its cookie stays'))).toHaveLength(1)
+  })
+
   test('in mode invite, the sign-up page without one says that an invitation is needed', async () => {
     const host = await start({ pagesEnabled: true })
     expect((await host.browser().get(`${host.prefix}/signup`)).text).toContain('You need an invitation to sign up.')
+  })
+
+  test('in mode invite, the sign-in page promises a new account by email only with one', async () => {
+    const host = await start({ pagesEnabled: true, ...everyWay })
+    const browser = host.browser()
+    const promises = async () => (await browser.get(`${host.prefix}/login`)).text.includes('and we will create one')
+    expect(await promises()).toBe(false)
+    await press(host, (await invite(host)).token, browser)
+    expect(await promises()).toBe(true)
   })
 })
 

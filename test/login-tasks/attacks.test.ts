@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { newPasswordTask, secondFactorTask } from '../../src'
+import { newPasswordTask, secondFactorTask, task } from '../../src'
 import { loginAs } from '../../src/testing'
 import { ask, loginTemplate } from '../email-login/people'
 import { bearerOf, newAddress, otherPassword, password, post, resetLink, signedIn } from '../local/people'
@@ -41,13 +41,21 @@ describe.each(await databases())('attacks on the tasks of a login on $name', (da
   })
 
   test('an expired password of an address that nobody verified is a wrong password in an unknown browser', async () => {
-    const host = await start()
+    let asked = 0
+    const when = () => {
+      asked += 1
+      return true
+    }
+    const host = await start({ options: { loginTasks: [newPasswordTask(), task({ key: 'terms', when, complete() {} })] } })
     const who = await person(host, { ...expired, emailVerifiedAt: null })
     const wrong = await post(host, '/login', { email: who.email, password: 'no password of anybody' })
     const right = await post(host, '/login', { email: who.email, password })
-    expect([right.status, right.body]).toEqual([401, wrong.body])
+    expect([right.status, right.body, asked]).toEqual([401, wrong.body, 0])
+    const known = await host.auth.service.logIn({ email: who.email, password })
+    expect([known.kind === 'tasks' && known.tasks, asked]).toEqual([['new_password', 'terms'], 1])
     const token = await resetLink(host, who.email)
-    expect((await post(host, '/password-reset/confirm', { token, new_password: otherPassword })).body.tasks_required).toEqual([])
+    const reset = await post(host, '/password-reset/confirm', { token, new_password: otherPassword })
+    expect(reset.body.tasks_required).toEqual(['terms'])
   })
 
   test('an expired password confirms nothing: reauthentication, a change of the password or address, evidence', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { newPasswordTask, secondFactorTask } from '../../src'
+import { newPasswordTask, secondFactorTask, task } from '../../src'
 import { otherPassword, password, post } from '../local/people'
+import { enrolled } from '../mfa/people'
 import { loginOptions, passkeyOwner, passkeySettings } from '../passkeys/people'
 import { databases } from '../support/databases'
 import { change, onTasks, outcome, over, owing, person, terms } from './people'
@@ -49,6 +50,21 @@ describe.each(await databases())('what changes around the tasks of a login on $n
     const who = await person(host)
     const login = await host.auth.service.logIn({ email: who.email, password })
     expect([login.kind === 'tasks' && login.tasks, asked]).toEqual([['second_factor'], 2])
+  })
+
+  test('a login whose sessions were all revoked while the host was asked begins none, and says so as every login', async () => {
+    let change = async (): Promise<unknown> => undefined
+    const when = async () => {
+      await change()
+      return false
+    }
+    const host = await start({ options: { loginTasks: [task({ key: 'terms', when, complete() {} })] } })
+    const member = await enrolled(host)
+    const { body } = await post(host, '/login', { email: member.email, password })
+    const [code] = member.recoveryCodes
+    change = () => host.auth.service.revokeSessions(member.userId)
+    expect(outcome(await post(host, '/mfa/verify', { mfa_token: body.mfa_token, code }))).toEqual([401, 'UNAUTHORIZED'])
+    expect(await host.knex('auth_sessions').where({ user_id: member.userId, revoked_at: null })).toEqual([])
   })
 
   test('tasks that end all sessions do not make a known browser a new one', async () => {

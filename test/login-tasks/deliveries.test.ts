@@ -271,7 +271,7 @@ describe.each(await databases())('what a login with tasks answers, asks and cost
     expect(await cost(owesNothing)).toBe(await cost(undefined))
   })
 
-  test('a wrong code_verifier asks no when()', async () => {
+  test('a wrong code_verifier asks no when(), nor a code that was used', async () => {
     let asked = 0
     const when = () => {
       asked += 1
@@ -284,7 +284,10 @@ describe.each(await databases())('what a login with tasks answers, asks and cost
     const wrong = await browse(host)
     expect(outcome(await exchange(host, { ...wrong, verifier: 'x'.repeat(43) }))).toEqual([401, 'OAUTH_CODE_INVALID'])
     expect(asked).toBe(0)
-    expect((await exchange(host, await browse(host))).body.tasks_required).toEqual([])
+    const right = await browse(host)
+    expect((await exchange(host, right)).body.tasks_required).toEqual([])
+    expect(asked).toBe(1)
+    expect(outcome(await exchange(host, right))).toEqual([401, 'OAUTH_CODE_INVALID'])
     expect(asked).toBe(1)
   })
 

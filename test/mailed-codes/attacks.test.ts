@@ -171,6 +171,16 @@ describe('what mailed codes cost, and what they leave alone', () => {
     }
   })
 
+  test('no response waits until the code of an earlier request has ended: its time would show whether that address has an account', async () => {
+    const host = await start({ settings: { tokenDelivery: 'session' }, options: { timingDefence: true } })
+    const earlier = await ask(host, 'PASSWORD_RESET')
+    const recording = recordQueries(host.knex)
+    await earlier.browser.post('/auth/password-reset/request').send({ email: newAddress() }).expect(202)
+    expect(recording.stop().filter((sql) => sql.includes('auth_email_logins'))).toEqual([])
+    await host.auth.drain()
+    expect(outcome(await redeem(host, earlier, 'PASSWORD_RESET', byCode(earlier)))).toBe('INVALID_TOKEN')
+  })
+
   test.each(purposes)('%s: off, no answer has request_token, no mail a code, and a body needs the token (30.1.1)', async (purpose) => {
     const host = await start({ settings: { mailedCodes: 'off', tokenDelivery: 'both' } })
     const asked = await ask(host, purpose)

@@ -6,6 +6,7 @@ import { outcome } from '../mfa/people'
 import { addUser, userById } from '../social/accounts-at-hand'
 import { setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
+import { tokenOf } from '../support/mailbox'
 import { type Asked, ask, byCode, byLink, onCodes, purposes, redeem, send, ways, wrong } from './people'
 
 describe.each(await databases())('codes beside mailed links (30.1), on $name', (database) => {
@@ -182,6 +183,27 @@ describe('codes beside mailed links: requests and lives', () => {
       expect(outcome(await redeem(host, newer, purpose, { code: newer.code }))).toBe(200)
     },
   )
+
+  test('a request before the first mail of a sign-up is made: the mail of the sign-up follows, and its link is evidence in this browser', async () => {
+    let release = () => {}
+    const held: Promise<false>[] = [new Promise((resolve) => (release = () => resolve(false)))]
+    const host = await start({
+      settings: { tokenDelivery: 'both', activationBinding: 'strict' },
+      options: { refusesEmailLink: () => held.pop() ?? false },
+    })
+    const [browser, email] = [host.browser(), newAddress()]
+    await browser.post('/auth/signup').send({ email, password }).expect(201)
+    await vi.waitUntil(() => held.length === 0)
+    host.clock.advance(1)
+    await browser.post('/auth/activation/request').send({ email }).expect(202)
+    await host.mails.next({ kind: 'activation', to: email })
+    release()
+    await host.auth.drain()
+    const [last] = host.mails.mails.filter(({ to, kind }) => to === email && kind === 'activation').slice(-1)
+    const token = last && tokenOf(last)
+    expect((await browser.post('/auth/cookie/activate').send({ token })).status).toBe(200)
+    expect((await post(host, '/login', { email, password })).status).toBe(200)
+  })
 
   test('the cookie keeps five requests, newest first, for ten minutes (30.1.2)', async () => {
     const host = await start({ settings: { tokenDelivery: 'session', cookieSecure: true }, options: { throttle: { links: false } } })

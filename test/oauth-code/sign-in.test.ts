@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { codeChallengeOf } from '../../src/social/app-redirect/exchange-code'
 import { member } from '../social/link-steps'
 import { begin, callBack, newPerson, setCookies } from '../social/redirect-steps'
-import { type Mounted, signIn } from '../support/app'
+import { baseUrl, type Mounted, signIn } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
 import { answer } from '../support/fake-provider'
 import { appSettings, bearerOf, browse, codeOf, enrolled, exchange, formOf, html, isAlive, nativeApp, singlePageApp, submit } from './apps'
@@ -150,6 +150,14 @@ describe('what is no code', () => {
     host.clock.advance(1)
     await refused(host, second)
     for (const code of ['x', 'x'.repeat(43), '\u{1f600}']) await refused(host, { code, verifier: second.verifier })
+  })
+
+  test('the token of a mailed link is no code', async () => {
+    const host = await start({ settings: { ...appSettings, publicUrl: baseUrl } })
+    const { body } = await exchange(host, await browse(host))
+    await host.knex('auth_users').update({ email_verified_at: null })
+    const link = await host.auth.service.requestEmailVerification(body.user_id)
+    await refused(host, { code: String(link?.token), verifier: 'v'.repeat(43) })
   })
 
   test.each<[string, (host: Mounted, userId: string) => Promise<unknown>]>([

@@ -39,6 +39,47 @@ const told = () => new Promise((resolve) => setImmediate(resolve))
 describe('the audit log', () => {
   const start = appPerTest()
 
+  test('lists its rows newest first, by page and by what was asked, and a second watch of the same events does nothing', async () => {
+    let at = 0
+    const { events, log } = await startLog({ now: () => new Date(1_000_000 + Math.floor(at / 2) * 1_000) })
+    const stop = log.watch(events)
+    for (at = 0; at < 5; at += 1) {
+      events.emit('logout', { userId: at % 2 === 0 ? 'ana' : 'ben', allSessions: at > 2 })
+      await told()
+    }
+    await log.flush()
+    const all = (await log.list()).items
+    expect(all).toHaveLength(5)
+    expect(all[0]).toEqual({
+      id: expect.any(String),
+      name: 'logout',
+      userId: 'ana',
+      payload: { userId: 'ana', allSessions: true },
+      requestId: null,
+      createdAt: new Date(1_002_000),
+    })
+    const paged: unknown[] = []
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const page: Awaited<ReturnType<typeof log.list>> = await log.list({ limit: 2, ...(cursor !== '' && { cursor }) })
+      paged.push(...page.items)
+      cursor = page.nextCursor
+    }
+    expect(paged).toEqual(all)
+    const counts = [
+      { userId: 'ben' },
+      { name: 'login' },
+      { from: new Date(1_001_000) },
+      { to: new Date(1_001_000) },
+      { userId: 'nobody' },
+    ] as const
+    expect(await Promise.all(counts.map(async (query) => (await log.list(query)).items.length))).toEqual([2, 0, 3, 2, 0])
+    for (const query of [{ cursor: 'x' }, { limit: 0 }, { limit: 501 }]) await expect(log.list(query)).rejects.toThrow(TypeError)
+    stop()
+    events.emit('logout', { userId: 'ana', allSessions: false })
+    await log.flush()
+    expect((await log.list()).items).toHaveLength(5)
+  })
+
   test('has a row for every event of a login that failed and one that did not, and no address, token or name in it', async () => {
     const mounted = await start()
     const log = auditLog(mounted.knex)

@@ -18,6 +18,7 @@ export const everything: Options = {
     passkeysEnabled: true,
     signupWith: ['password', 'passkey'],
     invitationsEnabled: true,
+    accountDeletion: 'soft',
     jwtKeys: [makeKey('k1', 'ES256')],
     accessTokenIssuer: `${baseUrl}/auth`,
     accessTokenAudience: 'https://api.example.test',

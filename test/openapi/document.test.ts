@@ -19,7 +19,7 @@ const rules = {
 
 /** The pages of docs/pages.md. A path that ends in a token is that of a mailed link. */
 const isPage =
-  /^(get|post) \/((login|signup|forgot-password|check-mail|mfa|tasks|logout|signed-out|reauthenticate|account(\/.+)?)|(password-reset|email-login|email-verify|email-change|security\/undo|invitations)\/\{token\})$|^post \/invitations\/leave$|^get \/activate\/\{token\}$/
+  /^(get|post) \/((login|signup|forgot-password|check-mail|mfa|tasks|logout|signed-out|reauthenticate|account(?!\/(export|restore$))(\/.+)?)|(password-reset|email-login|email-verify|email-change|security\/undo|invitations)\/\{token\})$|^post \/invitations\/leave$|^get \/activate\/\{token\}$/
 
 describe.each(Object.entries(configurations))('with %s', (_name, options) => {
   test('GET /openapi.json answers a document that the linter has nothing to say about', async () => {

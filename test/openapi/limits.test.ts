@@ -58,12 +58,15 @@ This page says which limit applies to a route, what the limit counts, and what a
 | of a [known device](accounts.md#a-known-device) | failed logins, wrong TOTP codes, wrong recovery codes, requests for links, and mails of one device. Each of these limits comes before a general limit, and is off if the general limit is off | 10 logins, 5 codes of each kind and 5 links in 900 s; 5 mails an hour | none: the device then counts as an unknown client |
 | passwords | wrong passwords of a signed-in person, on all routes that ask for the password: per session, and per account | 5 and 25 in 900 s | 429 \`TOO_MANY_REQUESTS\`, before the password is compared |
 | changes | changes of one account that the owner can [undo](undo.md) | 10 in a day | 429 \`TOO_MANY_REQUESTS\` |
+| invitations | [invitations](invitations.md) that an administrator mails or mails again | 500 in a day | 429 \`TOO_MANY_REQUESTS\`; one that is not mailed is created |
+| waiting accounts | mails to administrators about [accounts that wait](sign-up.md#who-waits) | one mail to each in an hour | none: the next mail counts all who wait |
 | \`throttle.mail\` | mails to one address | [mail](mail.md#how-many-mails-one-address-gets) | none: the response is the same, and the mail is not sent |
 
 - A **client** is \`req.ip\`: an IPv4 address, or an IPv6 /64. All clients of one IPv6 /48 together have ten times the limit of one
   client. An address with a port counts without the port, and an IPv4 address inside IPv6 (mapped, NAT64) counts as IPv4. A client whose address
   [cannot be read](troubleshooting.md#client-address) does not count, and the log says so.
-- A **window** begins with the first attempt and is not extended. \`Retry-After\` and \`details.retry_after_seconds\` say when the window ends.
+- A **window** begins with the first attempt and is not extended. Those of \`throttle.signupMails\` begin at full multiples of their length.
+  \`Retry-After\` and \`details.retry_after_seconds\` say when the window ends.
 - Besides these limits, the [queue for password hashes](passwords.md#who-waits-for-a-hash) has 64 places, which networks share, and 64 for known
   devices. A request without a place gets 503.
 - Every refusal is the event [\`throttled\`](events.md), with a digest of what was counted. A refused request does not count.

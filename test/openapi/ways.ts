@@ -304,6 +304,22 @@ async function redeemInvitation(host: LocalHost, path: string) {
   return post(host, path, { token }, bearerOf(await signedIn(host)))
 }
 
+const deletion: Readonly<Record<string, Way>> = {
+  'post /account/delete': async (host) => post(host, '/account/delete', {}, bearerOf(await signedIn(host))),
+  'post /cookie/account/delete': async (host) => post(host, '/cookie/account/delete', {}, bearerOf(await signedIn(host))),
+  'post /account/restore': async (host) => {
+    const person = await signedIn(host)
+    await post(host, '/account/delete', {}, bearerOf(person))
+    return post(host, '/account/restore', { token: tokenOf(await host.mails.next({ kind: 'account_deletion', to: person.email })) })
+  },
+  'get /account/export': async (host) => get(host, '/account/export', bearerOf(await signedIn(host))),
+  'delete /admin/users/{id}': async (host) =>
+    host
+      .browser()
+      .delete(`${host.prefix}/admin/users/${(await signedIn(host)).userId}`)
+      .set(await administrator(host)),
+}
+
 const invitations: Readonly<Record<string, Way>> = {
   'post /invitations/redeem': (host) => redeemInvitation(host, '/invitations/redeem'),
   'post /cookie/invitations/redeem': (host) => redeemInvitation(host, '/cookie/invitations/redeem'),
@@ -369,6 +385,7 @@ export const ways: Readonly<Record<string, Way>> = {
   ...sessions,
   ...administration,
   ...invitations,
+  ...deletion,
   'post /admin/users/{id}/expire-password': async (host) =>
     post(host, `/admin/users/${(await signedIn(host)).userId}/expire-password`, {}, await administrator(host)),
   'get /.well-known/oauth-authorization-server': (host) => get(host, '/.well-known/oauth-authorization-server'),

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { createKnexStore, type OutboxEvent } from '../../src'
 import type { Mounted } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
+import { databases } from '../support/databases'
 
 const start = appPerTest()
 const withOutbox = () => start({ options: { outbox: true } })
@@ -154,6 +155,29 @@ describe('a delivery', () => {
     expect(seen).toEqual([id])
   })
 
+  test('does not begin a handler for which its lease is too short, as in a process that stood still', async () => {
+    const mounted = await withOutbox()
+    const [id] = await write(mounted, 'ana')
+    let stands = true
+    const still = ({ sql }: { sql: string }) => {
+      if (stands && sql.startsWith('update `auth_outbox`')) mounted.clock.advance(31)
+    }
+    mounted.knex.on('query', still)
+    const seen: string[] = []
+    const stopping = new AbortController()
+    const delivering = mounted.auth.outbox.deliver((event) => seen.push(event.id), { signal: stopping.signal })
+    const begun = mounted.clock.now().getTime()
+    await until(() => mounted.clock.now().getTime() > begun)
+    await sleep(100)
+    expect(seen).toEqual([])
+    stands = false
+    mounted.clock.advance(60)
+    await until(() => seen.length === 1)
+    stopping.abort()
+    await delivering
+    expect([seen, await mounted.auth.outbox.status()]).toEqual([[id], { waiting: 0, failing: 0, oldestSeconds: 0 }])
+  })
+
   test('ends when it is aborted or drained, after the handlers that run', async () => {
     for (const end of ['abort', 'drain'] as const) {
       const mounted = await withOutbox()
@@ -203,6 +227,37 @@ describe('a delivery', () => {
     await until(() => seen.length === 1)
     stopping.abort()
     await delivering
+  })
+})
+
+/** A column of a host can have whole seconds. SQLite has no such column of ours. */
+const wholeSeconds: Readonly<Record<string, string>> = {
+  postgres: 'alter table auth_outbox alter column leased_until type timestamptz(0)',
+  mariadb: 'alter table auth_outbox modify leased_until datetime(0) null',
+}
+
+describe.each(await databases())('a lease in a column of whole seconds on $name', (database) => {
+  const startOn = appPerTest(database)
+
+  test.each([0.1, 0.6])('a failure is counted, and the event comes again after a second (at %d s)', async (offset) => {
+    const mounted = await startOn({ options: { outbox: true } })
+    const statement = wholeSeconds[database.name]
+    if (statement !== undefined) await mounted.knex.raw(statement)
+    mounted.clock.advance(offset)
+    const [id] = await write(mounted, randomUUID())
+    const seen: string[] = []
+    const stopping = new AbortController()
+    const handler = (event: OutboxEvent) => {
+      seen.push(event.id)
+      if (seen.length === 1) throw new Error('the receiver is down')
+    }
+    const delivering = mounted.auth.outbox.deliver(handler, { signal: stopping.signal })
+    await until(() => seen.length === 1)
+    mounted.clock.advance(2)
+    await until(() => seen.length === 2)
+    stopping.abort()
+    await delivering
+    expect([seen, (await mounted.auth.outbox.status()).waiting]).toEqual([[id, id], 0])
   })
 })
 

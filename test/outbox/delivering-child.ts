@@ -15,8 +15,8 @@ export interface DeliveringOrder {
   changes: boolean
 }
 
-/** A minute of the lease is half a second. */
-const speed = 120
+/** A minute of the lease is two seconds. */
+const speed = 30
 
 process.once('message', async ({ config, file, userIds, changes }: DeliveringOrder) => {
   const isFile = config.client === 'better-sqlite3'

@@ -86,6 +86,59 @@ describe('a webhook', () => {
   })
 })
 
+describe('a webhook whose receiver or client misbehaves', () => {
+  const secret = secretOf(randomBytes(32))
+  const url = 'https://hooks.example.com/doorward'
+
+  test.each([undefined, null, Number.NaN, 'ok'])('a client that answers the status %s has not delivered', async (status) => {
+    const send = standardWebhook({ url, secret, httpClient: async () => ({ status: status as number, headers: {}, body: '' }) })
+    await expect(send(event)).rejects.toThrow('The receiver of the webhook answered')
+  })
+
+  test('a client that throws at once has not delivered', async () => {
+    const httpClient = () => {
+      throw new Error('no network')
+    }
+    await expect(standardWebhook({ url, secret, httpClient })(event)).rejects.toThrow('no network')
+  })
+
+  test.each([200, 500])('a body without end is not read: the status %i decides', async (status) => {
+    let sent = 0
+    const server = createServer((_req, res) => {
+      res.writeHead(status)
+      const timer = setInterval(() => {
+        sent += 1
+        res.write(Buffer.alloc(65_536))
+      }, 1)
+      res.on('close', () => clearInterval(timer))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const outcome = await Promise.resolve(standardWebhook({ url: `http://127.0.0.1:${port}/`, secret })(event)).then(
+      () => 'delivered',
+      (error: Error) => error.message,
+    )
+    server.closeAllConnections()
+    server.close()
+    expect(outcome).toBe(status === 200 ? 'delivered' : 'The receiver of the webhook answered 500.')
+    expect(sent).toBeLessThan(100)
+  })
+
+  test('the client gets the address as it was read, and not as it was written', async () => {
+    const calls: unknown[] = []
+    const httpClient = async (address: string) => {
+      calls.push(address)
+      return { status: 204, headers: {}, body: '' }
+    }
+    await standardWebhook({ url: ' https:hooks.EXAMPLE.com\\x/../y', secret, httpClient })(event)
+    expect(calls).toEqual(['https://hooks.example.com/y'])
+  })
+
+  test('an httpClient that is no function is refused when it is made', () => {
+    expect(() => standardWebhook({ url, secret, httpClient: {} as never })).toThrow('httpClient must be a function')
+  })
+})
+
 describe('the options of a webhook', () => {
   const secret = secretOf(randomBytes(32))
 

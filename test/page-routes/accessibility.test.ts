@@ -64,7 +64,13 @@ describe.skipIf(!hasChromium)('every page, in Chromium', { timeout: 600_000 }, (
 })
 
 /** Forms whose first success ends what their page is about. The one that renames is as theirs. */
-const sentOnce = ['/logout', '/account/connections/remove', '/account/security/passkeys/remove', '/account/security/passkeys/rename']
+const sentOnce = [
+  '/logout',
+  '/account/delete',
+  '/account/connections/remove',
+  '/account/security/passkeys/remove',
+  '/account/security/passkeys/rename',
+]
 
 /** Opens the page in this state, and notes what there was to see. */
 async function show(page: Page, { name, open, settings, options }: PageState, serve: Serve, locale: string): Promise<void> {

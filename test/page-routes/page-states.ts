@@ -851,6 +851,25 @@ const invitations: PageState[] = [
     { settings: inviting },
   ),
   state(
+    'a mail to sign in that is awaited with an invitation',
+    async (page, served) => {
+      await openInvitation(page, served)
+      await sendInPage(page)
+      await page.goto('/auth/login')
+      await sendInPage(page, { email: newAddress() }, 'main form', emailButton)
+    },
+    { settings: inviting },
+  ),
+  state(
+    'the sign-in page, where a provider was refused for the invitation',
+    async (page, served) => {
+      await openInvitation(page, served)
+      await sendInPage(page)
+      await page.goto('/auth/login?error=INVITATION_REQUIRED')
+    },
+    { settings: inviting },
+  ),
+  state(
     'an invitation, used by somebody who is signed in',
     async (page, served) => {
       await arrive(page, served)
@@ -871,6 +890,62 @@ const invitations: PageState[] = [
   ),
 ]
 
+const leaving = { accountDeletion: 'soft', accountRestoreUrlTemplate: null } as const
+const openDeletion = async (page: Page, served: PagesHost) => {
+  const member = await arrive(page, served)
+  await page.goto(`${account}/delete`)
+  return member
+}
+const closeAccount = async (page: Page, served: PagesHost) => {
+  const member = await openDeletion(page, served)
+  await page.check('#understood')
+  await sendInPage(page, {}, 'main form')
+  return member
+}
+const openWayBack = async (page: Page, served: PagesHost) => {
+  const { email } = await closeAccount(page, served)
+  await page.goto(`${account}/restore/${tokenOf(await served.host.mails.next({ kind: 'account_deletion', to: email }))}`)
+}
+
+const deletions: PageState[] = [
+  state('to delete the account later', openDeletion, { settings: leaving }),
+  state('to delete the account at once', openDeletion, { settings: { accountDeletion: 'immediate' } }),
+  state(
+    'to delete the account, without the box',
+    async (page, served) => {
+      await openDeletion(page, served)
+      await submit(page, 'main form')
+    },
+    { settings: leaving },
+  ),
+  state('an account that is closed', closeAccount, { settings: leaving }),
+  state('an account that is deleted', closeAccount, { settings: { accountDeletion: 'immediate' } }),
+  state('the way back, behind its link', openWayBack, { settings: leaving }),
+  state(
+    'the way back, used',
+    async (page, served) => {
+      await openWayBack(page, served)
+      await sendInPage(page)
+    },
+    { settings: leaving },
+  ),
+  state(
+    'the way back, after a right sign-in',
+    async (page, served) => {
+      await logIn(page, await closeAccount(page, served))
+    },
+    { settings: leaving },
+  ),
+  state(
+    'the account, with a link to its deletion',
+    async (page, served) => {
+      await arrive(page, served)
+      await page.goto(account)
+    },
+    { settings: leaving },
+  ),
+]
+
 export const stateSettings = { ...mfaSettings, trustedDeviceDays: 30, ...passkeySettings, ...loginTemplate, emailLogin: 'both' } as const
 export const pageStates: Readonly<Record<string, readonly PageState[]>> = {
   'signed out': signedOut,
@@ -883,6 +958,7 @@ export const pageStates: Readonly<Record<string, readonly PageState[]>> = {
   'links of mails': linkPages,
   approval,
   invitations,
+  deletions,
   'what fails': broken,
   'sent too often': tooOften,
 }

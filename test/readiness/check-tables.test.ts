@@ -26,7 +26,7 @@ describe.each(await databases())('the default tables on $name', (database) => {
         level: 'error',
         table: '',
         column: null,
-        message: expect.stringMatching(/^6 migrations are pending: run `npx doorward migrate up`\./),
+        message: expect.stringMatching(/^7 migrations are pending: run `npx doorward migrate up`\./),
         sql: null,
       },
     ])

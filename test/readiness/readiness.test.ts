@@ -5,9 +5,12 @@ import {
   type AuthRouterOptions,
   type AuthStore,
   ConfigurationError,
+  checkTables,
   createAuthRouter,
   createAuthTables,
   createKnexStore,
+  migrationSource,
+  purgeExpired,
   type TableFinding,
 } from '../../src'
 import { createReadiness } from '../../src/router/findings/readiness/readiness'
@@ -16,6 +19,7 @@ import { testClock } from '../support/clock'
 import { databases, type OpenDatabase } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'
 import { logTap } from '../support/log-tap'
+import { mailbox } from '../support/mailbox'
 import { createPeople, PEOPLE } from './wrong-tables'
 
 const credentials = { email: 'ana@example.test', password: 'three quiet green rivers' }
@@ -150,7 +154,7 @@ describe('auth.ready()', () => {
   test('resolves when the tables are mended meanwhile', async () => {
     const knex = await open()
     const { auth, said } = start(createKnexStore({ knex }))
-    await expect(auth.ready()).rejects.toThrow('6 migrations are pending: run `npx doorward migrate up`')
+    await expect(auth.ready()).rejects.toThrow('7 migrations are pending: run `npx doorward migrate up`')
     await createAuthTables(knex)
     await auth.ready()
     expect(said('info').map(({ message }) => message)).toContain(
@@ -251,3 +255,43 @@ test('a database that cannot be reached is one finding, which holds no address',
 function fault(key: string): TableFinding {
   return { key, level: 'error', table: 'users', column: null, message: 'A fault of the adapter.', sql: null }
 }
+
+describe.each(await databases())('a database of the release before invitations, on $name', (database) => {
+  const byMail = { emailLogin: 'code', emailLoginSignup: true } as const
+  /** As `npx doorward migrate` of that release left it. */
+  async function openEarlier() {
+    opened = await database.open()
+    const names = async () => (await migrationSource.getMigrations([])).slice(0, 3)
+    const source = { ...migrationSource, getMigrations: names }
+    await opened.knex.migrate.latest({ migrationSource: source, tableName: 'auth_migrations' })
+    expect(await opened.knex.schema.hasTable('auth_invitations')).toBe(false)
+    return opened.knex
+  }
+
+  test('serves while invitations and approval are off, and the check finds nothing', async () => {
+    const knex = await openEarlier()
+    const settings = { jwtSecret: testSecret, publicUrl: baseUrl, autoActivate: true, backendLinks: true, ...byMail } as const
+    const mails = mailbox()
+    const { auth, app, said, signUp, logIn, post } = start(createKnexStore({ knex }), { settings, mailer: mails })
+    await auth.ready()
+    expect(await checkTables(knex, { settings })).toEqual([])
+    expect([(await signUp()).status, (await logIn()).status]).toEqual([201, 200])
+    const email = 'newcomer@example.test'
+    const { body } = await post('/email-login/request', { email })
+    const { code } = await mails.next({ kind: 'email_login', to: email })
+    expect((await post('/email-login/confirm', { code, request_token: body.request_token })).status).toBe(200)
+    expect((await supertest(app).get('/auth/invitations/x')).status).toBe(404)
+    await purgeExpired(createKnexStore({ knex }), { before: new Date() })
+    expect(said('error')).toEqual([])
+  })
+
+  test.each([{ invitationsEnabled: true }, { signupMode: 'invite' }, { signupMode: 'approve', autoActivate: false }] as const)(
+    'is asked for more once they are on: %j',
+    async (settings) => {
+      const store = createKnexStore({ knex: await openEarlier() })
+      const needed = { jwtSecret: testSecret, publicUrl: baseUrl, backendLinks: true, ...settings }
+      const { auth } = start(store, { settings: needed, mailer: mailbox() })
+      await expect(auth.ready()).rejects.toThrow('migrations are pending')
+    },
+  )
+})

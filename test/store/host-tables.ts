@@ -173,6 +173,10 @@ const TABLES: Readonly<Record<keyof HostTables, { columns: Record<string, Kind>;
     },
     unique: [['id']],
   },
+  leases: {
+    columns: { id: 'varchar 64', holder: 'varchar 64', leasedUntil: 'instant', ranAt: 'instant' },
+    unique: [['id']],
+  },
 }
 
 const tableName = (record: string) => `CRM_${record}`

@@ -11,6 +11,7 @@ import {
   type IdentityRecord,
   type InvitationRecord,
   type InvitationUseRecord,
+  type LeaseRecord,
   type OutboxRecord,
   type PasskeyRecord,
   type PasskeyUse,
@@ -41,6 +42,7 @@ export function memoryStore(hostFields?: UserStore['hostFields']): CompleteStore
     invitations: [],
     invitationUses: [],
     outbox: [],
+    leases: [],
   }
   let last: Promise<unknown> = Promise.resolve()
 
@@ -104,6 +106,7 @@ interface Rows {
   invitations: InvitationRecord[]
   invitationUses: InvitationUseRecord[]
   outbox: OutboxRecord[]
+  leases: LeaseRecord[]
 }
 
 /** Runs a verb on the rows; a verb checks before it writes, so that alone it is all or nothing. */
@@ -176,6 +179,35 @@ function storeOn(
           const last = page.at(-1)
           return { users: page, next: last && rest.length > limit ? positionOf(last) : null }
         }),
+      delete: ({ id, addresses, invited, at, requestedBy }) =>
+        run((rows) => {
+          const user = rows.users.find((candidate) => candidate.id === id)
+          const isDue = !user?.isActive && user?.deletionRequestedAt && requestedBy && user.deletionRequestedAt <= requestedBy
+          if (!user || (requestedBy && !isDue)) return false
+          const hashes = rows.userTokens.filter((token) => token.userId === id).map(({ tokenHash }) => tokenHash)
+          remove(rows.emailLogins, ({ email, tokenHash }) => addresses.includes(email) || hashes.includes(tokenHash ?? ''))
+          for (const invitation of rows.invitations) {
+            if (invitation.createdBy === id) invitation.createdBy = null
+            if (invitation.email === null || !invited.includes(invitation.email)) continue
+            invitation.email = null
+            invitation.revokedAt ??= at
+          }
+          const { identities, userTokens, recoveryCodes, passkeys, sessions, trustedDevices, invitationUses } = rows
+          const isTheirs = ({ userId }: { userId: string }) => userId === id
+          for (const table of [identities, userTokens, recoveryCodes, passkeys, sessions, trustedDevices, invitationUses])
+            remove(table as { id: string; userId: string }[], isTheirs)
+          return remove(rows.users, (candidate) => candidate === user) === 1
+        }),
+      listDeletions: ({ by, after, most }) =>
+        run(({ users }) => {
+          const key = ({ id, deletionRequestedAt }: Pick<UserRecord, 'id' | 'deletionRequestedAt'>) =>
+            `${String((deletionRequestedAt?.getTime() ?? 0) + 1e14).padStart(16, '0')} ${id}`
+          return users
+            .filter((user) => !user.isActive && user.deletionRequestedAt && user.deletionRequestedAt <= by)
+            .filter((user) => after === null || key(user) > key(after))
+            .sort((one, other) => (key(one) < key(other) ? -1 : 1))
+            .slice(0, most)
+        }),
       lockAdmins: () =>
         run(({ users }) => users.filter((user) => user.isAdmin && user.isActive).sort((one, other) => (one.id < other.id ? -1 : 1))),
     },
@@ -213,7 +245,8 @@ function storeOn(
             (token) => token.userId === userId && token.purpose === purpose && token.usedAt && token.usedAt < token.expiresAt,
           ),
         ),
-      deleteExpired: (expired) => run(({ userTokens }) => removeEnded(userTokens, (token) => token.expiresAt, expired)),
+      deleteExpired: (expired) =>
+        run(({ userTokens }) => removeEnded(userTokens, (token) => (namesInvitation(token) ? NEVER : token.expiresAt), expired)),
     },
 
     identities: {
@@ -501,11 +534,36 @@ function storeOn(
           return remove(outbox, (event) => ended.includes(event))
         }),
     },
+    leases: {
+      take: ({ id, holder, now, until, ranBefore }) =>
+        run(({ leases }) => {
+          const { leasedUntil, ranAt } = leaseOf(leases, id)
+          const isFree = (leasedUntil === null || leasedUntil <= now) && (ranAt === null || ranAt <= ranBefore)
+          if (isFree) Object.assign(leaseOf(leases, id), { holder, leasedUntil: until })
+          return isFree
+        }),
+      renew: ({ id, holder, until }) => run(({ leases }) => changeLease(leases, { id, holder }, until)),
+      release: ({ id, holder }) => run(({ leases }) => void changeLease(leases, { id, holder }, null)),
+      recordRun: (id, at) => run(({ leases }) => void Object.assign(leaseOf(leases, id), { ranAt: at })),
+      find: (id) => run(({ leases }) => leases.find((lease) => lease.id === id) ?? null),
+    },
   }
   return store
 }
 
 let lastSeq = 1
+
+function leaseOf(leases: LeaseRecord[], id: string): LeaseRecord {
+  const lease = leases.find((one) => one.id === id) ?? { id, holder: null, leasedUntil: null, ranAt: null }
+  if (!leases.includes(lease)) leases.push(lease)
+  return lease
+}
+
+function changeLease(leases: LeaseRecord[], { id, holder }: { id: string; holder: string }, leasedUntil: Date | null): boolean {
+  const lease = leases.find((one) => one.id === id && one.holder === holder)
+  if (lease) lease.leasedUntil = leasedUntil
+  return lease !== undefined
+}
 
 function changeWaiting(outbox: OutboxRecord[], { id }: { id: string }, changes: (event: OutboxRecord) => Partial<OutboxRecord>): boolean {
   const event = outbox.find((candidate) => candidate.id === id && candidate.deliveredAt === null)
@@ -552,6 +610,12 @@ function remove<R>(table: R[], doomed: (record: R) => boolean): number {
 function removeEnded<R>(table: R[], endOf: (record: R) => Date, { before, most }: Expired): number {
   const doomed = new Set(table.filter((record) => endOf(record) <= before).slice(0, most))
   return remove(table, (record) => doomed.has(record))
+}
+
+const NEVER = new Date(8.64e15)
+
+function namesInvitation({ purpose, usedAt, payload }: UserTokenRecord): boolean {
+  return purpose === 'ACTIVATION' && usedAt === null && payload?.includes('"invitation":"') === true
 }
 
 function meets(session: SessionRecord, wanted: Partial<SessionRecord>): boolean {

@@ -3,7 +3,6 @@ import type { Knex } from 'knex'
 import type { NewIdentity, Rotation } from '../../src/store/auth-store'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { migrationsOf } from '../../src/store/knex/migrations'
-import { purgeStateOf } from '../../src/store/knex/purge-state'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { serveTasks } from '../support/two-processes'
 import { newSession } from './contract'
@@ -68,7 +67,13 @@ async function perform(store: KnexStore, db: Knex, task: Task): Promise<boolean>
         return (await inside.identities?.deleteForUser(task.link.userId, task.link.provider)) === 1
       })
     case 'takePurge':
-      return (await purgeStateOf(store))?.take(task.now, task.until) ?? false
+      return store.leases.take({
+        id: 'purge',
+        holder: crypto.randomUUID(),
+        now: new Date(task.now),
+        until: new Date(task.until),
+        ranBefore: new Date(0),
+      })
     case 'deactivate':
       return store.transaction(async (inside) => {
         const found = await inside.users.update(task.userId, { isActive: false })

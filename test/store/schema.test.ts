@@ -8,7 +8,7 @@ import { freshHash, later, newIdentity, newSession, newUser, newUserToken, rotat
 
 const COLUMNS: Readonly<Record<string, string>> = {
   auth_users:
-    'activated_at approval_requested_at created_at email email_verified_at hashed_password id is_active is_admin last_login_at name password_expired_at password_set_at totp_enabled_at totp_last_step totp_secret updated_at',
+    'activated_at approval_requested_at created_at deletion_requested_at email email_verified_at hashed_password id is_active is_admin last_login_at name password_expired_at password_set_at totp_enabled_at totp_last_step totp_secret updated_at',
   auth_identities: 'created_at email email_verified id last_login_at name picture provider subject user_id',
   auth_user_tokens: 'created_at expires_at id payload purpose token_hash used_at user_id',
   auth_recovery_codes: 'code_hash id used_at user_id',

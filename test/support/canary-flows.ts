@@ -292,6 +292,35 @@ export async function approvals(approving: Mounted, run: CanaryRun, mails: Mailb
   await toldOf(run, 'signup.flood')
 }
 
+/** A person closes the account, comes back by either way, and is deleted. */
+export async function departures(leaving: Mounted, run: CanaryRun, mails: Mailbox): Promise<void> {
+  const ask = asking(leaving, run)
+  const email = 'canary-leaving@example.test'
+  const secret = 'canary-password of a person who leaves'
+  keep(run, 'password of a person who leaves', secret)
+  run.personal.push(email)
+  await ask('signup to leave', '/signup', { email, password: secret })
+  const link = tokenOf(await mails.next({ kind: 'activation', to: email }))
+  keep(run, 'activation token', link)
+  await ask('activation to leave', '/activate', { token: link }, { issues: true })
+  const close = async (asked: string) => {
+    const { body } = await ask(`login to ${asked}`, '/login', { email, password: secret }, { issues: true })
+    await ask('export', '/account/export', null, { token: body.access_token, method: 'get' })
+    await ask(asked, '/account/delete', {}, { token: body.access_token })
+    const token = tokenOf(await mails.next({ kind: 'account_deletion', to: email }))
+    keep(run, 'token of the way back', token)
+    return token
+  }
+  await ask('restore by mail', '/account/restore', { token: await close('delete and come back by mail') })
+  leaving.clock.advance(1)
+  await close('delete and come back by login')
+  const { body } = await ask('login of a closed account', '/login', { email, password: secret }, { issues: true })
+  run.issued.push(body.details.restore_token)
+  await ask('restore by login', '/account/restore', { token: body.details.restore_token })
+  const { id } = await leaving.knex('auth_users').where({ email }).first('id')
+  await leaving.auth.service.deleteUser(id)
+}
+
 /** What the command does, which no route does. */
 function operationsOf(auth: object): Promise<Operations> {
   return (auth as { [OPERATIONS]: LoadOperations })[OPERATIONS]()

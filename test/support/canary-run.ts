@@ -5,7 +5,7 @@ import { type AuthEventName, auditLog, createKnexStore, type Logger, metrics, ne
 import { eventFields } from '../../src/core/events'
 import { consoleLogger } from '../../src/core/logger'
 import { type Mounted, mount, startLogin, testSecret } from './app'
-import { approvals, bouncing, moreFailures, moreFlows } from './canary-flows'
+import { approvals, bouncing, departures, moreFailures, moreFlows } from './canary-flows'
 import { answer } from './fake-provider'
 import { fastHasher } from './fast-hasher'
 import { type FaultyStore, faultyStore } from './faulty-store'
@@ -124,6 +124,16 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
   counting.watch(approving.auth.events)
   await approvals(approving, run, mails)
   await approving.close()
+  const leaving = await mount({
+    knex: database,
+    settings: { jwtSecret: testSecret, realm: 'leaving', accountDeletion: 'soft', ...linkTemplates },
+    options: { outbox: true, logger, mailer: mails },
+  })
+  listen(leaving, run)
+  audit.watch(leaving.auth.events)
+  counting.watch(leaving.auth.events)
+  await departures(leaving, run, mails)
+  await leaving.close()
   await audit.flush()
   run.rows = await dump(mounted)
   run.auditRows = await database('auth_audit_log')

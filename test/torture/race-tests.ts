@@ -1,5 +1,6 @@
 /** Where two processes race for the same rows. */
 export const raceTests: readonly string[] = [
+  'test/deletion/races.test.ts',
   'test/email-login/races.test.ts',
   'test/local/races.test.ts',
   'test/mailed-codes/races.test.ts',

@@ -16,7 +16,7 @@ export interface LinkToken {
   requestToken?: string
 }
 
-export type LinkPurpose = LinkCodePurpose | 'UNDO'
+export type LinkPurpose = LinkCodePurpose | 'UNDO' | 'ACCOUNT_DELETION'
 
 /** The token of a mailed link, or its hash, which a right code shows. */
 export type LinkProof = string | { readonly tokenHash: string }
@@ -35,6 +35,11 @@ const purposes: Record<LinkPurpose, { page: string; template: keyof Settings; tt
   },
   EMAIL_CHANGE: { page: 'email-change', template: 'emailChangeUrlTemplate', ttlSeconds: (settings) => settings.emailChangeTtlSeconds },
   UNDO: { page: 'security/undo', template: 'undoUrlTemplate', ttlSeconds: (settings) => settings.undoSeconds },
+  ACCOUNT_DELETION: {
+    page: 'account/restore',
+    template: 'accountRestoreUrlTemplate',
+    ttlSeconds: (settings) => settings.accountDeletionDays * 86_400,
+  },
 }
 
 /** Older links stay valid. Call it inside a transaction. */

@@ -195,7 +195,7 @@ export function mailNotice(
   recipient: Recipient,
   topic: NoticeTopic | 'account_restored',
   locale: Locale = ctx.settings.defaultLocale,
-  about: Pick<MailContent, 'provider' | 'items' | 'canSignUp' | 'hasInvitation' | 'login' | 'removedPasskeys'> = {},
+  about: Pick<MailContent, 'provider' | 'items' | 'canSignUp' | 'hasInvitation' | 'isLeaving' | 'login' | 'removedPasskeys'> = {},
 ): void {
   if (!ctx.mailQueue) return
   const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...about, pageUrl: pageOf(ctx, topic, about) })
@@ -223,7 +223,7 @@ export interface ReservedNotice {
   /** Outside every rate limit. Call it once, after the commit. `link` undoes the change; null: the notice says that there is none. */
   mail(
     recipient: Recipient,
-    topic: NoticeTopic,
+    topic: NoticeTopic | 'account_deletion',
     about: {
       link: Pick<LinkToken, 'url' | 'expiresAt'> | null
       isFinal?: boolean

@@ -5,7 +5,7 @@ import type { Background } from '../../core/background'
 import type { GuardedAction } from '../../http/guard-request'
 import { withLocalFallback } from '../../rate-limits/local-fallback'
 import type { MailPlace } from '../../rate-limits/mail-place'
-import type { RateLimit } from '../../rate-limits/rate-limit'
+import type { CounterStore, RateLimit } from '../../rate-limits/rate-limit'
 import { counterKey } from '../../rate-limits/rate-limiter'
 import { findKnownDevice, type PresentedDevice } from '../../sessions/devices/device-cookie'
 
@@ -19,9 +19,21 @@ interface UnsignedRequest {
   readonly isBraked: boolean
 }
 
-const key = counterKey('mail:signups', '')
-const toldKey = counterKey('mail:signups:told', '')
 const nothing = async () => undefined
+
+/** Its keys are of this window alone, so what is given back late counts nowhere else. */
+interface Window {
+  readonly key: string
+  readonly toldKey: string
+  readonly endsAt: number
+}
+
+function windowOf({ windowSeconds }: RateLimit, at: Date): Window {
+  const length = windowSeconds * 1000
+  const index = Math.floor(at.getTime() / length)
+  const [key, toldKey] = [counterKey('mail:signups', String(index)), counterKey('mail:signups:told', String(index))]
+  return { key, toldKey, endsAt: (index + 1) * length }
+}
 
 /**
  * Asks for the captcha, and counts the mail of a request without a session. Past `throttle.signupMails` every request needs a passed
@@ -40,7 +52,6 @@ export async function withSignupMail<T>(
   const { begin, background } = holdersOf(ctx.background, async () => place?.end())
   return begin(async () => {
     const isAsked = place?.isPast === true && isBraked && ctx.captcha !== null
-    if (isAsked) await place.tell()
     if (isAsked && (await findKnownDevice(ctx, email, presented)) === null) await requirePassedCaptcha(ctx, req, action, answer)
     else await requireCaptcha(ctx, req, action, answer)
     return work(place ? { ...ctx, mailPlace: place, background } : ctx)
@@ -96,19 +107,22 @@ export function countingMails(ctx: AuthContext): AuthContext {
   return { ...ctx, mailPlace: { use } }
 }
 
-/** For a page: true if the form needs a captcha whatever `captchaWhen` says. */
-export async function isPastSignupMails(ctx: AuthContext): Promise<boolean> {
-  const limit = limitOf(ctx)
-  const place = limit === false ? null : await takePlace(ctx, limit)
-  await place?.end()
-  return place?.isPast === true
+/** By counters: when the window ends that this process knows to be full. */
+const fullUntil = new WeakMap<CounterStore, number>()
+
+/** For a page: true if the form needs a captcha whatever `captchaWhen` says. Counts nothing, because a GET only reads. */
+export function isPastSignupMails(ctx: AuthContext): boolean {
+  return limitOf(ctx) !== false && (fullUntil.get(ctx.counters) ?? 0) > ctx.now().getTime()
 }
 
 /** Call it where the address is verified by a mail of that time. Only then the mail was wanted. */
 export async function giveBackSignupMail(ctx: AuthContext, mailedAt: Date | null): Promise<void> {
   const limit = limitOf(ctx)
   if (limit === false || mailedAt === null) return
-  if (mailedAt.getTime() + limit.windowSeconds * 1000 > ctx.now().getTime()) await withLocalFallback(ctx.counters).decrement(key)
+  const { key } = windowOf(limit, mailedAt)
+  if (key !== windowOf(limit, ctx.now()).key) return
+  await withLocalFallback(ctx.counters).decrement(key)
+  fullUntil.delete(ctx.counters)
 }
 
 function limitOf({ mailQueue, rateLimits }: AuthContext): RateLimit | false {
@@ -117,29 +131,34 @@ function limitOf({ mailQueue, rateLimits }: AuthContext): RateLimit | false {
 
 interface CountedPlace extends MailPlace {
   readonly isPast: boolean
-  readonly tell: () => Promise<void>
   /** Call it once nothing can be mailed any more. */
   readonly end: () => Promise<void>
 }
 
-async function takePlace(ctx: AuthContext, { attempts, windowSeconds }: RateLimit): Promise<CountedPlace> {
+async function takePlace(ctx: AuthContext, limit: RateLimit): Promise<CountedPlace> {
+  const { attempts, windowSeconds } = limit
   const counters = withLocalFallback(ctx.counters)
-  const { count, resetSeconds } = await counters.increment(key, windowSeconds, attempts)
+  const { key, toldKey, endsAt } = windowOf(limit, ctx.now())
+  const { count } = await counters.increment(key, windowSeconds, attempts)
   const isPast = count > attempts
+  if (isPast) fullUntil.set(ctx.counters, endsAt)
   const giveBack = () => counters.decrement(key)
   let isFree = true
   const tell = async () => {
-    const { count: told } = await counters.increment(toldKey, Math.max(1, Math.ceil(resetSeconds)), 1)
+    const { count: told } = await counters.increment(toldKey, windowSeconds, 1)
     if (told === 1) tellFlood(ctx, attempts)
   }
   return {
     isPast,
-    tell,
     use() {
       if (!isFree) return nothing
       isFree = false
+      if (count >= attempts) fullUntil.set(ctx.counters, endsAt)
       if (isPast) ctx.background.runIfRoom('signup flood', tell)
-      return giveBack
+      return async () => {
+        await giveBack()
+        if (!isPast) fullUntil.delete(ctx.counters)
+      }
     },
     async end() {
       if (!isFree) return

@@ -1,5 +1,5 @@
 import type { AuthContext } from '../../context'
-import { AppError, EmailLoginInvalidError } from '../../core/errors'
+import { AppError, EmailLoginInvalidError, InvitationRequiredError } from '../../core/errors'
 import { hashOpaqueToken, isOpaqueToken } from '../../core/opaque-token'
 import type { Locale } from '../../http/locale'
 import { mayProve } from '../../sessions/account-state'
@@ -40,7 +40,10 @@ export async function confirmEmailLogin(
     const login = await findLogin(ctx, proof)
     attempt.email = login.email
     const returnTo = (login.id === options.browserRequestId && login.returnTo) || (options.elsewhere ?? null)
-    const confirmed = await confirmInRounds(ctx, login, client, { ...options, returnTo })
+    const confirmed = await confirmInRounds(ctx, login, client, { ...options, returnTo }).catch(async (error: unknown) => {
+      if ('code' in proof && error instanceof InvitationRequiredError) await requireEmailLogins(ctx).uncountTry?.(login.id) // it was right
+      throw error
+    })
     if (confirmed.verifies) await giveBackSignupMail(ctx, login.createdAt)
     announce(ctx, confirmed, locale)
     if (!confirmed.begun) throw new EmailLoginInvalidError()

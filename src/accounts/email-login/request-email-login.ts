@@ -4,7 +4,7 @@ import { AppError, InvitationRequiredError } from '../../core/errors'
 import { normalizeEmail } from '../../http/email-address'
 import type { Locale } from '../../http/locale'
 import { invitationOfLogin } from '../../invitations/invitation'
-import { mayProve } from '../../sessions/account-state'
+import { isLeaving, mayProve } from '../../sessions/account-state'
 import { epochSeconds, readPrivateToken, signPrivateToken } from '../../sessions/challenge'
 import { clearProofCookie, readProofCookie, setProofCookie } from '../../sessions/cookies'
 import type { KnownDevice } from '../../sessions/devices/device-cookie'
@@ -35,6 +35,7 @@ export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginReq
   const user = await findByAddress(ctx, request.email)
   ctx.events.emit('email_login.requested', { userId: user?.id ?? null })
   if (!user) return requestForNobody(ctx, request)
+  if (isLeaving(user)) return null
   if (!(mayProve(user) ? !(await refusesEmailLink(ctx, user)) : await mayActivate(ctx, user))) return null
   const invitation = mayProve(user) ? null : await findInvitation(ctx, request, { isPending: true })
   return issueAndMail(ctx, user, { ...request, invitationId: invitation?.id ?? null })

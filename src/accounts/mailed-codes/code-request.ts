@@ -81,7 +81,8 @@ export async function keepCodeRequest(ctx: AuthContext, req: Request, res: Respo
   const newest = newestOf(earlier, purpose)
   if (newest) {
     await countNewer(ctx, newest.id)
-    await codesOf(ctx).consume(newest.id, ctx.now())
+    // Not before the response, whose time would show whether the earlier request has a row, and so whether its address has an account.
+    ctx.background.runIfRoom('the end of an earlier code', () => codesOf(ctx).consume(newest.id, ctx.now()))
   }
   if (ctx.settings.tokenDelivery !== 'bearer') {
     const kept = [{ id, purpose, asker }, ...earlier].slice(0, mostKept)

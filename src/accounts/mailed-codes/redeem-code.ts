@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../../context'
-import { InvalidTokenError, ValidationError } from '../../core/errors'
+import { InvalidTokenError, InvitationRequiredError, ValidationError } from '../../core/errors'
 import { bodyWithFixedResponseTime } from '../../http/fixed-response-time'
 import { text } from '../../http/input'
 import { type Route, withBody } from '../../http/routes'
@@ -74,8 +74,8 @@ export function withSignup(evidence: SignupOwnership, { kept }: Presented): Sign
 }
 
 /**
- * Does `work` with the link of a right code, or with the given token. A ValidationError of `work`, for example of the password policy,
- * gives the try back. Not in a transaction: the try stays counted.
+ * Does `work` with the link of a right code, or with the given token. If `work` refuses the password by the policy, or the invitation is
+ * over, the try is given back. Not in a transaction: the try stays counted.
  * @throws InvalidTokenError
  */
 export async function redeem<T>(ctx: AuthContext, presented: Presented, work: (proof: LinkProof) => Promise<T>): Promise<T> {
@@ -85,7 +85,7 @@ export async function redeem<T>(ctx: AuthContext, presented: Presented, work: (p
   try {
     return await work(tried)
   } catch (error) {
-    if (error instanceof ValidationError) await codesOf(ctx).uncountTry?.(tried.id)
+    if (error instanceof ValidationError || error instanceof InvitationRequiredError) await codesOf(ctx).uncountTry?.(tried.id)
     throw error
   }
 }

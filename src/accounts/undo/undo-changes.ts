@@ -5,6 +5,7 @@ import { InvalidTokenError } from '../../core/errors'
 import type { PhraseBook } from '../../core/texts/phrase-book'
 import type { Locale } from '../../http/locale'
 import { newPasswordChanges, unusablePassword } from '../../passwords/verify-password'
+import { isLeaving } from '../../sessions/account-state'
 import { endOtherSessions } from '../../sessions/log-out'
 import { passkeyDigest } from '../../sessions/reauthentication/irreversible-change'
 import { hasMatureFactor } from '../../sessions/reauthentication/methods'
@@ -126,11 +127,16 @@ async function undoInUnit(ctx: AuthContext, link: UserTokenRecord, byMail: Maile
   const plan = await planFor(ctx, before, point, open)
   const holder = await ctx.store.users.findByEmail(plan.email)
   const addressRestored = holder === null || holder.id === before.id
-  const isOpen = addressRestored && before.isActive && (byMail !== null || plan.keptIdentities.length + plan.keptPasskeys.length > 0)
+  const isOpen = addressRestored && countsAsActive(before) && (byMail !== null || plan.keptIdentities.length + plan.keptPasskeys.length > 0)
   const after = await takeBack(ctx, before, plan, { addressRestored, isOpen })
   const way = isOpen ? await issueWay(ctx, after, byMail) : null
   emitUndo(ctx, { before, after, plan, addressRestored, isOpen })
   return { before, after, plan, addressRestored, isOpen, byMail, way }
+}
+
+/** An attacker who asked for the deletion must not have ended the undo by it. */
+function countsAsActive(user: UserRecord): boolean {
+  return user.isActive || isLeaving(user)
 }
 
 function emitUndo(
@@ -139,7 +145,8 @@ function emitUndo(
 ): void {
   const { id: userId } = before
   events.emit('undo.used', { userId, addressRestored })
-  if (before.isActive && !isOpen) events.emit('undo.conflict', { userId })
+  if (isLeaving(before)) events.emit('account.deletion_cancelled', { userId })
+  if (countsAsActive(before) && !isOpen) events.emit('undo.conflict', { userId })
   for (const provider of plan.removedProviders) events.emit('identity.unlinked', { userId, provider })
   for (const { id: passkeyId } of plan.removedPasskeys) events.emit('passkey.removed', { userId, passkeyId })
   if (before.totpEnabledAt !== null && after.totpEnabledAt === null) events.emit('mfa.disabled', { userId })
@@ -171,6 +178,7 @@ async function takeBack(
     ...newPasswordChanges(ctx, unusablePassword(), null),
     isActive: isOpen,
     activatedAt: before.activatedAt ?? now, // a deactivated account must not count as pending
+    ...(isLeaving(before) && { deletionRequestedAt: null }),
     updatedAt: now,
   }
   await ctx.store.users.update(before.id, changes)

@@ -8,16 +8,20 @@ export interface AutomaticPurge {
   pause(): Promise<void>
 }
 
-/** The first purge waits, so that a process of a few seconds, such as a command, begins none. */
-const firstMs = 60_000
+const againMs = 60_000
 
-/** Its timers do not keep the process alive. @param store the store as the host passed it */
+/**
+ * Its timers do not keep the process alive. The first purge comes at a random moment of the first interval, so that processes that start
+ * together do not purge together.
+ * @param store the store as the host passed it
+ */
 export function startPurge(ctx: AuthContext, store: AuthStore, everyMinutes: number): AutomaticPurge {
   const everyMs = everyMinutes * 60_000
   const progress: PurgeProgress = new Map()
   let pausing = new AbortController()
   let running: Promise<void> | null = null
-  wait(firstMs)
+  void sayIfNothingRuns(ctx, store)
+  wait(Math.random() * everyMs)
 
   function wait(ms: number): void {
     setTimeout(() => {
@@ -33,7 +37,7 @@ export function startPurge(ctx: AuthContext, store: AuthStore, everyMinutes: num
     } catch (error) {
       ctx.logger.warn({ error: describeError(error) }, 'doorward: the purge failed. It is tried again after purge.everyMinutes')
     }
-    wait(pausing.signal.aborted && progress.size > 0 ? firstMs : everyMs)
+    wait(pausing.signal.aborted && progress.size > 0 ? againMs : everyMs)
   }
 
   return {
@@ -42,4 +46,14 @@ export function startPurge(ctx: AuthContext, store: AuthStore, everyMinutes: num
       await running
     },
   }
+}
+
+/** A database that does not answer is the business of the check of the tables. */
+async function sayIfNothingRuns({ logger }: AuthContext, { leases }: AuthStore): Promise<void> {
+  const isPresent = async () => leases !== undefined && (await leases.isPresent?.()) !== false
+  if (await isPresent().catch(() => true)) return
+  logger.warn(
+    { table: 'auth_leases' },
+    'doorward: there is no table of leases, so old rows are not deleted by themselves. Create it with `npx doorward migrate up`, or set `purge: false` and run `npx doorward purge` from a job',
+  )
 }

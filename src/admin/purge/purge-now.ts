@@ -1,67 +1,134 @@
+import { randomUUID } from 'node:crypto'
+import { deleteDueAccounts } from '../../accounts/deletion/due-deletions'
 import type { AuthContext } from '../../context'
-import type { AuthEventPayloads } from '../../core/events'
+import { describeError } from '../../core/logger'
 import { auditLogsOf } from '../../observers/audit-log'
 import type { AuthStore } from '../../store/auth-store'
-import { purgeStateOf } from '../../store/knex/purge-state'
-import { deleteExpiredRows, emptyInBatches, type PurgeProgress } from '../../store/purge-expired'
+import { endedCountersOf, purgeLease } from '../../store/knex/purge-state'
+import { emptyInBatches, expiredRows, type PurgeProgress, type PurgeStep, runSteps } from '../../store/purge-expired'
+
+const leaseMs = 10 * 60_000
+
+interface Purging {
+  /** Ends the purge after the current batch. Unless the purge was done by then, there is no event. */
+  readonly signal?: AbortSignal
+  /** How far earlier purges came that were ended. Empty after a purge that came to its end. */
+  readonly progress?: PurgeProgress
+  readonly afterBatch?: () => Promise<void>
+}
 
 /**
- * Also deletes ended counters, and old rows of the audit logs that watch this router. Emits `purge.done`.
+ * What the timer, `service.purge()` and the command do. A table that fails is logged, and the others go on. Emits `purge.done`.
  * @param store the store as the host passed it
- * @param signal ends the purge after the current batch. Unless the purge was done by then, there is no event
- * @param progress how far earlier purges came that were ended. Empty after a purge that came to its end
+ * @returns how many rows of each table were deleted
+ * @throws the first error if every table failed
  */
 export async function purgeNow(
   ctx: AuthContext,
   store: AuthStore,
-  signal?: AbortSignal,
-  progress: PurgeProgress = new Map(),
+  { progress = new Map(), ...options }: Purging = {},
 ): Promise<Record<string, number>> {
   await ctx.readiness?.pass()
   const begun = performance.now()
-  const before = ctx.now()
-  const deleted: Record<string, number> = {}
-  const state = await purgeStateOf(store)
-  if (state) deleted['counters'] = await emptyInBatches(state.deleteCounters, before, { signal })
-  for (const log of auditLogsOf(ctx.events)) deleted['auditLog'] = (deleted['auditLog'] ?? 0) + (await log.purge({ signal }))
-  Object.assign(deleted, await deleteExpiredRows(store, before, ctx.logger, { signal, progress }))
-  if (![...progress.values()].every(({ isOver }) => isOver)) return deleted
+  const failures = new Map<string, unknown>()
+  const failed = (name: string, error: unknown) => void failures.set(name, error)
+  const leaving = { failed: 0 }
+  const deleted = await runSteps(stepsOf(ctx, store, leaving), { ...options, progress, failed })
+  if (failures.size > 0 && Object.keys(deleted).length === 0) throw [...failures.values()][0]
+  for (const [table, error] of failures) logFailure(ctx, table, error)
+  if (options.signal?.aborted && ![...progress.values()].every(({ isOver }) => isOver)) return deleted
   progress.clear()
-  await state?.recordEnd(ctx.now())
-  const milliseconds = Math.round(performance.now() - begun)
-  ctx.events.emit('purge.done', { ...(deleted as Omit<AuthEventPayloads['purge.done'], 'milliseconds'>), milliseconds }) // the same tables
+  await recordRun(ctx, store)
+  const { deletions: accounts = 0, ...rows } = deleted
+  const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
+  ctx.events.emit('purge.done', { rows: total, accounts, failed: leaving.failed, durationMs: Math.round(performance.now() - begun) })
   return deleted
 }
 
-/** Not while another process purges, or soon after its purge. Without the state, every process purges: two at once do no harm. */
+/** In this order. */
+function stepsOf(ctx: AuthContext, store: AuthStore, leaving: { failed: number }): PurgeStep[] {
+  const before = ctx.now()
+  return [...expiredRows(store, before, ctx.logger), ...dueDeletions(ctx, leaving), ...oldEvents(ctx), endedCounters(store, before)]
+}
+
+/** @param leaving gets the number of accounts that could not be deleted */
+function dueDeletions(ctx: AuthContext, leaving: { failed: number }): PurgeStep[] {
+  if (ctx.settings.accountDeletion === 'off') return []
+  return [
+    {
+      name: 'deletions',
+      async deleteAll({ signal, afterBatch, run }) {
+        const { done, failed } = await deleteDueAccounts(ctx, { signal, afterBatch })
+        leaving.failed += failed
+        run.isOver = !signal?.aborted
+        return done
+      },
+    },
+  ]
+}
+
+/** Of the audit logs that watch this router. */
+function oldEvents({ events }: AuthContext): PurgeStep[] {
+  const logs = auditLogsOf(events)
+  if (logs.length === 0) return []
+  return [
+    {
+      name: 'auditLog',
+      async deleteAll({ signal, afterBatch, run }) {
+        let deleted = 0
+        for (const log of logs) deleted += await log.purge({ signal, afterBatch })
+        run.isOver = !signal?.aborted
+        return deleted
+      },
+    },
+  ]
+}
+
+function endedCounters(store: AuthStore, before: Date): PurgeStep {
+  return {
+    name: 'counters',
+    isPresent: async () => (await endedCountersOf(store)) !== null,
+    async deleteAll(options) {
+      const deleteEnded = await endedCountersOf(store)
+      return deleteEnded ? emptyInBatches(deleteEnded, before, options) : 0
+    },
+  }
+}
+
+async function recordRun(ctx: AuthContext, { leases }: AuthStore): Promise<void> {
+  try {
+    if (leases && (await leases.isPresent?.()) !== false) await leases.recordRun(purgeLease, ctx.now())
+  } catch (error) {
+    logFailure(ctx, 'leases', error)
+  }
+}
+
+function logFailure({ logger }: AuthContext, table: string, error: unknown): void {
+  const fields = { table, error: describeError(error) }
+  logger.warn(fields, 'doorward: the purge of a table failed. The others were purged, and it is tried again at the next purge')
+}
+
+/** Not while another process purges, or soon after its purge. The lease only saves work: two purges at once do no harm. */
 export async function purgeInTurn(
   ctx: AuthContext,
   store: AuthStore,
   everyMs: number,
   { signal, progress }: { signal: AbortSignal; progress: PurgeProgress },
 ): Promise<void> {
-  const state = await purgeStateOf(store)
-  const nextEnd = () => ctx.now().getTime() + Math.floor(everyMs * 0.9)
-  let end = nextEnd()
-  if (!state) return void (await purgeNow(ctx, store, signal, progress))
-  if (!(await state.take(ctx.now().getTime(), end))) return
+  const { leases } = store
+  if (!leases || (await leases.isPresent?.()) === false) return
+  const lease = { id: purgeLease, holder: randomUUID() }
+  const until = () => new Date(ctx.now().getTime() + leaseMs)
+  const ranBefore = new Date(ctx.now().getTime() - Math.floor(everyMs * 0.9))
+  if (!(await leases.take({ ...lease, now: ctx.now(), until: until(), ranBefore }))) return
   const lost = new AbortController()
-  const extend = async () => {
-    const next = nextEnd()
-    if (!(await state.extend(end, next))) lost.abort()
-    end = next
+  const afterBatch = async () => {
+    // If the database fails, the next batch says so.
+    if (!(await leases.renew({ ...lease, until: until() }).catch(() => true))) lost.abort()
   }
-  // If the database fails, the lease may end. A second purge does no harm.
-  let extending: Promise<void> = Promise.resolve()
-  const timer = setInterval(() => {
-    extending = extend().catch(() => undefined)
-  }, everyMs / 3).unref()
   try {
-    await purgeNow(ctx, store, AbortSignal.any([signal, lost.signal]), progress)
+    await purgeNow(ctx, store, { signal: AbortSignal.any([signal, lost.signal]), progress, afterBatch })
   } finally {
-    clearInterval(timer)
-    await extending
-    // A purge that `drain` ended gives the lease back, so that this process or another one goes on.
-    if (signal.aborted && progress.size > 0) await state.extend(end, ctx.now().getTime())
+    await leases.release(lease).catch(() => undefined) // it ends by itself
   }
 }

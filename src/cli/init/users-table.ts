@@ -59,6 +59,7 @@ const synonyms: Readonly<Record<Field, readonly string[]>> = {
   passwordSetAt: [],
   passwordExpiredAt: [],
   approvalRequestedAt: [],
+  deletionRequestedAt: [],
   totpSecret: [],
   totpEnabledAt: [],
   totpLastStep: [],

@@ -180,6 +180,21 @@ export interface Settings {
    * built-in page. `AUTH_UNDO_URL_TEMPLATE`.
    */
   readonly undoUrlTemplate: string | null
+  /**
+   * Whether people can delete and export their account.
+   * - `soft`: the account closes at once, and is deleted after `accountDeletionDays`. Until then its person can come back.
+   * - `immediate`: the account is deleted at once.
+   *
+   * Default `off`. `AUTH_ACCOUNT_DELETION`.
+   */
+  readonly accountDeletion: 'off' | 'soft' | 'immediate'
+  /** With `accountDeletion: 'soft'`: the days until the deletion, 1 to 365. Default 30. `AUTH_ACCOUNT_DELETION_DAYS`. */
+  readonly accountDeletionDays: number
+  /**
+   * The URL of your page for the way back. The URL contains `{token}` once. Your page posts the token to `/account/restore`. Default null:
+   * the built-in page. `AUTH_ACCOUNT_RESTORE_URL_TEMPLATE`.
+   */
+  readonly accountRestoreUrlTemplate: string | null
   /** Whether a new link invalidates older links of the same kind. Default true. `AUTH_SINGLE_ACTIVE_TOKEN`. */
   readonly singleActiveToken: boolean
   /**

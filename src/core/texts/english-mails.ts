@@ -92,6 +92,16 @@ export const englishMails = {
   'mail.approval_declined.lead':
     'An administrator did not approve your account, so you cannot sign in. If you think that this is a mistake, please tell us.',
   'mail.approval_declined.not_you': 'If you did not sign up, you can ignore this email.',
+  'mail.account_deletion.subject': 'Your account will be deleted',
+  'mail.account_deletion.lead':
+    'You asked us to delete your account. It is closed now, and we delete it with everything in it when the link below ends.',
+  'mail.account_deletion.more': 'If you changed your mind, this link brings the account back:',
+  'mail.account_deletion.button': 'Keep my account',
+  'mail.account_deletion.not_you':
+    'If you did not ask for this, somebody else used your account: bring it back with this link, and then choose a new password.',
+  'mail.account_deletion.not_you_without_password':
+    'If you did not ask for this, somebody else used your account: bring it back with this link, and then check who can sign in.',
+  'mail.can_restore': 'The account is closed and will be deleted. To keep it, sign in, or open the link in our email about the deletion.',
   'mail.email_login.subject': 'Sign in',
   'mail.email_login.lead': 'Somebody asked to sign in with this email address. If it was you, continue below.',
   'mail.email_login.button': 'Sign in',
@@ -230,6 +240,7 @@ export const englishAnswers = {
   'error.captcha_required': 'Please confirm that you are a person, and try again.',
   'error.captcha_unavailable': 'We cannot check at the moment that you are a person. Please try again.',
   'error.approval_pending': 'You are on the list. An administrator must approve your account first, and we write to you then.',
+  'error.deletion_pending': 'This account is closed and will be deleted. You can still bring it back.',
   'error.account_inactive': 'This account is not active.',
   'error.csrf_validation_failed': 'The request came from another site.',
   'error.csrf_no_cookie': 'The browser did not send the cookie that protects this form. Please allow cookies, and load the page again.',

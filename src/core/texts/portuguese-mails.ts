@@ -97,6 +97,16 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.approval_declined.lead':
     'Um administrador não aprovou sua conta, por isso você não pode entrar. Se você acha que é um engano, avise-nos.',
   'mail.approval_declined.not_you': 'Se você não se cadastrou, ignore este e-mail.',
+  'mail.account_deletion.subject': 'Sua conta será excluída',
+  'mail.account_deletion.lead':
+    'Você pediu a exclusão da sua conta. Ela já está encerrada e será excluída com tudo o que contém quando o link abaixo expirar.',
+  'mail.account_deletion.more': 'Se você mudou de ideia, este link recupera a conta:',
+  'mail.account_deletion.button': 'Manter minha conta',
+  'mail.account_deletion.not_you':
+    'Se você não pediu isto, outra pessoa usou sua conta: recupere-a com este link e depois escolha uma nova senha.',
+  'mail.account_deletion.not_you_without_password':
+    'Se você não pediu isto, outra pessoa usou sua conta: recupere-a com este link e depois verifique quem tem acesso.',
+  'mail.can_restore': 'A conta está encerrada e será excluída. Para mantê-la, entre nela ou abra o link do nosso e-mail sobre a exclusão.',
   'mail.email_login.subject': 'Entre na sua conta',
   'mail.email_login.lead': 'Alguém pediu para entrar com este endereço de e-mail. Se foi você, continue abaixo.',
   'mail.email_login.button': 'Entrar',
@@ -237,6 +247,7 @@ export const portugueseAnswers: Readonly<Record<keyof typeof englishAnswers, str
   'error.captcha_required': 'Confirme que você é uma pessoa e tente novamente.',
   'error.captcha_unavailable': 'No momento não é possível verificar que você é uma pessoa. Tente novamente.',
   'error.approval_pending': 'Você está na lista. Um administrador precisa aprovar sua conta, e então avisaremos você.',
+  'error.deletion_pending': 'Esta conta está encerrada e será excluída. Você ainda pode recuperá-la.',
   'error.account_inactive': 'Esta conta não está ativa.',
   'error.csrf_validation_failed': 'A requisição veio de outro site.',
   'error.csrf_no_cookie': 'O navegador não enviou o cookie que protege este formulário. Permita cookies e recarregue a página.',

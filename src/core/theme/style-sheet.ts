@@ -79,6 +79,7 @@ h2:not(:first-child){margin-top:2rem}
 .card>.hint+.button{margin-top:.6rem}
 button+.hint{margin-top:.5rem}
 .problem+button,.note+.button{margin-top:1.1rem}
+noscript .note{margin:0 0 1.1rem}
 .links+.button{margin-top:1rem}
 .field+.hint{margin:-.4rem 0 1rem}
 .rows+.button,.rows+form{margin-top:1.25rem}

@@ -9,6 +9,7 @@ import { listIdentities } from '../../social/identities'
 import type { AccountPage } from '../account-page'
 import type { AccountVisit } from '../account-visit'
 import { connections } from './connections'
+import { deleteAccount } from './delete'
 import { devices } from './devices'
 import { email, isVerified, verifiedTag } from './email'
 import { password } from './password'
@@ -24,8 +25,10 @@ export const overview: AccountPage = {
   navigation: 'account.nav',
   isThere: () => true,
   async show(visit) {
-    const there = rows.filter(({ page, isThere = page.isThere }) => isThere(visit.ctx))
-    return overviewPage(visit.reader, visit.person.email, await Promise.all(there.map((row) => rowOf(visit, row))))
+    const { ctx, reader, person } = visit
+    const there = rows.filter(({ page, isThere = page.isThere }) => isThere(ctx))
+    const leaving = deleteAccount.isThere(ctx) ? reader.href(deleteAccount.path) : null
+    return overviewPage(reader, person.email, await Promise.all(there.map((row) => rowOf(visit, row))), leaving)
   },
 }
 
@@ -112,7 +115,8 @@ interface OverviewRow {
   readonly action: string
 }
 
-function overviewPage(reader: Reader, email: string, rows: readonly OverviewRow[]): Html {
+/** @param leaving the page that deletes the account, or null */
+function overviewPage(reader: Reader, email: string, rows: readonly OverviewRow[], leaving: string | null): Html {
   return card(
     html`<h1>${reader.text('account.title')}</h1>
 <p class="lead">${reader.text('account.signed_in_as')} <strong>${email}</strong></p>
@@ -120,6 +124,10 @@ function overviewPage(reader: Reader, email: string, rows: readonly OverviewRow[
     rows.length === 0
       ? null
       : html`<ul class="rows">${rows.map(row)}</ul>
+`,
+    leaving === null
+      ? null
+      : html`<p class="below"><a href="${leaving}">${reader.text('deletion.link')}</a></p>
 `,
   )
 }

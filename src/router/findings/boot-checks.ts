@@ -61,6 +61,7 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkSecondFactor,
   checkTrustedDevices,
   checkOutbox,
+  checkDeletion,
   checkPasskeyTable,
   checkPasskeySignup,
   checkInvitations,
@@ -410,6 +411,28 @@ function checkApprovalColumns({ settings, store }: Boot): void {
   if (missing.length > 0)
     throw new ConfigurationError(
       `signupMode (AUTH_SIGNUP_MODE) is 'approve' but the users table has no column for ${missing.map((field) => columns[field]).join(', ')}; add them, and name them in users.columns.`,
+    )
+}
+
+/** Without the columns, `soft` would delete at once. */
+function checkDeletion({ options, settings, store: { users } }: Boot): void {
+  const { accountDeletion, publicUrl, accountRestoreUrlTemplate } = settings
+  if (accountDeletion === 'off') return
+  const isOn = `accountDeletion (AUTH_ACCOUNT_DELETION) is '${accountDeletion}'`
+  const verbs = accountDeletion === 'soft' ? (['delete', 'listDeletions'] as const) : (['delete'] as const)
+  const lacking = verbs.find((verb) => !users[verb])
+  if (lacking)
+    throw new ConfigurationError(`${isOn} but \`users\` of the store has no ${lacking}(); storeContract() tests what it must do.`)
+  if (accountDeletion === 'immediate') return
+  const columns = { emailVerifiedAt: 'email_verified_at', deletionRequestedAt: 'deletion_requested_at' } as const
+  const missing = (['emailVerifiedAt', 'deletionRequestedAt'] as const).filter((field) => !users.fields.has(field))
+  if (missing.length > 0)
+    throw new ConfigurationError(
+      `${isOn} but the users table has no column for ${missing.map((field) => columns[field]).join(', ')}, so an account would be deleted at once; add them, and name them in users.columns.`,
+    )
+  if (options.mailer && publicUrl === '' && accountRestoreUrlTemplate === null)
+    throw new ConfigurationError(
+      `${publicUrlNames} is empty, and the mailed way back of a closed account needs it; set it to the public origin of this service, for example https://app.example.com, or set accountRestoreUrlTemplate. ${seeTroubleshooting('no-public-url')}`,
     )
 }
 

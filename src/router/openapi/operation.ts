@@ -1,5 +1,12 @@
 import type Joi from 'joi'
-import { InternalError, PayloadTooLargeError, ServiceUnavailableError, UnsupportedMediaTypeError, ValidationError } from '../../core/errors'
+import {
+  InternalError,
+  PayloadTooLargeError,
+  ServiceUnavailableError,
+  UnauthorizedError,
+  UnsupportedMediaTypeError,
+  ValidationError,
+} from '../../core/errors'
 import { type Answer, type Credential, type Description, descriptionOf, type JsonSchema, type Refusal } from '../../http/description'
 import { isJoiSchema, type SignupSchema, type StandardSchema } from '../../http/host-schema'
 import type { Route } from '../../http/routes'
@@ -108,7 +115,9 @@ function refusalsOf(line: Route): readonly Refusal[] {
     ...(readsBody || readsPath || line.describes.query ? [ValidationError] : []),
   ]
   if (line.describes.refusals === 'redirect') return readsPath ? [ValidationError] : [] // a malformed path gets no redirect
-  return [...(line.describes.refuses ?? []), ...steps, ...reading, InternalError, ServiceUnavailableError]
+  // The account changed while the host was asked.
+  const ofLogin = line.delivers === 'login' ? [UnauthorizedError] : []
+  return [...(line.describes.refuses ?? []), ...steps, ...reading, ...ofLogin, InternalError, ServiceUnavailableError]
 }
 
 function byStatus(refusals: readonly Refusal[]): Map<number, Refusal[]> {

@@ -9,6 +9,7 @@ import { type Route, settled, step, withBody } from '../../http/routes'
 import { refuseCrossSite } from '../../http/same-site'
 import { awaitOutcome, outcomeOf } from '../../http/send'
 import { readCredential } from '../../sessions/current-auth'
+import { loginClient, sendLogin } from '../../sessions/delivery'
 import { isAnyOurs, type LogoutTokens } from '../../sessions/log-out'
 import {
   clearSessionCookies,
@@ -21,11 +22,13 @@ import {
   sendLoggedOut,
   tokensOfCookies,
 } from '../../sessions/log-out-request'
+import type { OpenSessionOptions } from '../../sessions/open-session'
 
 /** The input of a route. This input replaces the input of the host's request. */
 interface Given {
   readonly params?: Readonly<Record<string, string>>
   readonly body?: object
+  readonly query?: object
 }
 
 /**
@@ -65,7 +68,7 @@ export function callRoute(
  * Returns a request with the host request's headers and client, but with another body. The route reads JSON, even if the host parsed a
  * form.
  */
-function requestWith(req: Request, res: Response, method: string, { params = {}, body = {} }: Given): Request {
+function requestWith(req: Request, res: Response, method: string, { params = {}, body = {}, query }: Given): Request {
   const { 'transfer-encoding': _chunked, cookie: _old, ...others } = req.headers
   const cookie = cookiesAfter(req, res)
   const headers = { ...others, ...(cookie !== '' && { cookie }) }
@@ -74,6 +77,7 @@ function requestWith(req: Request, res: Response, method: string, { params = {},
     method, // the route's method, so that the cross-site check treats a host's GET like the route's POST
     body,
     params,
+    ...(query && { url: `/?${new URLSearchParams({ ...query })}` }),
     readableDidRead: true,
     headers: { ...headers, 'content-type': 'application/json', 'content-length': length },
   }
@@ -134,6 +138,19 @@ export function logoutOfHost(ctx: AuthContext, rules: LogoutRules): Pick<Route, 
       sendLoggedOut(ctx, res, ended, body)
     },
   })
+}
+
+/** The login of `auth.with(req, res).openSession`, which no request can reach. */
+export function openSessionOfHost(ctx: AuthContext, userId: string, options: OpenSessionOptions): Pick<Route, 'method' | 'handle'> {
+  const { tokenDelivery } = ctx.settings
+  return {
+    method: 'POST',
+    handle: async (req, res) => {
+      const { openSession } = await import('../../sessions/open-session.js') // loaded at the first call
+      const result = await openSession(ctx, userId, options, loginClient(ctx, req))
+      sendLogin(ctx, res, result, tokenDelivery === 'both' ? 'cookie' : tokenDelivery)
+    },
+  }
 }
 
 function tokensOfHost(ctx: AuthContext, req: Request, { refresh_token: given }: LogoutBody, isByCookies: boolean): LogoutTokens {

@@ -1,10 +1,12 @@
 import type { Request, Response } from 'express'
+import type { AccountExport } from '../../accounts/deletion/export-account'
 import type { VerificationResult } from '../../accounts/verify-email'
 import type { AuthContext } from '../../context'
 import type { AuthMethod } from '../../core/amr'
 import type { Guards } from '../../guards/guards'
 import type { Method, Route } from '../../http/routes'
 import { sendEmpty, setResult } from '../../http/send'
+import type { CreatedInvitation, InvitationList, InvitationListQuery, NewInvitation } from '../../invitations/manage-invitations'
 import { pathOfTask } from '../../login-tasks/routes'
 import type { PasskeyOptions } from '../../passkeys/passkey-challenge'
 import type { PublicPasskey } from '../../passkeys/register'
@@ -13,11 +15,12 @@ import type { Enrolment } from '../../second-factor/enroll'
 import { getUser } from '../../sessions/current-auth'
 import type { PublicSession } from '../../sessions/find-session'
 import type { LoginChallenge, LoginOwesTasks } from '../../sessions/login'
+import type { OpenSessionOptions } from '../../sessions/open-session'
 import type { IdentityRecord } from '../../store/auth-store'
 import type { HostTypes, WithFields } from '../../store/host-types'
 import type { PublicUser } from '../../store/user-records'
 import type { PublicTrustedDevice } from '../../trusted-devices/routes'
-import { callRoute, type logoutOfHost } from './call-route'
+import { callRoute, type logoutOfHost, openSessionOfHost } from './call-route'
 
 /**
  * A finished login, or a session that continues. With `tokenDelivery: 'bearer'`, the result has the tokens, and no cookies are set. With
@@ -207,9 +210,36 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   revokeOtherSessions(input?: { refreshToken?: string }): Promise<void>
   /** Returns the trusted browsers, newest first. */
   listTrustedDevices(): Promise<PublicTrustedDevice[]>
+  removeTrustedDevice(trustedDeviceId: string): Promise<void>
   /** Uses an invitation with the account that is logged in. */
   redeemInvitation(token: string, options?: { refreshToken?: string }): Promise<void>
-  removeTrustedDevice(trustedDeviceId: string): Promise<void>
+  /** For an administrator. Creates an invitation, and mails it if `send` is true. */
+  createInvitation(input?: Omit<NewInvitation, 'locale'> & { refreshToken?: string }): Promise<CreatedInvitation>
+  /** For an administrator. Lists the invitations, newest first, without tokens. */
+  listInvitations(query?: InvitationListQuery): Promise<InvitationList>
+  /** For an administrator. */
+  revokeInvitation(invitationId: string, options?: { refreshToken?: string }): Promise<void>
+  /** For an administrator. Mails a new token. The old token ends. */
+  resendInvitation(invitationId: string, options?: { refreshToken?: string }): Promise<void>
+  /** For an administrator. Approves an account that waits (`signupMode: 'approve'`). */
+  approve(userId: string, options?: { refreshToken?: string }): Promise<void>
+  /** For an administrator. Declines an account that waits. */
+  decline(userId: string, options?: { refreshToken?: string }): Promise<void>
+  /**
+   * Opens a session for a person whom you authenticated yourself, for example by SAML. It applies no cross-site rule and no limit, because
+   * such a request can come from another site: check first that this browser began the login (`state`, `RelayState`).
+   * @throws TypeError for wrong options; NotFoundError; AccountInactiveError; ApprovalPendingError; DeletionPendingError
+   */
+  openSession(userId: string, options?: OpenSessionOptions): Promise<BoundLogin>
+  /**
+   * Deletes the account of the logged-in person. `deletesAt` is when a closed account is deleted. Null: it is gone. Needs a credential of
+   * the last minute, a `code` or a passkey if the account is deleted at once, and otherwise a fresh session.
+   */
+  deleteAccount(input?: FinalProof): Promise<{ deletesAt: Date | null }>
+  /** Opens an account that waits for its deletion. `token` is of the mail, or of the answer to a right login. */
+  restoreAccount(token: string): Promise<void>
+  /** Returns what is known of the logged-in person. */
+  exportAccount(): Promise<AccountExport>
 }
 
 /** For the option `captcha`. */
@@ -245,6 +275,7 @@ interface Beside {
   readonly params?: Readonly<Record<string, string>>
   /** Fields of the host, with unchanged names. If doorward has a field of equal name, that field overrides the host's field. */
   readonly fields?: object
+  readonly query?: object
 }
 
 /** The names of body fields that differ from the names of the method's input. */
@@ -254,6 +285,7 @@ const inBody: Readonly<Record<string, string>> = {
   challenge: 'challenge_token',
   currentPassword: 'current_password',
   emailCode: 'email_code',
+  expiresInDays: 'expires_in_days',
   mfaToken: 'mfa_token',
   newEmail: 'new_email',
   newPassword: 'new_password',
@@ -268,12 +300,8 @@ const inBody: Readonly<Record<string, string>> = {
 }
 
 /** Makes `auth.with` for a router with these routes. */
-export function serviceBinder(
-  { settings }: Pick<AuthContext, 'settings'>,
-  routes: readonly Route[],
-  guards: Guards,
-  logout: ReturnType<typeof logoutOfHost>,
-) {
+export function serviceBinder(ctx: AuthContext, routes: readonly Route[], guards: Guards, logout: ReturnType<typeof logoutOfHost>) {
+  const { settings } = ctx
   const twins = settings.tokenDelivery === 'both' ? ['/cookie', ''] : ['']
   const routeOf = (verb: string, method: Method, path: string): Route => {
     const lines = twins.map((base) => routes.find((line) => line.method === method && line.path === base + path && !line.when))
@@ -287,9 +315,10 @@ export function serviceBinder(
 
   return (req: Request, res: Response): BoundService => {
     if (res.headersSent) throw new Error('auth.with(req, res) sets cookies, but this response was already sent.')
-    const ask = async (verb: string, method: Method, path: string, input: object = {}, { params = {}, fields = {} }: Beside = {}) => {
-      const body = { ...fields, ...bodyOf(input) }
-      const outcome = await callRoute(routeOf(verb, method, path), req, res, { params, body })
+    const ask = async (verb: string, method: Method, path: string, input: object = {}, beside: Beside = {}) => {
+      const { params = {}, fields = {}, query } = beside
+      const given = { params, body: { ...fields, ...bodyOf(input) }, ...(query && { query: bodyOf(query) }) }
+      const outcome = await callRoute(routeOf(verb, method, path), req, res, given)
       return without(hidden, outcome) as never // the value that the handler noted; tests compare each value with its type
     }
     return {
@@ -357,9 +386,20 @@ export function serviceBinder(
       listSessions: () => ask('listSessions', 'GET', '/sessions'),
       revokeSession: (id) => ask('revokeSession', 'DELETE', '/sessions/:id', {}, { params: { id } }),
       revokeOtherSessions: (input) => ask('revokeOtherSessions', 'POST', '/sessions/revoke-others', input),
-      redeemInvitation: (token, options) => ask('redeemInvitation', 'POST', '/invitations/redeem', { token, ...options }),
       listTrustedDevices: () => ask('listTrustedDevices', 'GET', '/trusted-devices'),
+      openSession: async (userId, options = {}) =>
+        without(hidden, await callRoute(openSessionOfHost(ctx, userId, options), req, res, {})) as never, // as above
       removeTrustedDevice: (id) => ask('removeTrustedDevice', 'DELETE', '/trusted-devices/:id', {}, { params: { id } }),
+      redeemInvitation: (token, options) => ask('redeemInvitation', 'POST', '/invitations/redeem', { token, ...options }),
+      createInvitation: (input) => ask('createInvitation', 'POST', '/admin/invitations', input),
+      listInvitations: (query = {}) => ask('listInvitations', 'GET', '/admin/invitations', {}, { query }),
+      revokeInvitation: (id, options) => ask('revokeInvitation', 'DELETE', '/admin/invitations/:id', options, { params: { id } }),
+      resendInvitation: (id, options) => ask('resendInvitation', 'POST', '/admin/invitations/:id/resend', options, { params: { id } }),
+      approve: (id, options) => ask('approve', 'POST', '/admin/users/:id/approve', options, { params: { id } }),
+      decline: (id, options) => ask('decline', 'POST', '/admin/users/:id/decline', options, { params: { id } }),
+      deleteAccount: (input) => ask('deleteAccount', 'POST', '/account/delete', input),
+      restoreAccount: (token) => ask('restoreAccount', 'POST', '/account/restore', { token }),
+      exportAccount: () => ask('exportAccount', 'GET', '/account/export'),
     }
   }
 }

@@ -4,8 +4,8 @@ import { AppError, LoginThrottledError } from '../../core/errors'
 import { eventDigest } from '../../core/events'
 import { type CountedAttempt, countAttempt, limitsOfSubjects, tryToCount } from '../../rate-limits/rate-limiter'
 import type { UserRecord } from '../../store/auth-store'
-import { stateRefusal } from '../account-state'
 import type { LoginClient } from '../login'
+import { stateRefusal } from '../state-refusal'
 import { findKnownDevice, type KnownDevice, type PresentedDevice } from './device-cookie'
 
 interface LoginAttemptOf {
@@ -92,7 +92,7 @@ export async function announcingRefusal<T>(
   try {
     return await finish()
   } catch (error) {
-    if (error instanceof AppError && stateRefusal(user)?.code === error.code)
+    if (error instanceof AppError && stateRefusal(ctx, user)?.code === error.code)
       announceFailedLogin(ctx, { userId: user.id, email: user.email, client: clientKey(origin.ip) }, { reason: error.code })
     throw error
   }

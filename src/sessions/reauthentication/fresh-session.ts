@@ -9,7 +9,7 @@ import { type AccessTokenClaims, authTimeOf } from '../access-token'
 import { findAuth, findSubject } from '../current-auth'
 import { isAlive, sessionsOf } from '../find-session'
 import { isLiveToken } from '../reissue-tokens'
-import { isSuperseded } from '../superseded-token'
+import { isSuperseded, refuseEarlierAccount } from '../superseded-token'
 import { hasYoungFactor, type MethodContext, methodsOf } from './methods'
 import { findActiveUser, findNamedSession } from './request-session'
 
@@ -128,7 +128,11 @@ async function findAlive(ctx: AuthContext, req: Request, res: Response): Promise
   // A token without `sid` does not identify its session. `refresh_token` in the body can.
   const body = claims !== null && claims.sid === undefined ? await readJsonBody(req, res) : undefined
   const named = await findNamedSession({ ...ctx, sessions, sessionTokenKeys: ctx.keys['session-token'] }, req, claims, body)
-  if (!named) await refuseUnnamed(ctx, claims, await findActiveUser(ctx, findSubject(req) ?? '')) // throws if the account was deleted
+  if (!named) {
+    const user = await findActiveUser(ctx, findSubject(req) ?? '') // throws if the account was deleted
+    if (claims) refuseEarlierAccount(claims, user)
+    await refuseUnnamed(ctx, claims, user)
+  }
   if (named && !named.user.isActive) throw new AccountInactiveError()
   if (!named || !isAlive(named.session, ctx.now())) throw new InvalidTokenError()
   return { session: named.session, user: named.user, ageSeconds: ageOf(ctx.now(), claims, named) }
@@ -143,6 +147,7 @@ export async function refuseUnnamed(ctx: MethodContext, claims: AccessTokenClaim
 async function findStateless(ctx: AuthContext, claims: AccessTokenClaims | null): Promise<SessionOfRequest> {
   if (!claims) throw new InvalidTokenError()
   const user = await findActiveUser(ctx, claims.sub)
+  refuseEarlierAccount(claims, user)
   if (isSuperseded(ctx, claims, user)) throw new InvalidTokenError()
   return { session: null, user, ageSeconds: ageOf(ctx.now(), claims, null) }
 }

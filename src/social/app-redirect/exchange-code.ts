@@ -66,7 +66,7 @@ export async function exchangeCode(
 ): Promise<LoginResult> {
   const row = isOpaqueToken(code) ? await ctx.store.userTokens.find(hashOpaqueToken(code)) : null
   attempt.userId = row?.userId ?? null
-  const exchanged = row && (await exchangeOnce(ctx, row, { code, codeVerifier }, client))
+  const exchanged = row?.purpose === 'OAUTH_CODE' && (await exchangeOnce(ctx, row, { code, codeVerifier }, client))
   if (!exchanged) {
     if (isOpaqueToken(code)) await endWhatItGave(ctx, code)
     announceFailedLogin(ctx, attempt, { reason: OAuthCodeInvalidError.code })
@@ -92,7 +92,8 @@ async function exchangeOnce(
 ): Promise<{ begun: DecidedLogin; provider: string | null } | null> {
   const { userId, tokenHash } = row
   const granted = readGrant(row)
-  const seen = ctx.loginTasks && isOfGrant(granted, codeVerifier) ? await ctx.store.users.find(userId) : null
+  const isRight = row.usedAt === null && row.expiresAt > ctx.now() && isOfGrant(granted, codeVerifier)
+  const seen = ctx.loginTasks && isRight ? await ctx.store.users.find(userId) : null
   const asked = seen ? await askTasks(ctx, seen, granted) : ctx
   return transaction(asked, async (ctx) => {
     const user = await ctx.store.users.lock(userId)

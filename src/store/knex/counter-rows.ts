@@ -15,9 +15,6 @@ export interface CounterRows {
   countDown(key: string): Promise<void>
   remove(key: string): Promise<void>
   removeEnded(instant: number, most: number, run?: PurgeRun): Promise<number>
-  /** Moves the end only if it is still `from`. Returns true if it was moved. */
-  moveEnd(key: string, from: number, to: number): Promise<boolean>
-  endOf(key: string): Promise<number | null>
 }
 
 export interface Counted {
@@ -55,26 +52,6 @@ export function bindCounterRows(knex: HostKnex): CounterRows {
     },
 
     removeEnded: (instant, most, run) => removeEnded(connection, instant, most, run),
-
-    async moveEnd(key, from, to) {
-      const where = { [KEY]: key, [ENDS_AT]: from }
-      return (
-        (await statement<number>('counters.moveEnd', (db) =>
-          db(TABLE)
-            .where(where)
-            .update({ [ENDS_AT]: to }),
-        )) === 1
-      )
-    },
-
-    async endOf(key) {
-      const [row] = await statement<Row[]>('counters.endOf', (db) =>
-        db(TABLE)
-          .where({ [KEY]: key })
-          .select(`${ENDS_AT} as ends`),
-      )
-      return row ? Number(row['ends']) : null
-    },
   }
 }
 

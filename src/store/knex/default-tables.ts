@@ -5,6 +5,7 @@ import type {
   IdentityRecord,
   InvitationRecord,
   InvitationUseRecord,
+  LeaseRecord,
   OutboxRecord,
   PasskeyRecord,
   RecoveryCodeRecord,
@@ -30,6 +31,7 @@ export interface Tables {
   readonly invitations: Table<InvitationRecord>
   readonly invitationUses: Table<InvitationUseRecord>
   readonly outbox: Table<OutboxRecord>
+  readonly leases: Table<LeaseRecord>
 }
 
 /** Your own tables, mapped field by field. `false`: you do not have the table. */
@@ -56,6 +58,8 @@ export interface HostTables {
   invitationUses?: TableOptions<InvitationUseRecord> | false
   /** Events that wait to be delivered. Default table: `auth_outbox`. `false`: no such table, and the option `outbox` stays off. */
   outbox?: TableOptions<OutboxRecord> | false
+  /** Which process purges. Default table: `auth_leases`. `false`: no such table, and no purge runs by itself. */
+  leases?: TableOptions<LeaseRecord> | false
 }
 
 export const OPTIONAL_TABLES = [
@@ -68,6 +72,7 @@ export const OPTIONAL_TABLES = [
   'invitations',
   'invitationUses',
   'outbox',
+  'leases',
 ] as const
 
 /** @throws ConfigurationError for options that are unknown or wrong */
@@ -86,6 +91,7 @@ export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables
     invitations: bindTable(invitationsTable, tables.invitations || undefined, binding),
     invitationUses: bindTable(invitationUsesTable, tables.invitationUses || undefined, binding),
     outbox: bindTable(outboxTable, tables.outbox || undefined, binding),
+    leases: bindTable(leasesTable, tables.leases || undefined, binding),
   }
 }
 
@@ -137,8 +143,9 @@ const usersTable: TableDefinition<OwnUserFields> = {
     passwordSetAt: field('password_set_at', 'instant'),
     passwordExpiredAt: field('password_expired_at', 'instant'),
     approvalRequestedAt: field('approval_requested_at', 'instant'),
+    deletionRequestedAt: field('deletion_requested_at', 'instant'),
   },
-  onlyIfNamed: ['passwordExpiredAt', 'approvalRequestedAt'],
+  onlyIfNamed: ['passwordExpiredAt', 'approvalRequestedAt', 'deletionRequestedAt'],
 }
 
 const identitiesTable: TableDefinition<IdentityRecord> = {
@@ -326,6 +333,19 @@ const outboxTable: TableDefinition<OutboxRecord> = {
   },
 }
 
+const leasesTable: TableDefinition<LeaseRecord> = {
+  table: 'auth_leases',
+  prefix: 'leases',
+  keyIsGiven: true,
+  optional: {},
+  fields: {
+    id: field('name', 'text', 64),
+    holder: field('holder', 'text', 64),
+    leasedUntil: field('leased_until', 'instant'),
+    ranAt: field('ran_at', 'instant'),
+  },
+}
+
 const DEFINITIONS = {
   users: usersTable,
   userTokens: userTokensTable,
@@ -338,6 +358,7 @@ const DEFINITIONS = {
   invitations: invitationsTable,
   invitationUses: invitationUsesTable,
   outbox: outboxTable,
+  leases: leasesTable,
 }
 
 function field(column: string, kind: FieldKind, maxLength?: number): Field {

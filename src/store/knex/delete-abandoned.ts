@@ -4,13 +4,11 @@ import type { AbandonedAccounts, Expired } from '../auth-store'
 import type { Connection } from './connection'
 import type { HostTables, Tables } from './default-tables'
 import { nextEnded } from './delete-expired'
+import { heldByForeignKey } from './driver-errors'
 import { holdUsers } from './hold-user'
 import type { Queryable } from './queryable'
 
 const verb = 'users.deleteAbandoned'
-
-/** The error codes of the three databases if another table refers to the row. */
-const heldByForeignKey = /^(23503|ER_ROW_IS_REFERENCED(_2)?|SQLITE_CONSTRAINT_(FOREIGNKEY|TRIGGER))$/
 
 /** An account is abandoned if its newest activation link expired by `before`. */
 interface Search {

@@ -1,12 +1,15 @@
 import { AppError, ConfigurationError, ServiceUnavailableError } from '../../core/errors'
 import { withOwnMessage } from '../../core/logger'
-import { DuplicateRecordError } from '../auth-store'
-import { type TableAndColumn, tableAndColumnOf } from './table-and-column'
+import { DuplicateRecordError, ReferencedRecordError } from '../auth-store'
+import { referringTableOf, type TableAndColumn, tableAndColumnOf } from './table-and-column'
 
 /** Drivers put bound values (addresses, hashes) into messages, and knex adds the whole statement. So the new error has only the code. */
 export function translateDriverError(verb: string, error: unknown, advise: Advise = adviseDefaultTables): Error {
   if (error instanceof AppError || error instanceof ConfigurationError || error instanceof DuplicateRecordError) return error
   const code = codeOf(error)
+  // A deferred foreign key is checked at the end of the transaction.
+  if (heldByForeignKey.test(code) && (verb === deletionVerb || verb === 'transaction'))
+    return new ReferencedRecordError(`${verb}: a row of another table refers to the record (${code})`, referringTableOf(code, error))
   if (DUPLICATE.has(code)) return new DuplicateRecordError(`${verb}: a record with these unique values exists (${code})`)
   if (isConflictCode(code) || isOutage(code) || isLostConnection(error) || isInHostTransaction(code, error)) {
     const cause = new DriverError(verb, code)
@@ -14,6 +17,12 @@ export function translateDriverError(verb: string, error: unknown, advise: Advis
   }
   return new DriverError(verb, code, advise(verb, tableAndColumnOf(code, error)))
 }
+
+/** The method that deletes an account. */
+export const deletionVerb = 'users.delete'
+
+/** The codes of the three databases if another table refers to the row. */
+export const heldByForeignKey = /^(23503|ER_ROW_IS_REFERENCED(_2)?|SQLITE_CONSTRAINT_(FOREIGNKEY|TRIGGER))$/
 
 export type Advise = (verb: string, place: TableAndColumn) => string
 

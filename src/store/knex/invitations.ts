@@ -144,6 +144,18 @@ export function invitationUsesStore(connection: Connection, { invitationUses }: 
       )
       return rows.map(invitationUses.toRecord).some((use) => use.invitationId === invitationId && use.userId === userId)
     },
+
+    async listForUser(userId) {
+      const where = invitationUses.match({ userId })
+      if (!where) return []
+      const rows = await connection.statement<Row[]>('invitationUses.listForUser', (db) =>
+        db(invitationUses.name)
+          .where(where)
+          .orderBy([invitationUses.column('createdAt'), invitationUses.column('id')])
+          .select([...invitationUses.selection]),
+      )
+      return rows.map(invitationUses.toRecord).filter((use) => use.userId === userId)
+    },
   }
 }
 

@@ -7,6 +7,7 @@ import type {
   IdentityRecord,
   InvitationRecord,
   InvitationUseRecord,
+  LeaseRecord,
   OutboxRecord,
   PasskeyRecord,
   RecoveryCodeRecord,
@@ -24,6 +25,7 @@ import { identitiesStore } from './identities'
 import { invitationsStore, invitationUsesStore } from './invitations'
 import { type JoinedStore, joinTransaction } from './join'
 import { surviveEndedSessions } from './knex-on'
+import { leasesStore } from './leases'
 import { outboxStore } from './outbox'
 import { passkeysStore } from './passkeys'
 import type { SqlRunner } from './runners'
@@ -56,6 +58,7 @@ interface CompleteOptions extends KnexStoreOptions {
   invitations?: TableOptions<InvitationRecord>
   invitationUses?: TableOptions<InvitationUseRecord>
   outbox?: TableOptions<OutboxRecord>
+  leases?: TableOptions<LeaseRecord>
 }
 
 export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit' | 'check'>> {
@@ -172,6 +175,7 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     ...(hostTables.invitations !== false && { invitations: invitationsStore(connection, tables, hostTables) }),
     ...(hostTables.invitationUses !== false && { invitationUses: invitationUsesStore(connection, tables) }),
     ...(hostTables.outbox !== false && { outbox: outboxStore(connection, tables) }),
+    ...(hostTables.leases !== false && { leases: leasesStore(connection, tables) }),
     ...(afterCommit && { afterCommit }),
     // If a transaction is open, `unit` passes this connection again. The work then joins the transaction and gets this store.
     transaction: (work, options) =>

@@ -41,9 +41,14 @@ export function outboxStore(connection: Connection, { outbox }: Tables): OutboxS
     markDelivered: (id, at) =>
       change('outbox.markDelivered', { id }, (query) => query.update(outbox.toRow({ deliveredAt: at, leasedUntil: null }))),
 
-    markFailed: ({ id, leasedUntil, nextAt }) =>
-      change('outbox.markFailed', { id, leasedUntil }, (query) =>
-        query.increment(outbox.bareColumn('tries'), 1).update(outbox.toRow({ nextAt, leasedUntil: null })),
+    markFailed: async ({ id, leasedUntil, nextAt }) =>
+      leasedUntil !== null &&
+      change('outbox.markFailed', { id }, (query) =>
+        query
+          // A column of whole seconds can hold up to a second less or more. Another lease ends much later.
+          .where(outbox.column('leasedUntil'), '<=', outbox.value('leasedUntil', new Date(leasedUntil.getTime() + 1_000)))
+          .increment(outbox.bareColumn('tries'), 1)
+          .update(outbox.toRow({ nextAt, leasedUntil: null })),
       ),
 
     discard: (id) => change('outbox.discard', { id }, (query) => query.delete()),

@@ -320,6 +320,30 @@ export const VERSIONS: readonly Version[] = [
       },
     ],
   },
+  {
+    name: 'doorward_0007_leases',
+    tables: [
+      {
+        name: 'auth_leases',
+        record: 'leases',
+        columns: ({ instant }) => [
+          'name varchar(64) not null primary key',
+          'holder varchar(64)',
+          `leased_until ${instant}`,
+          `ran_at ${instant}`,
+        ],
+        constraints: () => [],
+        indexes: [],
+      },
+    ],
+  },
+  {
+    name: 'doorward_0008_deletion',
+    tables: [],
+    columns: [{ ...onUsers, name: 'deletion_requested_at', type: ({ instant }) => instant }],
+    // Finds the few due deletions among all accounts.
+    indexes: [{ ...forFilters, name: 'auth_users_deletion', columns: 'deletion_requested_at, id' }],
+  },
 ]
 
 /** A released version never changes: a later version alters the tables of an earlier version. */

@@ -17,10 +17,20 @@ export function tableAndColumnOf(code: string, error: unknown): TableAndColumn {
   return problem === null ? nowhere : { problem, table: word(error, 'table'), column: word(error, 'column') }
 }
 
+/** The table of a foreign key that refers to the row. SQLite does not say, so `delete-user` adds the name. Null: unknown. */
+export function referringTableOf(code: string, error: unknown): string | null {
+  if (!(error instanceof Error)) return null
+  return code.startsWith('ER_') ? (referring.exec(error.message)?.groups?.['table'] ?? null) : word(error, 'table')
+}
+
 const nowhere: TableAndColumn = { problem: null, table: null, column: null }
 
 const NAME = String.raw`[\w$][\w$ .-]{0,127}`
 const part = (group: string) => `(?<${group}>${NAME})`
+
+const referring = new RegExp(
+  ` - Cannot delete or update a parent row: a foreign key constraint fails \\(\`[^\`]+\`\\.\`${part('table')}\`, CONSTRAINT [^']*$`,
+)
 
 const patterns: readonly (readonly [RegExp, RegExp, NonNullable<TableAndColumn['problem']>])[] = [
   [/^42P01$/, new RegExp(` - relation "${part('table')}" does not exist$`), 'missing table'],

@@ -71,6 +71,8 @@ export interface Table<R> {
   asStored(record: R): R
   /** The host's column is narrower than ours. `toRow` then cuts longer values, or rejects them. */
   narrow(field: keyof R, width: Width): void
+  /** The database lacks the column of a feature that is off. From now on no statement names it. Only a field of `onlyIfNamed`. */
+  leaveOut(field: keyof R): void
   fit<Values extends Partial<R>>(values: Values): Values
 }
 
@@ -103,15 +105,17 @@ export function bindTable<R extends { id: string }>(
   const { optional, prefix, onlyIfNamed = [] } = definition
   const name = options.table ?? definition.table
   const names = Object.keys(definition.fields) as (keyof R & string)[] // a mapped type has exactly the keys of R
-  const columns: ReadonlyMap<keyof R, MappedColumn> = columnsOf(definition, given, userIds)
+  const columns: Map<keyof R, MappedColumn> = columnsOf(definition, given, userIds)
   const selected = new Map([...columns].map(([field, column]) => [field, selectedColumn(column, name, alias(prefix, String(field)))]))
 
   // Every request reads records here. So this code computes only once what is equal for all rows.
-  const readers = [...columns].map(([field, column]) => {
+  let readers = [...columns].map(([field, column]) => {
     return { field: String(field), as: alias(prefix, String(field)), column, isOmitted: onlyIfNamed.some((one) => one === field) }
   })
   const missing = names.filter((field) => !columns.has(field) && !onlyIfNamed.includes(field))
   const widths = new Map<keyof R, Width>()
+  const fields = new Set(columns.keys())
+  const selection = [...selected.values()]
 
   function columnOf(field: keyof R): MappedColumn {
     const column = columns.get(field)
@@ -126,12 +130,12 @@ export function bindTable<R extends { id: string }>(
 
   const table: Table<R> = {
     name,
-    fields: new Set(columns.keys()),
+    fields,
     ids: options.ids ?? 'uuid',
     columns,
     databaseMakesKeys: options.ids === 'integer',
     hostFillsColumns: options.insertDefaults !== undefined,
-    selection: [...selected.values()],
+    selection,
     column: (field) => `${name}.${columnOf(field).name}`,
     bareColumn: (field) => columnOf(field).name,
     alias: (field) => alias(prefix, String(field)),
@@ -214,6 +218,11 @@ export function bindTable<R extends { id: string }>(
       return completed(Object.fromEntries(stored) as Partial<R>) // fields of R
     },
     narrow: (field, width) => void widths.set(field, width),
+    leaveOut(left) {
+      for (const named of [columns, selected, fields]) named.delete(left)
+      selection.splice(0, selection.length, ...selected.values())
+      readers = readers.filter(({ field }) => field !== left)
+    },
     fit(values) {
       if (widths.size === 0) return values
       const cut = entries<R>(values).map(([field, value]) => [field, fitted(value, widths.get(field))])

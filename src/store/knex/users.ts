@@ -3,6 +3,7 @@ import type { UserRecord, UserStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { HostTables, Tables } from './default-tables'
 import { deleteAbandoned } from './delete-abandoned'
+import { deleteUser, listDeletions } from './delete-user'
 import { isUnwritableText } from './driver-errors'
 import { holdAdmins, holdUser, touchedColumn, updateFound } from './hold-user'
 import { insertUser } from './insert-record'
@@ -71,6 +72,10 @@ export function usersStore(connection: Connection, tables: Tables, hostTables: H
       )
       return changed === 1
     },
+
+    delete: (deletion) => deleteUser(connection, tables, hostTables, deletion),
+
+    listDeletions: (due) => listDeletions(connection, tables, due),
 
     deleteAbandoned: (expired) => deleteAbandoned(connection, tables, hostTables, expired),
 

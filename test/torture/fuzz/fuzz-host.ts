@@ -29,6 +29,7 @@ export const segments: Readonly<Record<AuthMail['kind'], string>> = {
   email_verification: 'email-verify',
   email_change: 'email-change',
   invitation: 'invitations',
+  account_deletion: 'account/restore',
   email_login: 'email-login',
   device_code: 'forgot-password',
   notice: 'undo',

@@ -1,8 +1,9 @@
 import { sentenceOf } from '../../../core/error-sentence'
 import type { TableFinding } from '../../../store/auth-store'
+import { givesKeysAgain } from '../../../store/knex/check/reused-keys'
 import { unverifiedFactors, unverifiedWithoutFactor } from '../../../store/knex/check/unverified-factors'
 import { databaseFacts } from '../../../store/knex/database-facts'
-import { mostCounted, purgeStateOf } from '../../../store/knex/purge-state'
+import { countWaiting, mostWaiting, purgeLease } from '../../../store/knex/purge-state'
 import { answerOf, type Check, error, type Fault, type Patient, type Result, type Skip, warning } from './check'
 
 export const databaseChecks: readonly Check[] = [
@@ -18,6 +19,7 @@ export const databaseChecks: readonly Check[] = [
   { name: 'device-unprotected', examine: unprotectedDevices },
   { name: 'purge-overdue', examine: overduePurge },
   { name: 'outbox-waiting', examine: waitingOutbox },
+  { name: 'ids-reused', examine: reusedIds },
 ]
 
 const ofAdapter: Skip = { skipped: 'The store is an adapter of your own.' }
@@ -165,18 +167,27 @@ async function unprotectedDevices({ ctx, options }: Patient): Promise<Result> {
 
 async function overduePurge({ ctx, options }: Patient): Promise<Result> {
   if (!databaseFacts(options.store)) return ofAdapter
-  const state = await answerOf(purgeStateOf(options.store))
-  if (!state) return { skipped: 'There is no table auth_counters.' }
-  const [last, waiting] = [await answerOf(state.lastEnd()), await answerOf(state.countWaiting(ctx.now()))]
-  const counts = Object.entries(waiting).filter(([, count]) => count > 0)
-  if (counts.length === 0 || (last && ctx.now().getTime() - last.getTime() < 86_400_000)) return null
-  const rows = counts.map(([name, count]) => `${count === mostCounted ? `${count} or more` : count} of ${name}`)
+  const { leases } = options.store
+  const hasLeases = leases !== undefined && (await answerOf(Promise.resolve(leases.isPresent?.()))) !== false
+  if (!hasLeases)
+    return options.purge === false
+      ? { skipped: 'There is no table auth_leases, so nobody knows when the last purge was.' }
+      : warning(
+          'There is no table auth_leases, so no purge runs by itself.',
+          'The tables, their indexes and their backups grow.',
+          '`npx --no-install doorward migrate up` creates it. Or set `purge: false`, and run `npx --no-install doorward purge` from a job every day.',
+        )
+  const last = (await answerOf(leases.find(purgeLease)))?.ranAt ?? null
+  if (last && ctx.now().getTime() - last.getTime() < 86_400_000) return null
+  const waiting = Object.entries(await answerOf(countWaiting(options.store, ctx.now()))).filter(([, count]) => count > 0)
+  if (waiting.reduce((sum, [, count]) => sum + count, 0) <= mostWaiting) return null
+  const rows = waiting.map(([name, count]) => `${count > mostWaiting ? `more than ${mostWaiting}` : count} of ${name}`)
   return warning(
     `${last ? `The last purge ended at ${last.toISOString()}` : 'There was no purge yet'}, and expired rows wait: ${rows.join(', ')}.`,
     'The tables, their indexes and their backups grow.',
     options.purge === false
       ? 'Remove `purge: false`, or run `npx --no-install doorward purge` from a job every day.'
-      : 'Keep a process of the app running: it purges after a minute. If the log says that the purge failed, fix that. `npx --no-install doorward purge` purges at once.',
+      : 'Keep a process of the app running for the minutes of `purge.everyMinutes`. If the log says that the purge failed, fix that. `npx --no-install doorward purge` purges at once.',
   )
 }
 
@@ -194,5 +205,16 @@ async function waitingOutbox({ ctx, options }: Patient): Promise<Result> {
     failing > 0
       ? 'See the log line `an event of the outbox could not be delivered`. `auth.outbox.discard(id)` gives an event up.'
       : 'Call `auth.outbox.deliver(handler)` in a process of the app.',
+  )
+}
+
+async function reusedIds({ options }: Patient): Promise<Result> {
+  const isReused = await answerOf(givesKeysAgain(options.store))
+  if (isReused === null) return ofAdapter
+  if (!isReused) return null
+  return warning(
+    'The database gives the id of a deleted account to a new one.',
+    'A row of yours that kept the id then belongs to another person.',
+    'On SQLite, declare the key as `integer primary key autoincrement`. On MySQL, use version 8 or later. Or use UUIDs as keys.',
   )
 }

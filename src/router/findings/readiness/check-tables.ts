@@ -44,7 +44,9 @@ export async function checkTables(knex: Knex, options: CheckTablesOptions = {}):
     settings: given ?? null,
     providers: providers ?? null,
     passwordHasher: passwordHasher ?? null,
-    outbox: typeof hostTables.outbox === 'object', // a table of the host, which has it for the option
+    // A table of the host, which has it for the option.
+    outbox: typeof hostTables.outbox === 'object',
+    leases: typeof hostTables.leases === 'object',
   })
   return withoutIgnored(await checkStoreTables(tablesToCheck(knex, hostTables), needs), ignore)
 }
@@ -60,6 +62,7 @@ interface Checked {
   readonly passwordHasher?: PasswordHasher
   readonly mailer?: Mailer
   readonly outbox?: boolean
+  readonly purge?: false | object
   readonly checkTables?: false | { readonly ignore: readonly string[] }
 }
 
@@ -72,7 +75,7 @@ export function readinessOf(options: Checked, settings: Settings, logger: Logger
   return check && createReadiness({ check: async () => withoutIgnored(await check(), ignore), logger, now })
 }
 
-function checkOf({ store, providers, passwordHasher, mailer, outbox }: Checked, settings: Settings, logger: Logger) {
+function checkOf({ store, providers, passwordHasher, mailer, outbox, purge }: Checked, settings: Settings, logger: Logger) {
   const checked = checkedTablesOf(store)
   const needs = tableNeeds({
     settings: { ...settings },
@@ -80,6 +83,8 @@ function checkOf({ store, providers, passwordHasher, mailer, outbox }: Checked, 
     passwordHasher: passwordHasher ?? null,
     hasMailer: mailer !== undefined,
     outbox: outbox === true,
+    // Without our own table, the app works, and the purge says that it does not run.
+    leases: purge !== false && typeof checked?.hostTables.leases === 'object',
   })
   if (checked) return () => checkStoreTables(checked, needs)
   return typeof store.check === 'function' ? () => askAdapter(store, logger) : null
@@ -105,6 +110,8 @@ interface Features {
   readonly hasMailer?: boolean
   /** The option of the router. */
   readonly outbox?: boolean
+  /** The host's own table of leases. */
+  readonly leases?: boolean
 }
 
 /** The length of an argon2id hash at the default cost, in characters. */
@@ -130,7 +137,14 @@ function replacementLength(recoveryCodes: unknown): number {
   return 180 + 46 * (typeof recoveryCodes === 'number' ? recoveryCodes : 10)
 }
 
-export function tableNeeds({ settings, providers, passwordHasher, hasMailer = false, outbox = false }: Features): TableNeeds {
+export function tableNeeds({
+  settings,
+  providers,
+  passwordHasher,
+  hasMailer = false,
+  outbox = false,
+  leases = false,
+}: Features): TableNeeds {
   const isOn = (setting: string) => settings?.[setting] === true
   const isSealed = settings === null || (settings['mfaSecretKey'] ?? null) !== null
   const secretLength = isSealed ? secretLengths.sealed : secretLengths.plain
@@ -150,7 +164,9 @@ export function tableNeeds({ settings, providers, passwordHasher, hasMailer = fa
     passkeys: isOn('passkeysEnabled'),
     trustedDevices: Number(settings?.['trustedDeviceDays'] ?? 0) > 0,
     invitations: isOn('invitationsEnabled') || settings?.['signupMode'] === 'invite',
+    approval: settings?.['signupMode'] === 'approve',
     outbox,
+    leases,
     pendingPasskeys,
     payloadLength: Math.max(
       undoLength,

@@ -225,7 +225,7 @@ type Gate = (verb: () => unknown) => unknown
 
 function guarded(store: AuthStore, gate: Gate): AuthStore {
   const { users, userTokens, identities, recoveryCodes, passkeys, sessions, emailLogins, trustedDevices, afterCommit } = store
-  const { invitations, invitationUses, outbox } = store
+  const { invitations, invitationUses, outbox, leases } = store
   return {
     users: guardedTable(users, gate),
     userTokens: guardedTable(userTokens, gate),
@@ -238,6 +238,7 @@ function guarded(store: AuthStore, gate: Gate): AuthStore {
     ...(invitations && { invitations: guardedTable(invitations, gate) }),
     ...(invitationUses && { invitationUses: guardedTable(invitationUses, gate) }),
     ...(outbox && { outbox: guardedTable(outbox, gate) }),
+    ...(leases && { leases: guardedTable(leases, gate) }),
     // The result has the type of the store's own transaction.
     transaction: <T>(...given: Parameters<AuthStore['transaction']>) => gate(() => store.transaction(...given)) as Promise<T>,
     ...(afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),

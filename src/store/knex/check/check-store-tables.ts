@@ -32,7 +32,8 @@ export interface CheckedTables {
 export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds): Promise<TableFinding[]> {
   try {
     const subjects: Subject[] = []
-    for (const record of recordsIn(checked.hostTables, needs)) subjects.push(await lookAt(checked, record))
+    for (const record of recordsIn(checked.hostTables, needs))
+      subjects.push(withoutUnneeded(checked.tables, await lookAt(checked, record), needs))
     const users = subjects[0] // recordsIn returns users first
     if (!users) return []
     for (const subject of subjects) keepWidths(checked.tables, subject, needs)
@@ -50,7 +51,7 @@ export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds
 
 function recordsIn(
   hostTables: HostTables,
-  { recoveryCodes, passkeys, emailLogins, trustedDevices, invitations, outbox }: TableNeeds,
+  { recoveryCodes, passkeys, emailLogins, trustedDevices, invitations, outbox, leases }: TableNeeds,
 ): (keyof HostTables)[] {
   const all: (keyof HostTables)[] = [
     'users',
@@ -63,6 +64,7 @@ function recordsIn(
     ...(trustedDevices ? (['trustedDevices'] as const) : []),
     ...(invitations ? (['invitations', 'invitationUses'] as const) : []),
     ...(outbox ? (['outbox'] as const) : []),
+    ...(leases ? (['leases'] as const) : []),
   ]
   return all.filter((record) => hostTables[record] !== false)
 }
@@ -72,6 +74,19 @@ export async function lookAt({ knex, dialect, tables, hostTables }: CheckedTable
   const facts = await readTable(knex, dialect, databaseName(knex, table.name))
   const isRole = record === 'users' && tables.users.role !== null
   return subjectOf(knex, dialect, record, { table, isMapped: hostTables[record] !== undefined, isRole, facts })
+}
+
+/** So that the default tables of an earlier release serve while the features of their newer columns are off. */
+function withoutUnneeded(tables: Tables, subject: Subject, { approval, invitations }: TableNeeds): Subject {
+  const unneeded: Record<string, string> = {
+    ...(!approval && { users: 'approvalRequestedAt' }),
+    ...(!invitations && { emailLogins: 'invitationId' }),
+  }
+  const left = subject.columns.find(({ field, facts }) => field === unneeded[subject.record] && !facts)
+  if (!left || subject.isMapped || subject.facts.kind !== 'table') return subject
+  const table = tables[subject.record] as unknown as { leaveOut(field: string): void } // as in `lookAt`
+  table.leaveOut(left.field)
+  return { ...subject, columns: subject.columns.filter((column) => column !== left) }
 }
 
 function keepWidths(tables: Tables, subject: Subject, needs: TableNeeds): void {

@@ -13,7 +13,9 @@ export interface TableNeeds {
   readonly pendingPasskeys: boolean
   readonly trustedDevices: boolean
   readonly invitations: boolean
+  readonly approval: boolean
   readonly outbox: boolean
+  readonly leases: boolean
   /** In characters. */
   readonly payloadLength: number
   readonly linksByVerifiedEmail: boolean

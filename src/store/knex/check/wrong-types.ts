@@ -277,6 +277,7 @@ const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
   invitations: ['id', 'email', 'tokenHash'],
   invitationUses: ['invitationId', 'userId'],
   outbox: ['id', 'userId'],
+  leases: ['id'],
 }
 
 /** The store compares the rows again in code, so a loose collation never lets a person sign in as another person. */

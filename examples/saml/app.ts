@@ -1,0 +1,113 @@
+/**
+ * Employees sign in at the identity provider of their company, by SAML. doorward opens the session, and asks for the second factor of an
+ * account that has one. The company makes the accounts: whoever has none does not get in.
+ *
+ *   npm install @node-saml/passport-saml
+ *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) AUTH_MFA_SECRET_KEY=$(openssl rand -base64 32) \
+ *     SAML_ENTRY_POINT=https://idp.example.com/sso SAML_CERTIFICATE="$(cat idp.pem)" npx tsx app.ts
+ */
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { SAML, ValidateInResponseTo } from '@node-saml/passport-saml'
+import { createAuthRouter, createAuthTables, createKnexStore, errorHandler } from 'doorward'
+import express, { type Request } from 'express'
+import knex from 'knex'
+
+export interface IdentityProvider {
+  entryPoint: string
+  /** Its certificate or public key, as PEM. */
+  certificate: string
+}
+
+const codeForm = (mfaToken: string) =>
+  `<!doctype html><html lang="en"><title>Code</title><form method="post" action="/saml/code"><input type="hidden" name="mfaToken" value="${mfaToken}">
+<label>Code of your authenticator app <input name="code" inputmode="numeric" autocomplete="one-time-code" required></label><button>Sign in</button></form></html>`
+
+export async function start(port = 3000, filename = 'app.sqlite', provider: IdentityProvider = fromEnvironment()) {
+  const database = knex({ client: 'better-sqlite3', connection: { filename }, useNullAsDefault: true })
+  await createAuthTables(database)
+  const store = createKnexStore({ knex: database })
+  const publicUrl = `http://localhost:${port}`
+  const auth = createAuthRouter({
+    store,
+    settings: {
+      jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
+      publicUrl,
+      cookieSecure: false, // set true when you serve the app over https
+      tokenDelivery: 'session',
+      passwordLogin: false,
+      emailLogin: 'code',
+      mfaEnabled: true,
+      mfaIssuer: 'Example',
+      mfaSecretKey: process.env.AUTH_MFA_SECRET_KEY ?? '',
+      backendLinks: true,
+    },
+  })
+  await auth.ready() // rejects if a table is wrong
+
+  const saml = new SAML({
+    entryPoint: provider.entryPoint,
+    idpCert: provider.certificate,
+    issuer: publicUrl,
+    audience: publicUrl,
+    callbackUrl: `${publicUrl}/saml/acs`,
+    wantAuthnResponseSigned: false, // this provider signs the assertion
+    validateInResponseTo: ValidateInResponseTo.always,
+  })
+
+  const app = express()
+  app.get('/', async (req, res) => {
+    const person = await auth.with(req, res).currentUser()
+    res.send(person ? 'Signed in.' : '<a href="/saml/login">Sign in</a>')
+  })
+  // The provider sends the state back. The cookie shows that this browser began the login, which `openSession` does not check.
+  app.get('/saml/login', async (_req, res) => {
+    const state = randomBytes(16).toString('base64url')
+    res.cookie('saml_state', state, { ...stateCookie, maxAge: 600_000 })
+    res.redirect(303, await saml.getAuthorizeUrlAsync(state, undefined, {}))
+  })
+  app.post('/saml/acs', express.urlencoded(), async (req, res) => {
+    const state = stateOf(req)
+    res.clearCookie('saml_state', stateCookie)
+    if (!isSame(String(req.body?.RelayState), state)) return void res.status(403).send('<a href="/saml/login">Sign in</a> again.')
+    const email = await emailOf(saml, req.body)
+    const account = email && (await store.users.findByEmail(email))
+    if (!account) return void res.status(403).send('You have no account here.')
+    const login = await auth.with(req, res).openSession(account.id, { provider: 'company' })
+    if (login.kind === 'challenge') res.send(codeForm(login.mfaToken))
+    else res.redirect(303, '/')
+  })
+  app.post('/saml/code', express.urlencoded(), async (req, res) => {
+    await auth.with(req, res).verifyMfa({ mfaToken: String(req.body?.mfaToken), code: String(req.body?.code) })
+    res.redirect(303, '/')
+  })
+  app.use('/auth', auth)
+  app.use(errorHandler())
+  const server = app.listen(port, '127.0.0.1').on('close', () => database.destroy())
+  return Object.assign(server, { auth, store })
+}
+
+const stateCookie = { httpOnly: true, secure: true, sameSite: 'none', path: '/saml' } as const
+
+/** Null: the answer is not the provider's, or not one to a request of this app. */
+async function emailOf(saml: SAML, { SAMLResponse }: { SAMLResponse?: unknown }): Promise<string | null> {
+  try {
+    const { profile } = await saml.validatePostResponseAsync({ SAMLResponse: String(SAMLResponse) })
+    return profile?.nameID.toLowerCase() ?? null
+  } catch {
+    return null
+  }
+}
+
+function stateOf({ headers }: Request): string {
+  return /(?:^|; )saml_state=([\w-]{22})(?:;|$)/.exec(headers.cookie ?? '')?.[1] ?? ''
+}
+
+function isSame(one: string, other: string): boolean {
+  return other !== '' && one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+}
+
+function fromEnvironment(): IdentityProvider {
+  return { entryPoint: process.env.SAML_ENTRY_POINT ?? '', certificate: process.env.SAML_CERTIFICATE ?? '' }
+}
+
+if (process.argv[1] === __filename) start()
