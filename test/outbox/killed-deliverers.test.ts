@@ -65,7 +65,7 @@ describe('two processes that change accounts and deliver, each killed again and 
       const last = await startChild({ ...order, changes: false })
       children.push(last)
       for (let waited = 0; (await waiting(opened)) > 0; waited += 100) {
-        if (waited > 60_000) throw new Error('events wait for longer than a minute')
+        if (waited > 60_000 + kills * 1_000) throw new Error('events wait for too long')
         await sleep(100)
       }
       const exit = once(last, 'exit')
