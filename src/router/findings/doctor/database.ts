@@ -18,6 +18,7 @@ export const databaseChecks: readonly Check[] = [
   { name: 'factor-unproven', examine: unprovenFactors },
   { name: 'device-unprotected', examine: unprotectedDevices },
   { name: 'purge-overdue', examine: overduePurge },
+  { name: 'deletion-overdue', examine: overdueDeletion },
   { name: 'outbox-waiting', examine: waitingOutbox },
   { name: 'ids-reused', examine: reusedIds },
 ]
@@ -188,6 +189,20 @@ async function overduePurge({ ctx, options }: Patient): Promise<Result> {
     options.purge === false
       ? 'Remove `purge: false`, or run `npx --no-install doorward purge` from a job every day.'
       : 'Keep a process of the app running for the minutes of `purge.everyMinutes`. If the log says that the purge failed, fix that. `npx --no-install doorward purge` purges at once.',
+  )
+}
+
+async function overdueDeletion({ ctx }: Patient): Promise<Result> {
+  const { accountDeletion, accountDeletionDays } = ctx.settings
+  const { users } = ctx.store
+  if (accountDeletion === 'off' || !users.listDeletions) return null
+  const by = new Date(ctx.now().getTime() - (accountDeletionDays + 1) * 86_400_000)
+  const [longest] = await answerOf(users.listDeletions({ by, after: null, most: 1 }))
+  if (!longest) return null
+  return warning(
+    `The deletion of account ${longest.id} has been due for over a day.`,
+    'The person was told when the account would be gone.',
+    'Run `npx --no-install doorward purge`. If the log then says `an account could not be deleted`, fix what it names.',
   )
 }
 
