@@ -179,7 +179,8 @@ async function overduePurge({ ctx, options }: Patient): Promise<Result> {
           '`npx --no-install doorward migrate up` creates it. Or set `purge: false`, and run `npx --no-install doorward purge` from a job every day.',
         )
   const last = (await answerOf(leases.find(purgeLease)))?.ranAt ?? null
-  if (last && ctx.now().getTime() - last.getTime() < 86_400_000) return null
+  const age = last && ctx.now().getTime() - last.getTime() // negative: of a clock that ran ahead
+  if (age !== null && age >= 0 && age < 86_400_000) return null
   const waiting = Object.entries(await answerOf(countWaiting(options.store, ctx.now()))).filter(([, count]) => count > 0)
   if (waiting.reduce((sum, [, count]) => sum + count, 0) <= mostWaiting) return null
   const rows = waiting.map(([name, count]) => `${count > mostWaiting ? `more than ${mostWaiting}` : count} of ${name}`)
