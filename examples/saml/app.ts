@@ -52,6 +52,9 @@ export async function start(port = 3000, filename = 'app.sqlite', provider: Iden
     callbackUrl: `${publicUrl}/saml/acs`,
     wantAuthnResponseSigned: false, // this provider signs the assertion
     validateInResponseTo: ValidateInResponseTo.always,
+    requestIdExpirationPeriodMs: stateMs,
+    acceptedClockSkewMs: 5_000,
+    disableRequestedAuthnContext: true, // the provider decides how its people sign in
   })
 
   const app = express()
@@ -59,17 +62,19 @@ export async function start(port = 3000, filename = 'app.sqlite', provider: Iden
     const person = await auth.with(req, res).currentUser()
     res.send(person ? 'Signed in.' : '<a href="/saml/login">Sign in</a>')
   })
-  // The provider sends the state back. The cookie shows that this browser began the login, which `openSession` does not check.
+  // The provider sends the state back, and signs it as the id of the request. The cookie shows that this browser began the login, which
+  // `openSession` does not check.
   app.get('/saml/login', async (_req, res) => {
     const state = randomBytes(16).toString('base64url')
-    res.cookie('saml_state', state, { ...stateCookie, maxAge: 600_000 })
-    res.redirect(303, await saml.getAuthorizeUrlAsync(state, undefined, {}))
+    res.cookie('saml_state', state, { ...stateCookie, maxAge: stateMs })
+    const request = new SAML({ ...saml.options, generateUniqueId: () => requestIdOf(state) })
+    res.redirect(303, await request.getAuthorizeUrlAsync(state, undefined, {}))
   })
   app.post('/saml/acs', express.urlencoded(), async (req, res) => {
     const state = stateOf(req)
     res.clearCookie('saml_state', stateCookie)
     if (!isSame(String(req.body?.RelayState), state)) return void res.status(403).send('<a href="/saml/login">Sign in</a> again.')
-    const email = await emailOf(saml, req.body)
+    const email = await emailOf(saml, requestIdOf(state), req.body)
     const account = email && (await store.users.findByEmail(email))
     if (!account) return void res.status(403).send('You have no account here.')
     const login = await auth.with(req, res).openSession(account.id, { provider: 'company' })
@@ -86,16 +91,30 @@ export async function start(port = 3000, filename = 'app.sqlite', provider: Iden
   return Object.assign(server, { auth, store })
 }
 
+const stateMs = 600_000
 const stateCookie = { httpOnly: true, secure: true, sameSite: 'none', path: '/saml' } as const
 
-/** Null: the answer is not the provider's, or not one to a request of this app. */
-async function emailOf(saml: SAML, { SAMLResponse }: { SAMLResponse?: unknown }): Promise<string | null> {
+const requestIdOf = (state: string) => `_${state}`
+
+/** Null: the answer is not the provider's, or not the answer to this request. */
+async function emailOf(saml: SAML, requestId: string, { SAMLResponse }: { SAMLResponse?: unknown }): Promise<string | null> {
   try {
     const { profile } = await saml.validatePostResponseAsync({ SAMLResponse: String(SAMLResponse) })
-    return profile?.nameID.toLowerCase() ?? null
+    if (!profile || !isAnswer(profile.getAssertion?.() as SignedAssertion | undefined, requestId)) return null
+    return profile.nameID.toLowerCase()
   } catch {
     return null
   }
+}
+
+interface SignedAssertion {
+  Assertion: { Subject?: { SubjectConfirmation?: { SubjectConfirmationData?: { $?: { InResponseTo?: string } }[] }[] }[] }
+}
+
+/** The library takes an assertion that answers no request, because the response around it, which nobody signed, can name one. */
+function isAnswer(signed: SignedAssertion | undefined, requestId: string): boolean {
+  const confirmations = signed?.Assertion.Subject?.[0]?.SubjectConfirmation ?? []
+  return confirmations.length > 0 && confirmations.every((one) => one.SubjectConfirmationData?.[0]?.$?.InResponseTo === requestId)
 }
 
 function stateOf({ headers }: Request): string {
@@ -103,7 +122,8 @@ function stateOf({ headers }: Request): string {
 }
 
 function isSame(one: string, other: string): boolean {
-  return other !== '' && one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+  const [bytes, others] = [Buffer.from(one), Buffer.from(other)]
+  return other !== '' && bytes.length === others.length && timingSafeEqual(bytes, others)
 }
 
 function fromEnvironment(): IdentityProvider {

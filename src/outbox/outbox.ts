@@ -24,7 +24,7 @@ export interface Outbox {
    */
   status(): Promise<{ waiting: number; failing: number; oldestSeconds: number }>
   /**
-   * Deletes an event that waits, so that it is never delivered. Returns true if there was one.
+   * Deletes an event that waits, so that it is not delivered again. Returns true if there was one. A handler that has it now goes on.
    * @throws ConfigurationError without the option `outbox: true`; ServiceUnavailableError if the database cannot be reached
    */
   discard(id: string): Promise<boolean>

@@ -866,6 +866,7 @@ export interface LeaseRecord {
 export interface LeaseStore {
   /**
    * Gives the lease to `holder` until `until`, if nobody has it at `now`, and if the task was last done at `ranBefore` or earlier, or never.
+   * A time after `now`, of a clock that ran ahead, counts as never.
    * Makes the row if there is none. Of several callers, one gets true.
    */
   take(lease: { id: string; holder: string; now: Date; until: Date; ranBefore: Date }): Promise<boolean>

@@ -6,13 +6,15 @@ import type { AuthStore, Expired, PurgeRun, UserStore } from './auth-store'
 export interface PurgeOptions {
   /** Deletes rows that ended at this time or earlier. Default: now. An earlier time keeps rows longer. A future time ends live sessions. */
   before?: Date
-  /** Gets one warning about pending accounts that stay because another table refers to them. Default: the console. */
+  /** Gets one warning about pending accounts that stay because another table refers to them, and one about due deletions. Default: the console. */
   logger?: Pick<Logger, 'warn'>
   /** The log of `auditLog()`. Also deletes the rows that are older than the log's `keepDays`, whatever `before` is. */
   auditLog?: {
     /** Deletes rows of the log and returns how many. */
     purge(): Promise<number>
   }
+  /** The setting `accountDeletionDays` of your router, for the warning about due deletions. Default 30. */
+  accountDeletionDays?: number
 }
 
 /** Counted from the expiry of the account's last activation link. */
@@ -28,6 +30,8 @@ const invitationsStayMs = 30 * 86_400_000
  * deleted seven days after their last activation link expired, and invitations 30 days after their end. A used activation token stays if the users table has no `activatedAt`,
  * because the token then shows that the account was activated.
  *
+ * Accounts whose deletion is due stay, with one warning: `onDelete` belongs to the router, so `auth.service.purge()` deletes them.
+ *
  * Works in short batches, along indexes. So `purgeExpired` can run next to a live service, and you can stop it at any time. Call
  * `purgeExpired` from your own job, once a day or an hour.
  *
@@ -37,13 +41,25 @@ const invitationsStayMs = 30 * 86_400_000
  */
 export async function purgeExpired(
   store: AuthStore,
-  { before = new Date(), logger = consoleLogger, auditLog }: PurgeOptions = {},
+  { before = new Date(), logger = consoleLogger, auditLog, accountDeletionDays = 30 }: PurgeOptions = {},
 ): Promise<Record<string, number>> {
   if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new ConfigurationError('purgeExpired: `before` must be a Date.')
-  return {
+  const deleted = {
     ...(await runSteps(expiredRows(store, before, logger))),
     ...(auditLog && { auditLog: await auditLog.purge() }),
   }
+  if (await hasDueDeletions(store.users, new Date(before.getTime() - accountDeletionDays * 86_400_000)))
+    logger.warn(
+      {},
+      'doorward: purgeExpired leaves accounts whose deletion is due. Call `auth.service.purge()` or run `npx doorward purge`, which delete them too.',
+    )
+  return deleted
+}
+
+/** False if the table is of an earlier version: without the column, no account waits. */
+async function hasDueDeletions(users: UserStore, by: Date): Promise<boolean> {
+  const due = await users.listDeletions?.({ by, after: null, most: 1 }).catch(() => [])
+  return due !== undefined && due.length > 0
 }
 
 /** If a purge is ended, the next one goes on there. */

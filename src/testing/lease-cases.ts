@@ -48,4 +48,12 @@ export const LEASE_CASES: Cases = [
       assert.equal(await leases.take({ ...lease, ranBefore: now }), true)
     },
   ],
+  [
+    'a lease of a task that was done after `now`, by a clock that ran ahead, is taken',
+    async ({ leases }) => {
+      const lease = newLease()
+      await leases.recordRun(lease.id, later(86_400, now))
+      assert.equal(await leases.take({ ...lease, ranBefore: later(-1, now) }), true)
+    },
+  ],
 ]

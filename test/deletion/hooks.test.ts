@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type AuthRouterOptions, createKnexStore, errors } from '../../src'
+import { type AuthRouterOptions, createKnexStore, errors, purgeExpired } from '../../src'
 import { adminOn } from '../admin/people'
 import { bearerOf, post, signedIn } from '../local/people'
 import { databases } from '../support/databases'
@@ -86,6 +86,62 @@ describe.each(await databases())('the hook and the rows of the host on $name', (
     await host.auth.drain()
     expect(ended.length).toBe(24)
     expect(new Set(ended).size).toBe(24)
+  })
+
+  test('32.5 service.purge() counts due accounts as `deletions`, and purge.done those that failed', async () => {
+    const refused = new Set<string>()
+    const host = await startWith((user) => {
+      if (refused.has(user.id)) throw new Error('not now')
+    }, {})
+    const done: unknown[] = []
+    host.auth.events.on('purge.done', ({ accounts, failed }) => done.push([accounts, failed]))
+    const people = [await signedIn(host), await signedIn(host), await signedIn(host)]
+    for (const person of people) await leave(host, person)
+    const [stuck] = people
+    refused.add(String(stuck?.userId))
+    host.clock.advance(30 * 86_400)
+    const { deletions, sessions } = await host.auth.service.purge()
+    expect([deletions, sessions]).toEqual([2, 3])
+    const errors = host.logs.entries.filter(({ level }) => level === 'error')
+    expect(errors.map(({ fields }) => (fields as { userId?: string }).userId)).toEqual([stuck?.userId])
+    refused.clear()
+    expect(await host.auth.service.purge()).toMatchObject({ deletions: 1 })
+    expect(await host.auth.service.purge()).toMatchObject({ deletions: 0 })
+    expect(done).toEqual([
+      [2, 1],
+      [1, 0],
+      [0, 0],
+    ])
+  })
+
+  test('32.5 purgeExpired leaves due deletions and warns once; before they are due it says nothing', async () => {
+    const host = await start()
+    const people = [await signedIn(host), await signedIn(host)]
+    for (const person of people) await leave(host, person)
+    const warnings = async (accountDeletionDays?: number) => {
+      const said: string[] = []
+      const logger = { warn: (_fields: object, message: string) => void said.push(message) }
+      const days = accountDeletionDays === undefined ? {} : { accountDeletionDays }
+      expect(await purgeExpired(createKnexStore({ knex: host.knex }), { before: host.clock.now(), logger, ...days })).not.toHaveProperty(
+        'deletions',
+      )
+      return said
+    }
+    host.clock.advance(30 * 86_400 - 1)
+    expect(await warnings()).toEqual([])
+    expect(await warnings(7)).toHaveLength(1)
+    host.clock.advance(1)
+    expect(await warnings()).toEqual([expect.stringContaining('purgeExpired leaves accounts whose deletion is due')])
+    for (const { userId } of people) expect(await isGone(host, userId)).toBe(false)
+    await host.auth.service.purge()
+    expect(await warnings()).toEqual([])
+  })
+
+  test('32.5 purgeExpired deletes rows also beside a table of an earlier version, which has no column for it', async () => {
+    const host = await start()
+    const before = host.clock.now()
+    const store = createKnexStore({ knex: host.knex, users: { columns: { deletionRequestedAt: 'added_later' } } })
+    expect(await purgeExpired(store, { before })).toMatchObject({ sessions: 0 })
   })
 
   test('events of the deletion are rows of the outbox, written with the change, and keep the id alone', async () => {

@@ -432,6 +432,26 @@ test('purge-overdue says when the last purge ended and that more than 10,000 row
   expect(await report(false)).toBeUndefined()
 })
 
+test('deletion-overdue names an account whose deletion has been due for over a day', async () => {
+  const { store, clock } = await openStore()
+  const report = async () =>
+    (
+      await examined({ environment: 'test', store, now: clock.now, settings: { accountDeletion: 'soft', accountDeletionDays: 7 } })
+    ).findings.find(({ check }) => check === 'deletion-overdue')
+  const record = newUser(clock.now(), { email: 'ana@example.com', name: null, hashedPassword: 'none' })
+  const { id } = await store.users.insert({ ...record, isActive: false, deletionRequestedAt: clock.now() })
+  clock.advance(8 * 86_400 - 1)
+  expect(await report()).toBeUndefined()
+  clock.advance(1)
+  expect(await report()).toMatchObject({
+    level: 'warning',
+    what: expect.stringContaining(id),
+    fix: expect.stringContaining('doorward purge'),
+  })
+  await store.users.update(id, { isActive: true, deletionRequestedAt: null })
+  expect(await report()).toBeUndefined()
+})
+
 test('outbox-waiting says how many events wait for longer than an hour, and what to do', async () => {
   const { store, clock } = await openStore()
   const report = async () =>
@@ -463,6 +483,7 @@ test('every check is broken by a test of this file, of test/shared-realm.test.ts
     'factor-unproven',
     'device-unprotected',
     'purge-overdue',
+    'deletion-overdue',
     'outbox-waiting',
     'ids-reused',
     'shared-realm',

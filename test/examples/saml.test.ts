@@ -30,19 +30,24 @@ function signedResponse({
   to,
   requestId,
   key = idp.privateKey,
+  isAsked = true,
+  clockAheadSeconds = 0,
 }: {
   email: string
   to: string
   requestId: string
   key?: string
+  /** False: the signed assertion answers no request; only the response around it names one. */
+  isAsked?: boolean
+  clockAheadSeconds?: number
 }): string {
-  const now = Date.now()
+  const now = Date.now() + clockAheadSeconds * 1_000
   const at = (seconds: number) => new Date(now + seconds * 1000).toISOString()
   const id = `_${randomBytes(16).toString('hex')}`
   const bodies = [
     `<Issuer>https://idp.example.com</Issuer>`,
-    `<Subject><NameID Format="urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress">${email}</NameID><SubjectConfirmation Method="urn:oasis:names:tc:SAML:2.0:cm:bearer"><SubjectConfirmationData InResponseTo="${requestId}" NotOnOrAfter="${at(300)}" Recipient="${to}/saml/acs"></SubjectConfirmationData></SubjectConfirmation></Subject>` +
-      `<Conditions NotBefore="${at(-60)}" NotOnOrAfter="${at(300)}"><AudienceRestriction><Audience>${to}</Audience></AudienceRestriction></Conditions>` +
+    `<Subject><NameID Format="urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress">${email}</NameID><SubjectConfirmation Method="urn:oasis:names:tc:SAML:2.0:cm:bearer"><SubjectConfirmationData ${isAsked ? `InResponseTo="${requestId}" ` : ''}NotOnOrAfter="${at(300)}" Recipient="${to}/saml/acs"></SubjectConfirmationData></SubjectConfirmation></Subject>` +
+      `<Conditions NotBefore="${at(0)}" NotOnOrAfter="${at(300)}"><AudienceRestriction><Audience>${to}</Audience></AudienceRestriction></Conditions>` +
       `<AuthnStatement AuthnInstant="${at(0)}"><AuthnContext><AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:Password</AuthnContextClassRef></AuthnContext></AuthnStatement>`,
   ] as const
   const open = `<Assertion xmlns="urn:oasis:names:tc:SAML:2.0:assertion" ID="${id}" IssueInstant="${at(0)}" Version="2.0">`
@@ -165,4 +170,30 @@ test('another browser, another key, another audience, an unknown address and a c
     begin(app.url).then((begun) => arrive(app, begun, { requestId: '_nobody' })),
   ])
   expect(outcomes.map((response) => [response.status, cookieOf(response)])).toEqual(Array(6).fill([403, null]))
+})
+
+test('an assertion that answers no request gets no session, whatever the unsigned response around it says', async () => {
+  const app = await openApp()
+  const arrived = await arrive(app, await begin(app.url), { isAsked: false })
+  expect([arrived.status, cookieOf(arrived)]).toEqual([403, null])
+})
+
+test('an answer to the request of another browser gets no session', async () => {
+  const app = await openApp()
+  const [own, other] = [await begin(app.url), await begin(app.url)]
+  const arrived = await arrive(app, { ...own, requestId: other.requestId })
+  expect([arrived.status, cookieOf(arrived)]).toEqual([403, null])
+})
+
+test('a provider whose clock is two seconds ahead is believed, and one of an hour is not', async () => {
+  const app = await openApp()
+  const statuses = []
+  for (const clockAheadSeconds of [2, 3_600, -3_600]) statuses.push((await arrive(app, await begin(app.url), { clockAheadSeconds })).status)
+  expect(statuses).toEqual([303, 403, 403])
+})
+
+test('a state of other characters is refused like every wrong one', async () => {
+  const app = await openApp()
+  const begun = await begin(app.url)
+  expect((await arrive(app, { ...begun, state: 'é'.repeat(22) })).status).toBe(403)
 })

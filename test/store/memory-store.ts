@@ -538,7 +538,7 @@ function storeOn(
       take: ({ id, holder, now, until, ranBefore }) =>
         run(({ leases }) => {
           const { leasedUntil, ranAt } = leaseOf(leases, id)
-          const isFree = (leasedUntil === null || leasedUntil <= now) && (ranAt === null || ranAt <= ranBefore)
+          const isFree = (leasedUntil === null || leasedUntil <= now) && (ranAt === null || ranAt <= ranBefore || ranAt > now)
           if (isFree) Object.assign(leaseOf(leases, id), { holder, leasedUntil: until })
           return isFree
         }),

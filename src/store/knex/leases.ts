@@ -28,7 +28,10 @@ export function leasesStore(connection: Connection, { leases }: Tables): LeaseSt
           .where((free) =>
             free.whereNull(leases.column('leasedUntil')).orWhere(leases.column('leasedUntil'), '<=', leases.value('leasedUntil', now)),
           )
-          .where((due) => due.whereNull(leases.column('ranAt')).orWhere(leases.column('ranAt'), '<=', leases.value('ranAt', ranBefore)))
+          .where((due) => {
+            const ranAt = leases.column('ranAt')
+            due.whereNull(ranAt).orWhere(ranAt, '<=', leases.value('ranAt', ranBefore)).orWhere(ranAt, '>', leases.value('ranAt', now))
+          })
           .update(leases.toRow({ holder, leasedUntil: until })),
       ),
     renew: ({ id, holder, until }) =>
