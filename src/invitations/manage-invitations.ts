@@ -178,12 +178,14 @@ function cursorOf({ createdAt, id }: InvitationRecord): string {
   return Buffer.from(JSON.stringify([createdAt.getTime(), id])).toString('base64url')
 }
 
+/** PostgreSQL reads no year of five digits. */
+const firstUnstorable = Date.UTC(10_000, 0)
+
 function readCursor(cursor: string): { createdAt: Date; id: string } {
   try {
     const [at, id, ...rest]: unknown[] = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
-    const createdAt = new Date(Number(at))
-    if (typeof at === 'number' && typeof id === 'string' && rest.length === 0 && !Number.isNaN(createdAt.getTime()))
-      return { createdAt, id }
+    const isInstant = Number.isInteger(at) && Number(at) >= 0 && Number(at) < firstUnstorable
+    if (isInstant && typeof id === 'string' && rest.length === 0) return { createdAt: new Date(Number(at)), id }
   } catch {
     // refused below
   }

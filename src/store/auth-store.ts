@@ -262,7 +262,8 @@ export interface UserStore {
    * Deletes at most `most` pending accounts (never activated, never logged in) whose last activation link expired at `before` or earlier. A
    * used link counts too, because a used link that never expires keeps an imported account.
    * A transaction deletes an account with its identities, tokens, recovery codes and sessions. If a foreign key refers to an account, the
-   * account stays, the others are deleted, and a later call does not count it again. If the table has no `activatedAt`, deletes nothing.
+   * account stays, the others are deleted, and a later call does not count it again. But an open activation token that names an invitation
+   * stays too, because a later link needs it. If the table has no `activatedAt`, deletes nothing.
    * Optional: without `deleteAbandoned`, pending accounts stay.
    */
   deleteAbandoned?(expired: Expired): Promise<AbandonedAccounts>

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { adminOn } from '../admin/people'
 import { bearerOf, newAddress, password, post, signedIn } from '../local/people'
@@ -106,7 +107,8 @@ describe('an administrator', () => {
       cursor = body.next_cursor
     }
     expect(seen).toEqual(made)
-    for (const query of ['?limit=0', '?limit=101', '?limit=x', '?cursor=x', '?limit=1&limit=2'])
+    const tooLate = Buffer.from(JSON.stringify([8.64e15, randomUUID()])).toString('base64url')
+    for (const query of ['?limit=0', '?limit=101', '?limit=x', '?cursor=x', `?cursor=${tooLate}`, '?limit=1&limit=2'])
       expect([query, (await ask('get', query)).status]).toEqual([query, 422])
   })
 

@@ -172,6 +172,30 @@ for (const database of await databases()) {
       for (const [path, body] of ways) expect([path, (await post(host, path, body)).status]).toEqual([path, 200])
     })
 
+    test('a wrong code costs its try also while the invitation is gone: the fifth ends the code', async () => {
+      const host = await start({ settings: { ...everyWay, signupMode: 'invite', mailedCodes: 'both' } })
+      const [invitation, newcomer, email] = [await invite(host), newAddress(), newAddress()]
+      const requested = await post(host, '/email-login/request', { email: newcomer, invitation: invitation.token })
+      const login = await host.mails.next({ kind: 'email_login', to: newcomer })
+      const { body: signup } = await post(host, '/signup', { email, password, invitation: invitation.token })
+      const activation = await host.mails.next({ kind: 'activation', to: email })
+      const ways = [
+        ['/email-login/confirm', String(login.code), requested.body.request_token],
+        ['/activate', String(activation.code), signup.request_token],
+      ] as const
+      await host.knex('auth_invitations').where({ id: invitation.id }).update({ uses_left: 0 })
+      for (const [path, code, request_token] of ways) {
+        const wrong = code.replace(/^./, (digit) => (digit === '0' ? '1' : '0'))
+        const enter = async (code: string) => (await post(host, path, { code, request_token })).body.code
+        expect(await enter(code)).toBe('INVITATION_REQUIRED')
+        const refusal = await enter(wrong)
+        for (let times = 2; times <= 4; times++) expect(await enter(wrong)).toBe(refusal)
+        expect(await enter(code)).toBe('INVITATION_REQUIRED')
+        expect(await enter(wrong)).toBe(refusal)
+        expect(await enter(code)).toBe(refusal)
+      }
+    })
+
     test('a further link, also after "I forgot my password", still needs the invitation of the sign-up', async () => {
       const host = await start({ settings: { signupMode: 'invite' } })
       const [invitation, email] = [await invite(host), newAddress()]

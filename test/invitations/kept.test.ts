@@ -74,6 +74,24 @@ for (const database of await databases()) {
       expect(host.calls).toEqual([])
     })
 
+    test('a pending account that the purge leaves, because a row of the host refers to it, still needs its invitation', async () => {
+      const host = await start({ settings: { signupMode: 'invite' } })
+      const [invitation, email] = [await invite(host), newAddress()]
+      await post(host, '/signup', { email, password, invitation: invitation.token })
+      await host.mails.next({ kind: 'activation', to: email })
+      if (database.name === 'sqlite') await host.knex.raw('create table carts (owner varchar(36) references auth_users (id))')
+      else {
+        await host.knex.raw('create table carts as select id as owner from auth_users where 1 = 0')
+        await host.knex.raw('alter table carts add foreign key (owner) references auth_users (id)')
+      }
+      await host.knex('carts').insert({ owner: (await userOf(host, email)).id })
+      await host.auth.service.invitations.revoke(invitation.id)
+      host.clock.advance(20 * day)
+      await purgeExpired(createKnexStore({ knex: host.knex }), { before: host.clock.now(), logger: { warn: () => undefined } })
+      expect(await answerOf(host, await newLink(host, email))).toEqual(isRequired)
+      expect((await userOf(host, email)).isActive).toBe(false)
+    })
+
     test('an invited sign-up waits for an administrator once invitations are switched off', async () => {
       const inviting = await start({ settings: { signupMode: 'approve' } })
       const [invitation, email] = [await invite(inviting), newAddress()]

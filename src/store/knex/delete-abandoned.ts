@@ -7,6 +7,7 @@ import { nextEnded } from './delete-expired'
 import { heldByForeignKey } from './driver-errors'
 import { holdUsers } from './hold-user'
 import type { Queryable } from './queryable'
+import { pendingInvitation } from './user-tokens'
 
 const verb = 'users.deleteAbandoned'
 
@@ -77,13 +78,17 @@ async function removeOrLeave(connection: Connection, search: Search, ids: readon
   }
 }
 
-/** Deletes the expired activation links, so that a later call does not find the accounts again. */
+/**
+ * Deletes the expired activation links, so that a later call does not find the accounts again. One that names an invitation stays: without
+ * it, a later link would need none.
+ */
 async function leave(connection: Connection, { tables, before }: Search, ids: readonly string[]) {
   const { userTokens } = tables
   await connection.statement(verb, (db) =>
     ofUsers(db(userTokens.name), tables, userTokens.column('userId'), ids)
       .where(userTokens.where({ purpose: 'ACTIVATION' }))
       .where(userTokens.column('expiresAt'), '<=', userTokens.value('expiresAt', before))
+      .whereNot(pendingInvitation(userTokens))
       .delete(),
   )
   return { deleted: 0, held: ids.length }

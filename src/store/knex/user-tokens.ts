@@ -91,7 +91,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
         narrow: (query) =>
           query
             .whereNot(users.fields.has('activatedAt') ? recentActivation(expired.before) : redeemedActivation)
-            .whereNot(pendingInvitation),
+            .whereNot(pendingInvitation(userTokens)),
       }),
   }
 
@@ -105,15 +105,6 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
         .where(userTokens.column('expiresAt'), '>', userTokens.value('expiresAt', since))
   }
 
-  /** A pending account that stays still needs the invitation of its sign-up. The account's activation and its deletion end the row. */
-  function pendingInvitation(query: Knex.QueryBuilder): void {
-    query
-      .where(userTokens.where({ purpose: 'ACTIVATION' }))
-      .whereNull(userTokens.column('usedAt'))
-      .whereNotNull(userTokens.column('payload')) // NOT of an unknown condition would keep the row
-      .where(userTokens.column('payload'), 'like', '%"invitation":"%')
-  }
-
   /** Without the column `activatedAt`, only used tokens show that an account was activated. */
   function redeemedActivation(query: Knex.QueryBuilder): void {
     query
@@ -121,6 +112,16 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
       .whereNotNull(userTokens.column('usedAt'))
       .whereRaw('?? < ??', [userTokens.column('usedAt'), userTokens.column('expiresAt')])
   }
+}
+
+/** A pending account that stays still needs the invitation of its sign-up. The account's activation and its deletion end the row. */
+export function pendingInvitation(userTokens: Tables['userTokens']): (query: Knex.QueryBuilder) => void {
+  return (query) =>
+    query
+      .where(userTokens.where({ purpose: 'ACTIVATION' }))
+      .whereNull(userTokens.column('usedAt'))
+      .whereNotNull(userTokens.column('payload')) // NOT of an unknown condition would keep the row
+      .where(userTokens.column('payload'), 'like', '%"invitation":"%')
 }
 
 export function emailLoginsStore(connection: Connection, { emailLogins }: Tables): EmailLoginStore {
