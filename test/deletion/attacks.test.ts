@@ -38,6 +38,19 @@ describe.each(await databases())('attacks on the deletion on $name', (database) 
     await host.knex('auth_users').where({ id: person.userId }).delete()
   })
 
+  test('without a sessions table, whoami tells the token of a deleted account nothing of the account that got its id', async () => {
+    const host = await start({ settings: immediate, options: { store: createKnexStore({ knex: opened().knex, sessions: false }) } })
+    const person = await signedIn(host)
+    const whoami = async () => (await host.browser().get('/auth/whoami').set(bearerOf(person))).body.user
+    expect(await whoami()).toMatchObject({ email: person.email })
+    expect((await askDeletion(host, person)).status).toBe(204)
+    host.clock.advance(1)
+    const next = await addUser(host.knex, { createdAt: host.clock.now() })
+    await host.knex('auth_users').where({ id: next.id }).update({ id: person.userId })
+    expect(await whoami()).toBeNull()
+    await host.knex('auth_users').where({ id: person.userId }).delete()
+  })
+
   test('a token of the same second as the new account passes: it may be its own', async () => {
     const host = await start({ host: (app, { guards }) => void app.get('/user', guards.requireUser(), (_req, res) => void res.send('in')) })
     host.clock.advance(0.9)

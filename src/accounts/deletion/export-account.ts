@@ -48,7 +48,7 @@ export async function exportAccount(ctx: AuthContext, userId: string): Promise<A
     api_keys: [],
     invitations: settings.invitationsEnabled ? await usedInvitations(ctx, userId) : [],
     devices: trustedDevicesOf(ctx) ? (await listTrustedDevices(ctx, userId)).map(withoutCurrent) : [],
-    ...(ctx.auditLog && { events: await eventsOf(ctx, userId) }),
+    ...(ctx.auditLog && { events: await eventsOf(ctx, user) }),
     ...(ctx.onExport && { host: await askHost(ctx, user) }),
   }
 }
@@ -85,11 +85,15 @@ const byStrangers: ReadonlySet<string> = new Set(['login.failed', 'email_login.r
 /** Of another person, or digests. */
 const withheld: ReadonlySet<string> = new Set(['userId', 'actorId', 'clientKey', 'addressDigest', 'keyDigest'])
 
-async function eventsOf({ auditLog }: AuthContext, userId: string): Promise<object[]> {
+/** A database can give the id of a deleted account again. A column of whole seconds can round the creation up. */
+const startOf = ({ createdAt }: UserRecord) => new Date(createdAt.getTime() - 1_000)
+
+async function eventsOf({ auditLog }: AuthContext, user: UserRecord): Promise<object[]> {
   const events: AuditRow[] = []
   for (let cursor: string | null = null; events.length < mostEvents; ) {
     const page: { items: AuditRow[]; nextCursor: string | null } = (await auditLog?.list({
-      userId,
+      userId: user.id,
+      from: startOf(user),
       limit: 500,
       ...(cursor !== null && { cursor }),
     })) ?? {
