@@ -15,7 +15,7 @@ import { ageOf, isFresh, sinceFactor } from '../sessions/reauthentication/fresh-
 import { findNamedSession, type NamedSession } from '../sessions/reauthentication/request-session'
 import { routesByDelivery } from '../sessions/routes-by-delivery'
 import { readStatelessToken } from '../sessions/stateless-refresh-token'
-import { isSuperseded } from '../sessions/superseded-token'
+import { isOfEarlierAccount, isSuperseded } from '../sessions/superseded-token'
 import type { UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/user-records'
 import { siteTokens } from './csrf/csrf-guard'
@@ -114,7 +114,7 @@ async function ofToken(ctx: AuthContext, req: Request, { token, from }: AccessCr
   const { sessions, users } = ctx.store
   if (!sessions) {
     const user = await users.find(claims.sub)
-    return user && { claims, user, named: null }
+    return user && !isOfEarlierAccount(claims, user) ? { claims, user, named: null } : null
   }
   // Beside a Bearer header no cookie may name the session.
   const settings = from === 'header' ? ({ ...ctx.settings, tokenDelivery: 'bearer' } as const) : ctx.settings

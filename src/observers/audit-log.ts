@@ -26,6 +26,8 @@ export interface AuditQuery {
   userId?: string
   /** The name of the event. */
   name?: AuthEventName
+  /** The names of events that are left out. */
+  except?: readonly AuthEventName[]
   /** The first time that counts. */
   from?: Date
   /** The first time that does not count. */

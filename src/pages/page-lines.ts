@@ -132,7 +132,7 @@ async function showRefusal(page: PageDefinition, visit: Visit, thrown: unknown, 
   const { ctx, req, res, reader } = visit
   if (thrown instanceof FormFault) return showAgain(page, visit, refusedForm(reader, thrown, fields), 400)
   const error = readRefusal(ctx.logger, req, thrown)
-  if (error instanceof DeletionPendingError) return showPage(ctx, res, reader, wayBack(reader, error))
+  if (error instanceof DeletionPendingError && 'restore_token' in error.details) return showPage(ctx, res, reader, wayBack(reader, error))
   if (error.status !== 401) setRefusalHeaders(res, error)
   await showAgain(page, visit, refusedForm(reader, error, fields, page), statusOf(error))
 }

@@ -22,10 +22,12 @@ export function isLeaving({ isActive, deletionRequestedAt }: Pick<UserRecord, 'i
   return !isActive && Boolean(deletionRequestedAt)
 }
 
+/** Also after a change from `soft` to `immediate`: the accounts that wait by then have their way back. */
+export function canBeLeaving({ settings, store }: Pick<AuthContext, 'settings' | 'store'>): boolean {
+  return settings.accountDeletion !== 'off' && store.users.fields.has('deletionRequestedAt')
+}
+
 /** What a route that logs in refuses by the account's state. */
-export function stateRefusals({ settings }: Pick<AuthContext, 'settings'>): (typeof ApprovalPendingError | typeof DeletionPendingError)[] {
-  return [
-    ...(settings.signupMode === 'approve' ? [ApprovalPendingError] : []),
-    ...(settings.accountDeletion === 'soft' ? [DeletionPendingError] : []),
-  ]
+export function stateRefusals(ctx: Pick<AuthContext, 'settings' | 'store'>): (typeof ApprovalPendingError | typeof DeletionPendingError)[] {
+  return [...(ctx.settings.signupMode === 'approve' ? [ApprovalPendingError] : []), ...(canBeLeaving(ctx) ? [DeletionPendingError] : [])]
 }

@@ -46,9 +46,14 @@ function beganAfter({ createdAt }: Pick<SessionRecord, 'createdAt'>, change: Dat
   return began >= changed || (isWhole(change) && began > changed - 1_000)
 }
 
-/** A database can give the id of a deleted account again: the token is then of another person. @throws InvalidTokenError */
-export function refuseEarlierAccount({ iat }: Pick<AccessTokenClaims, 'iat'>, { createdAt }: Pick<UserRecord, 'createdAt'>): void {
-  if (iat < secondOf(createdAt)) throw new InvalidTokenError({ reason: 'account_gone' })
+/** A database can give the id of a deleted account again: the token is then of another person. */
+export function isOfEarlierAccount({ iat }: Pick<AccessTokenClaims, 'iat'>, { createdAt }: Pick<UserRecord, 'createdAt'>): boolean {
+  return iat < secondOf(createdAt)
+}
+
+/** @throws InvalidTokenError */
+export function refuseEarlierAccount(claims: Pick<AccessTokenClaims, 'iat'>, user: Pick<UserRecord, 'createdAt'>): void {
+  if (isOfEarlierAccount(claims, user)) throw new InvalidTokenError({ reason: 'account_gone' })
 }
 
 function secondOf(instant: Date): number {

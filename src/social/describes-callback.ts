@@ -39,7 +39,7 @@ const query: readonly QueryParameter[] = [
   { name: 'answer', description: 'All of these parameters, encrypted by `POST /oauth/:provider/callback`.', schema: string },
 ]
 
-export function describesCallback(ctx: Pick<AuthContext, 'settings' | 'loginTasks'>): Description {
+export function describesCallback(ctx: Pick<AuthContext, 'settings' | 'store' | 'loginTasks'>): Description {
   const { settings } = ctx
   return {
     summary: 'Return from the provider: log in, link the identity, or confirm the session',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createKnexStore } from '../../src'
+import { createKnexStore, memoryCounters } from '../../src'
 import { act, adminOn } from '../admin/people'
 import { bearerOf, type LocalHost, newAddress, password, post, signedIn } from '../local/people'
 import { addUser } from '../social/accounts-at-hand'
@@ -38,6 +38,19 @@ describe.each(await databases())('attacks on the deletion on $name', (database) 
     await host.knex('auth_users').where({ id: person.userId }).delete()
   })
 
+  test('without a sessions table, whoami tells the token of a deleted account nothing of the account that got its id', async () => {
+    const host = await start({ settings: immediate, options: { store: createKnexStore({ knex: opened().knex, sessions: false }) } })
+    const person = await signedIn(host)
+    const whoami = async () => (await host.browser().get('/auth/whoami').set(bearerOf(person))).body.user
+    expect(await whoami()).toMatchObject({ email: person.email })
+    expect((await askDeletion(host, person)).status).toBe(204)
+    host.clock.advance(1)
+    const next = await addUser(host.knex, { createdAt: host.clock.now() })
+    await host.knex('auth_users').where({ id: next.id }).update({ id: person.userId })
+    expect(await whoami()).toBeNull()
+    await host.knex('auth_users').where({ id: person.userId }).delete()
+  })
+
   test('a token of the same second as the new account passes: it may be its own', async () => {
     const host = await start({ host: (app, { guards }) => void app.get('/user', guards.requireUser(), (_req, res) => void res.send('in')) })
     host.clock.advance(0.9)
@@ -64,6 +77,20 @@ describe.each(await databases())('attacks on the deletion on $name', (database) 
     expect((await askDeletion(host, { token: body.access_token })).status).toBe(204)
     expect(await host.knex('auth_users').where({ email })).toEqual([])
     expect((await post(host, '/signup', { email, password: 'the owner chooses this one' })).status).toBe(201)
+  })
+
+  test('an address that is verified during the request is not deleted at once', async () => {
+    let meanwhile = async () => undefined as unknown
+    const counters = memoryCounters({})
+    const increment: typeof counters.increment = async (...given) => {
+      if (given[0].includes('change')) await meanwhile()
+      return counters.increment(...given)
+    }
+    const host = await start({ options: { throttle: { counters: { ...counters, increment } } } })
+    const person = await signedIn(host, { emailVerifiedAt: null })
+    meanwhile = () => host.knex('auth_users').where({ id: person.userId }).update({ email_verified_at: host.clock.now() })
+    expect(codeOf(await askDeletion(host, person))).toEqual([409, 'CONFLICT'])
+    expect(await isGone(host, person.userId)).toBe(false)
   })
 
   test('a deletion and four logins at once: no session row without an account, and none of a closed one lives', async () => {

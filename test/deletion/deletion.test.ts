@@ -222,6 +222,23 @@ describe.each(await databases())('deletion on $name', (database) => {
     for (const { userId } of [kept, banned]) expect(await isGone(host, userId)).toBe(false)
   })
 
+  test('after a change to `immediate` the accounts that wait have both ways back, and are due on their day', async () => {
+    const before = await start()
+    const [mailed, signedInAgain, due] = [await signedIn(before), await signedIn(before), await signedIn(before)]
+    const token = await leave(before, mailed)
+    for (const person of [signedInAgain, due]) await leave(before, person)
+    const host = await start({ settings: immediate })
+    expect((await restore(host, token)).status).toBe(200)
+    expect((await restore(host, await restoreTokenOf(host, signedInAgain))).status).toBe(200)
+    host.clock.advance(31 * 86_400)
+    await purge(host)
+    expect([await isGone(host, mailed.userId), await isGone(host, signedInAgain.userId), await isGone(host, due.userId)]).toEqual([
+      false,
+      false,
+      true,
+    ])
+  })
+
   test('an administrator deletes at once, whatever the setting says, but not itself and not a stranger', async () => {
     const host = await start()
     const told = tell(host)

@@ -1,9 +1,9 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { auditLog } from '../../src'
 import { bearerOf, type LocalHost, type LocalMember, password, post, signedIn } from '../local/people'
 import { enrolled, mfaSettings } from '../mfa/people'
 import { passkeyOwner, passkeySettings } from '../passkeys/people'
-import { addIdentity, someTime } from '../social/accounts-at-hand'
+import { addIdentity, addUser, someTime } from '../social/accounts-at-hand'
 import { databases } from '../support/databases'
 import { codeOf, onDeletion } from './people'
 
@@ -53,11 +53,33 @@ describe.each(await databases())('the export of an account on $name', (database)
     const person = await enrolled(host)
     await post(host, '/login', { email: person.email, password: 'a stranger tries this one' })
     await log.flush()
+    const read = vi.spyOn(log, 'list')
     const { body, text } = await download(host, person)
+    expect(read).toHaveBeenCalledWith(expect.objectContaining({ except: expect.arrayContaining(['login.failed']) }))
     expect(body.second_factor).toEqual({ enabled_at: expect.any(String) })
     expect(body.events.map(({ name }: { name: string }) => name)).toContain('mfa.enrolled')
     expect(body.events.map(({ name }: { name: string }) => name)).not.toContain('login.failed')
     expect(text).not.toMatch(/clientKey|addressDigest|127\.0\.0\.1"/)
+  })
+
+  test('says nothing of a deleted account whose id the database gave again', async () => {
+    let now = () => new Date()
+    const log = auditLog(opened().knex, { now: () => now() })
+    const host = await start({ options: { auditLog: log } })
+    now = host.clock.now
+    const person = await signedIn(host)
+    await log.flush()
+    await host.auth.service.deleteUser(person.userId)
+    host.clock.advance(2)
+    const next = await addUser(host.knex, { createdAt: host.clock.now(), name: 'The next one' })
+    await host.knex('auth_users').where({ id: next.id }).update({ id: person.userId })
+    await host.auth.service.openSession(person.userId)
+    await log.flush()
+    const { user, events } = await host.auth.service.exportUser(person.userId)
+    expect(user).toMatchObject({ name: 'The next one' })
+    expect(events).toEqual([expect.objectContaining({ name: 'login', details: { amr: ['ext'] } })])
+    await host.knex('auth_sessions').where({ user_id: person.userId }).delete()
+    await host.knex('auth_users').where({ id: person.userId }).delete()
   })
 
   test('`host` is what onExport returns, and replaces no member of ours; a failure is 503', async () => {

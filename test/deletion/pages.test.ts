@@ -78,7 +78,15 @@ describe('the pages of a deletion, without script', () => {
     const gone = await sendForm(browser, '/auth/account/delete', fields)
     expect([gone.status, gone.text]).toEqual([200, expect.stringContaining('Your account is deleted')])
     expect(await isGone(host, id)).toBe(true)
-    expect((await browser.get('/auth/account/restore/x')).status).toBe(404)
+  })
+
+  test('after a change to `off`, a right login of a closed account shows no button that leads nowhere', async () => {
+    const host = await start()
+    const changes = { isActive: false, deletionRequestedAt: host.clock.now(), hashedPassword: await host.hasher.hash(password) }
+    const { email } = await addUser(host.knex, { email: newAddress(), ...changes })
+    const refused = await signInByPage(host.browser(), { email, password })
+    expect([refused.status, problemOf(refused.text)]).toEqual([400, expect.stringContaining('This account is closed')])
+    expect(refused.text).not.toContain('restore')
   })
 
   test('a refusal is a sentence, and the pages speak Portuguese; without the setting there are none', async () => {
@@ -94,6 +102,6 @@ describe('the pages of a deletion, without script', () => {
     const { browser: other } = await personOn(off)
     expect((await other.get('/auth/account/delete')).status).toBe(404)
     expect((await other.get('/auth/account')).text).not.toContain('account/delete')
-    expect((await other.get('/auth/account/export')).status).toBe(404)
+    for (const path of ['export', 'restore/x']) expect((await other.get(`/auth/account/${path}`)).status).toBe(404)
   })
 })

@@ -58,6 +58,7 @@ This page says which limit applies to a route, what the limit counts, and what a
 | of a [known device](accounts.md#a-known-device) | failed logins, wrong TOTP codes, wrong recovery codes, requests for links, and mails of one device. Each of these limits comes before a general limit, and is off if the general limit is off | 10 logins, 5 codes of each kind and 5 links in 900 s; 5 mails an hour | none: the device then counts as an unknown client |
 | passwords | wrong passwords of a signed-in person, on all routes that ask for the password: per session, and per account | 5 and 25 in 900 s | 429 \`TOO_MANY_REQUESTS\`, before the password is compared |
 | changes | changes of one account that the owner can [undo](undo.md) | 10 in a day | 429 \`TOO_MANY_REQUESTS\` |
+| exports | [exports](deletion.md#export) of one account by its person | 5 in 3,600 s | 429 \`TOO_MANY_REQUESTS\` |
 | invitations | [invitations](invitations.md) that an administrator mails or mails again | 500 in a day | 429 \`TOO_MANY_REQUESTS\`; one that is not mailed is created |
 | waiting accounts | mails to administrators about [accounts that wait](sign-up.md#who-waits) | one mail to each in an hour | none: the next mail counts all who wait |
 | \`throttle.mail\` | mails to one address | [mail](mail.md#how-many-mails-one-address-gets) | none: the response is the same, and the mail is not sent |

@@ -36,6 +36,7 @@ export async function deleteOwnAccount(ctx: AuthContext, { user, session, locale
     if (!isImmediate(ctx, user)) return await closeAccount(ctx, { user, session, locale })
     await deleting(ctx, user.id, async (ctx) => {
       const locked = await lockOwn(ctx, { user, session })
+      if (!isImmediate(ctx, locked)) throw new ConflictError() // somebody verified the address meanwhile, so the person gets the days
       await deleteWithRows(ctx, locked, { keepsInvitations: locked.emailVerifiedAt === null })
     })
     return null

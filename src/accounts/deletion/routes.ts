@@ -21,6 +21,7 @@ import { refusingCrossSite } from '../../http/same-site'
 import { sendEmpty, sendJson, setResult } from '../../http/send'
 import { countAttempt, routeRateLimit } from '../../rate-limits/rate-limiter'
 import { confirmIrreversible, type IrreversibleFields, irreversibleBody, irreversibleRefusals } from '../../second-factor/irreversible-code'
+import { canBeLeaving } from '../../sessions/account-state'
 import { clearEndedCookies } from '../../sessions/current-auth'
 import { clearSessionCookies } from '../../sessions/log-out-request'
 import { operation, publicOperation } from '../../sessions/operation'
@@ -34,9 +35,8 @@ import { lookAtRestore, restoreAccount } from './restore-account'
 
 /** No routes while `accountDeletion` is off. */
 export function deletionRoutes(ctx: AuthContext, guards: RouteGuards): Route[] {
-  const { accountDeletion } = ctx.settings
-  if (accountDeletion === 'off') return []
-  return [...deleteRoute(ctx, guards), ...exportRoute(ctx, guards), ...(accountDeletion === 'soft' ? restoreRoutes(ctx) : [])]
+  if (ctx.settings.accountDeletion === 'off') return []
+  return [...deleteRoute(ctx, guards), ...exportRoute(ctx, guards), ...(canBeLeaving(ctx) ? restoreRoutes(ctx) : [])]
 }
 
 /** No route if the users table does not store administrators. */

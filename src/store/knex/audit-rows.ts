@@ -35,6 +35,8 @@ export interface AuditRows {
 export interface AuditSearch {
   readonly userId?: string | undefined
   readonly name?: string | undefined
+  /** Names. */
+  readonly except?: readonly string[] | undefined
   /** The first time that counts. */
   readonly from?: Date | undefined
   /** The first time that does not count. */
@@ -70,13 +72,14 @@ export function bindAuditRows(knex: HostKnex): AuditRows {
       await connection.statement('auditLog.insert', (db) => db(table.name).insert(rows).onConflict(table.bareColumn('id')).ignore())
     },
     deleteOlder: (older) => deleteExpired(connection, 'auditLog.deleteOlder', table, 'createdAt', older),
-    async list({ userId, name, from, to, after, limit }) {
+    async list({ userId, name, except = [], from, to, after, limit }) {
       const wanted = { ...(userId !== undefined && { userId }), ...(name !== undefined && { name }) }
       const equal = Object.keys(wanted).length === 0 ? {} : table.match(wanted)
       if (!equal) return []
       const [at, id] = [table.column('createdAt'), table.column('id')]
       const rows = await connection.statement<Row[]>('auditLog.list', (db) => {
         const query = db(table.name).where(equal)
+        if (except.length > 0) query.whereNotIn(table.column('name'), except)
         if (from) query.where(at, '>=', table.value('createdAt', from))
         if (to) query.where(at, '<', table.value('createdAt', to))
         if (after) {
