@@ -7,7 +7,7 @@ export interface AccountExport { readonly exported_at: string; readonly user: Ad
 
 export interface AccountRestored { readonly message: string }
 
-export interface AdminUser { readonly id: string; readonly email: string; readonly name: string | null; readonly is_active: boolean; readonly is_admin: boolean; readonly created_at: string; readonly updated_at: string; readonly last_login_at: string | null; readonly mfa_enabled: boolean; readonly email_verified_at: string | null; readonly activated_at: string | null; readonly approval_requested_at: string | null; readonly deletion_requested_at: string | null }
+export interface AdminUser { readonly id: string; readonly email: string; readonly name: string | null; readonly is_active: boolean; readonly is_admin: boolean; readonly created_at: string; readonly updated_at: string; readonly last_login_at: string | null; readonly mfa_enabled: boolean; readonly email_verified_at: string | null; readonly activated_at: string | null; readonly approval_requested_at: string | null; readonly deletion_requested_at: string | null; readonly fields?: Readonly<Record<string, unknown>> }
 
 export interface AdminUserList { readonly items: readonly AdminUser[]; readonly next_cursor: string | null }
 

@@ -44,7 +44,7 @@ export function operationsFile(document: OpenApi): string {
   const admin = adminOperations()
   const interfaces = Object.entries(document.components.schemas)
     .filter(([name]) => used(document, [...operations, ...admin]).has(name))
-    .map(([name, schema]) => `export interface ${name} ${typeOf(schema, name === 'User' ? userFields : [])}\n`)
+    .map(([name, schema]) => `export interface ${name} ${typeOf(schema, /^(Admin)?User$/.test(name) ? userFields : [])}\n`)
   return [
     intro,
     ...interfaces,
