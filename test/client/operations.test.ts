@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { routes } from '../../src/client/routes'
 import { operationsOf, table } from '../../src/client/table'
-import { everything } from '../openapi/configurations'
+import { configurations, everything } from '../openapi/configurations'
 import { documentOf } from '../openapi/document-of'
 import { appPerTest } from '../support/app-per-test'
 import type { OpenApi } from '../support/openapi'
@@ -18,7 +18,8 @@ const everyRoute = () => {
 /** `npx vitest run --config test/vitest.config.mts test/client/operations.test.ts -u` writes the file anew. */
 test('src/client/operations.ts has the types of the OpenAPI document', async () => {
   const file = join(import.meta.dirname, '../../src/client/operations.ts')
-  await expect(operationsFile(await documentOf(await everyRoute()))).toMatchFileSnapshot(file)
+  const others = await Promise.all(Object.values(configurations).map(async (one) => documentOf(await start(one))))
+  await expect(operationsFile(await documentOf(await everyRoute()), others)).toMatchFileSnapshot(file)
 })
 
 /** Routes without a method, and why. */
