@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { routes } from '../../src/client/routes'
@@ -67,6 +68,18 @@ test('every mounted route has a method or a reason, and every method has a route
   expect([...plain].sort()).toEqual([...named, ...Object.keys(others)].sort())
   const withCookieRoute = operations.filter(({ method, path }) => mounted.includes(`${method} /cookie${path}`)).map(({ path }) => path)
   expect(operations.filter(({ flags }) => flags.includes('k')).map(({ path }) => path)).toEqual(withCookieRoute)
+})
+
+test('docs/client.md lists every method', () => {
+  const text = readFileSync(join(import.meta.dirname, '../../docs/client.md'), 'utf8')
+  const listed = Object.keys(table).map((group) => {
+    const [, names = ''] = new RegExp(`^\\| .*\`auth${group && '.'}${group}\`.* \\| (.*) \\|$`, 'm').exec(text) ?? []
+    return [group, [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name)]
+  })
+  const methods = Object.entries(table).map(([group, lines]) => [group, operationsOf(lines).map(([, name]) => name)])
+  const byHand: Readonly<Record<string, readonly string[]>> = { '': ['fetch', 'subscribe', 'state', 'dispose'], providers: ['logIn'] }
+  const sorted = (groups: typeof methods) => groups.map(([group, names]) => [group, [...(names ?? [])].sort()])
+  expect(sorted(listed)).toEqual(sorted(methods.map(([group, names]) => [group, [...(names ?? []), ...(byHand[String(group)] ?? [])]])))
 })
 
 test('routes.ts has the route of each operation of which the table has only the name, and no other', () => {
