@@ -497,6 +497,25 @@ describe('a login by a provider', () => {
 })
 
 describe('answers of other hands', () => {
+  test('a part for passkeys that does not load makes no unhandled rejection of a login that tells authenticators', async () => {
+    const host = await open('bearer')
+    const visitor = await visit(host, { delivery: 'bearer' })
+    const unhandled = vi.fn()
+    const others = process.listeners('unhandledRejection')
+    process.removeAllListeners('unhandledRejection').on('unhandledRejection', unhandled)
+    vi.stubGlobal('PublicKeyCredential', { signalCurrentUserDetails() {} })
+    vi.doMock('../../src/client/passkeys', () => {
+      throw new Error('offline')
+    })
+    await signIn(visitor, await member(host))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    vi.doUnmock('../../src/client/passkeys')
+    vi.unstubAllGlobals()
+    process.removeAllListeners('unhandledRejection')
+    for (const one of others) process.on('unhandledRejection', one)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+
   test('details that are null, and a login that is answered by a page', async () => {
     const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
     visitor.meet((route) => {
