@@ -2,7 +2,7 @@ import { withCredentials } from './credentials.js'
 import { failure, jsonOf, refusalIn } from './error.js'
 import { pageUrl, shared } from './lock.js'
 import type { Session } from './session.js'
-import { type AuthState, areDifferent } from './state.js'
+import type { AuthState } from './state.js'
 
 /** For this time in milliseconds, a client does not refresh after an API that refuses the new token too. */
 const quietMs = 30_000
@@ -33,6 +33,9 @@ export function authFetch(session: Session) {
 
   const isOurs = (url: string) => [new URL(session.url()).origin, ...apiOrigins].includes(new URL(url).origin)
 
+  /** As whom the next request is sent. After a login, the tokens are there before the state. */
+  const sender = () => session.tokens?.user_id ?? session.box.current.user?.id
+
   return async (
     input: RequestInfo | URL,
     init: RequestInit = {},
@@ -45,8 +48,11 @@ export function authFetch(session: Session) {
     if (!isOurs(url)) return fetch(target, init)
     await session.start()
     const { current: now } = session.box
-    if (areDifferent(asked.user, now.user)) throw failure('USER_CHANGED')
     const person = (asked.status === 'loading' ? now : asked).user?.id
+    if (asked.user && (sender() ?? person) !== person) {
+      if (now.user?.id === person) session.insist() // the tokens of a login in another tab, without an answer of whoami yet
+      throw failure('USER_CHANGED')
+    }
     const mended: number[] = []
     for (;;) {
       const { refreshes, messages } = session
@@ -69,7 +75,7 @@ export function authFetch(session: Session) {
       // With a token from before a refresh, the request is only repeated.
       const isStale = !fault && session.refreshes !== refreshes
       const isMended = isStale || (await mend(fault, messages, details?.['methods'] as string[]))
-      const isSamePerson = person && session.box.current.user?.id === person
+      const isSamePerson = person && sender() === person
       if (!isMended || !isSamePerson || request?.bodyUsed || isStream(init.body)) return response
     }
   }

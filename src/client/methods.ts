@@ -77,6 +77,7 @@ export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>):
         const login = isLogin && response.ok && before === logouts ? await jsonOf(response.clone()) : null
         if (login?.['access_token']) {
           session.mode = 'bearer'
+          if (!has('p')) session.changes++ // a refresh that is under way is for the person before
           await session.keep(login as unknown as Tokens)
         }
         return response
@@ -99,7 +100,10 @@ export function caller(session: Session, fetchAs: ReturnType<typeof authFetch>):
     }
     if (has('s')) await session.insist()
     if (/[rg]/.test(flags) && !has('p') && session.box.current.user && hasPasskeys !== false && signals())
-      loaded().then(({ signal }) => signal(call))
+      loaded().then(
+        ({ signal }) => signal(call),
+        () => {},
+      )
     return result
   }
 

@@ -7,7 +7,7 @@ export interface AccountExport { readonly exported_at: string; readonly user: Ad
 
 export interface AccountRestored { readonly message: string }
 
-export interface AdminUser { readonly id: string; readonly email: string; readonly name: string | null; readonly is_active: boolean; readonly is_admin: boolean; readonly created_at: string; readonly updated_at: string; readonly last_login_at: string | null; readonly mfa_enabled: boolean; readonly email_verified_at: string | null; readonly activated_at: string | null; readonly approval_requested_at: string | null; readonly deletion_requested_at: string | null }
+export interface AdminUser { readonly id: string; readonly email: string; readonly name: string | null; readonly is_active: boolean; readonly is_admin: boolean; readonly created_at: string; readonly updated_at: string; readonly last_login_at: string | null; readonly mfa_enabled: boolean; readonly email_verified_at: string | null; readonly activated_at: string | null; readonly approval_requested_at?: string | null; readonly deletion_requested_at?: string | null; readonly fields?: Readonly<Record<string, unknown>> }
 
 export interface AdminUserList { readonly items: readonly AdminUser[]; readonly next_cursor: string | null }
 
@@ -140,9 +140,9 @@ export type SignUpResult = LoginResult | { readonly kind: 'activation_required' 
 
 /** Every operation of the router that has a method. */
 export interface ClientOperations {
-  /** Create an account with email and password. */ signUp(body: { email: string; name?: string | null; password: string; captcha?: unknown; invitation?: string }): Promise<SignUpResult>
+  /** Create an account with email and password. */ signUp(body: { email: string; name?: string | null; password?: string; captcha?: unknown; invitation?: string }): Promise<SignUpResult>
   /** Activate an account with the mailed link or code, and log in. */ activate(body: { request_token?: string; password?: string; credential?: object; challenge_token?: string; signup_token?: string; passkey?: true } & ({ token: string } | { code: string })): Promise<LoginResult>
-  /** Request another activation mail. */ requestActivation(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly activation_url: string | null; readonly request_token: string }>
+  /** Request another activation mail. */ requestActivation(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly activation_url: string | null; readonly request_token?: string }>
   /** Log in with email and password. */ logIn(body: { email: string; password: string; previous_token?: string; remember?: boolean; captcha?: unknown }): Promise<LoginResult>
   /** Log out: revoke this session, or all sessions of the account. */ logOut(body?: { all_sessions?: boolean; provider_logout?: boolean }): Promise<ProviderLogout | undefined>
   /** Confirm the session with a credential. */ reauthenticate(body: { challenge_token?: string; previous_token?: string } & ({ password: string } | { code: string } | { credential: object } | { email_code: string } | { ticket: string } | { passkey: true })): Promise<LoginResult>
@@ -151,9 +151,9 @@ export interface ClientOperations {
   readonly account: {
     /** Get the account of the signed-in person. */ get(): Promise<User>
     /** Change the name, and the fields of the application. */ update(body?: { name?: string | null; fields?: object }): Promise<User>
-    /** Request a mail to verify the address. */ requestVerification(body?: { previous_token?: string }): Promise<{ readonly message: string; readonly verify_url: string | null; readonly request_token: string }>
+    /** Request a mail to verify the address. */ requestVerification(body?: { previous_token?: string }): Promise<{ readonly message: string; readonly verify_url: string | null; readonly request_token?: string }>
     /** Verify the address with the mailed link or code. */ verifyEmail(body: { request_token?: string; password?: string } & ({ token: string } | { code: string })): Promise<Verified>
-    /** Request a mail to a new address. */ requestEmailChange(body: { new_email: string; current_password?: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<{ readonly message: string; readonly confirm_url: string | null; readonly request_token: string }>
+    /** Request a mail to a new address. */ requestEmailChange(body: { new_email: string; current_password?: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<{ readonly message: string; readonly confirm_url: string | null; readonly request_token?: string }>
     /** Change to the new address with the mailed link or code. */ confirmEmailChange(body: { request_token?: string; password?: string } & ({ token: string } | { code: string })): Promise<Message>
     /** Close the own account, and delete it later. */ delete(body?: { previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<DeletionRequested | undefined>
     /** Bring back an account that waits for its deletion. */ restore(body: { token: string }): Promise<AccountRestored>
@@ -163,7 +163,7 @@ export interface ClientOperations {
     /** Change the password, and revoke all other sessions. */ change(body: { current_password: string; new_password: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>
     /** Change the password with the second factor, and revoke all other sessions. */ changeWithFactor(body: { new_password: string; previous_token?: string; challenge_token?: string } & ({ code: string } | { credential: object } | { passkey: true })): Promise<undefined>
     /** Set the first password of an account without a password. */ setFirst(body: { new_password: string; previous_token?: string; code?: string; credential?: object; challenge_token?: string; passkey?: true }): Promise<undefined>
-    /** Request a mail to set a new password. */ requestReset(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly reset_url: string | null; readonly request_token: string }>
+    /** Request a mail to set a new password. */ requestReset(body: { email: string; previous_token?: string; captcha?: unknown }): Promise<{ readonly message: string; readonly reset_url: string | null; readonly request_token?: string }>
     /** Set a new password with the mailed link or code, and log in. */ reset(body: { request_token?: string; new_password: string; password?: string } & ({ token: string } | { code: string })): Promise<LoginResult>
   }
   readonly emailLogin: {

@@ -141,8 +141,8 @@ export function createSession(options: AuthClientOptions): Session {
 
     async keep(tokens) {
       if (tokens) {
-        const { access_token, refresh_token } = tokens
-        tokens = { access_token, refresh_token: refresh_token ?? session.tokens?.refresh_token }
+        const { access_token, refresh_token, user_id } = tokens
+        tokens = { access_token, refresh_token: refresh_token ?? session.tokens?.refresh_token, user_id }
       }
       session.tokens = tokens
       isStored = false
@@ -181,7 +181,7 @@ export function createSession(options: AuthClientOptions): Session {
 
   async function begin(): Promise<void> {
     session.url() // @throws TypeError
-    if (isBrowser) listen()
+    if (isBrowser && !ended.signal.aborted) listen()
     if (storage) await session.reread()
     if (!session.tokens && isHintMissing()) return apply(null)
     await ask()
@@ -209,7 +209,7 @@ export function createSession(options: AuthClientOptions): Session {
 
   /** As `look`. Without an answer it asks again, and the caller does not wait for that. */
   function ask(refreshes = true, then: (error: unknown) => unknown = (error) => void again(error)): Promise<unknown> {
-    isUnsure = true
+    isUnsure = !ended.signal.aborted
     return session.look(refreshes).catch(then)
   }
 
@@ -280,7 +280,7 @@ export function createSession(options: AuthClientOptions): Session {
         if (status === 429 || status >= 500) throw errorOf(response, null)
         return session.look(false)
       }
-    const answer = (await response.json()) as Tokens & { user_id: string }
+    const answer = (await response.json()) as Tokens
     if (answer.access_token && session.changes === changes) await session.keep(answer)
     return () => refreshed(answer.user_id)
   }

@@ -25,6 +25,8 @@ export interface TokenStorage {
 export interface Tokens {
   readonly access_token: string
   readonly refresh_token: string
+  /** Whose they are: the state learns it later, from whoami. */
+  readonly user_id: string
 }
 
 /** The answer of `GET /whoami`. */

@@ -252,6 +252,26 @@ describe.skipIf(!hasChromium)(`the client in Chromium (${chromiumPath})`, () => 
     await expect.poll(() => stateOf(other), { timeout: 4_000 }).toBe('signed-out')
   })
 
+  test('passkeys.js does not load: a login goes through, and the first method that needs it sends nothing', async () => {
+    const shop = await open({ tokenDelivery: 'cookie' })
+    const person = await member(shop.host)
+    const context = await shop.context()
+    const page = await shop.tab(context, { delivery: 'cookie' })
+    await page.route('**/passkeys.js', (route) => route.abort())
+    await logIn(page, { email: person.email, password })
+    shop.routes()
+    const listed = () =>
+      page.evaluate(() =>
+        window.auth.sessions.list().then(
+          ({ length }) => length,
+          ({ code }) => code,
+        ),
+      )
+    expect([await listed(), shop.routes(), await stateOf(page)]).toEqual(['NETWORK_ERROR', [], person.email])
+    await page.unroute('**/passkeys.js')
+    expect(await listed()).toBe(1)
+  })
+
   test('a browser without BroadcastChannel signs in and out', async () => {
     const shop = await open({ tokenDelivery: 'cookie' })
     const person = await member(shop.host)

@@ -44,6 +44,15 @@ async function signIn({ auth }: Visitor, { email }: { email: string }) {
   return auth.logIn({ email, password })
 }
 
+/** `passed` waits for `open()`. */
+function gate() {
+  let open = () => {}
+  const passed = new Promise<undefined>((resolve) => {
+    open = () => resolve(undefined)
+  })
+  return { open, passed }
+}
+
 function statesOf(auth: AuthClient): string[] {
   const seen: string[] = []
   auth.subscribe(({ status, user }) => seen.push(user ? user.email : status))
@@ -488,6 +497,25 @@ describe('a login by a provider', () => {
 })
 
 describe('answers of other hands', () => {
+  test('a part for passkeys that does not load makes no unhandled rejection of a login that tells authenticators', async () => {
+    const host = await open('bearer')
+    const visitor = await visit(host, { delivery: 'bearer' })
+    const unhandled = vi.fn()
+    const others = process.listeners('unhandledRejection')
+    process.removeAllListeners('unhandledRejection').on('unhandledRejection', unhandled)
+    vi.stubGlobal('PublicKeyCredential', { signalCurrentUserDetails() {} })
+    vi.doMock('../../src/client/passkeys', () => {
+      throw new Error('offline')
+    })
+    await signIn(visitor, await member(host))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    vi.doUnmock('../../src/client/passkeys')
+    vi.unstubAllGlobals()
+    process.removeAllListeners('unhandledRejection')
+    for (const one of others) process.on('unhandledRejection', one)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+
   test('details that are null, and a login that is answered by a page', async () => {
     const visitor = await visit(await open('cookie'), { delivery: 'cookie' })
     visitor.meet((route) => {
@@ -607,6 +635,26 @@ describe('the state', () => {
     expect([visitor.requests.length, vi.getTimerCount()]).toEqual([1, 0])
   })
 
+  test('a disposed client begins no timer: while its storage is read, and at a later call', async () => {
+    let read = (_text: string) => {}
+    const get = () =>
+      new Promise<string>((resolve) => {
+        read = resolve
+      })
+    const storage = { get, set: () => {}, remove: () => {} }
+    const visitor = await visit(await open('bearer'), { delivery: 'bearer', storage })
+    visitor.meet(() => 'lost')
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    statesOf(visitor.auth)
+    visitor.auth.dispose()
+    read(JSON.stringify({ access_token: 'a', refresh_token: 'b' }))
+    await vi.waitFor(() => expect(visitor.requests).toEqual(['GET /auth/whoami lost']))
+    const later = visitor.auth.account.get().catch((error: unknown) => error)
+    expect(await later).toMatchObject({ code: 'NETWORK_ERROR' })
+    await vi.advanceTimersByTimeAsync(100_000)
+    expect([visitor.requests.filter((line) => line.includes('whoami')).length, vi.getTimerCount()]).toEqual([1, 0])
+  })
+
   test('the client makes one series of attempts, whatever else fails meanwhile', async () => {
     const visitor = await visit(await open('both'), { delivery: 'both' })
     visitor.meet(() => 'lost')
@@ -714,6 +762,50 @@ describe('storage in delivery bearer', () => {
     host.clock.advance(901)
     expect((await visitor.auth.fetch(`${visitor.origin}/api/orders`)).status).toBe(200)
     reported.mockRestore()
+  })
+
+  test('a login while a refresh for the person before is under way: the late tokens are dropped, and her request is not sent again', async () => {
+    const host = await open('bearer')
+    const [ada, bob] = [await member(host), await member(host)]
+    const { storage } = memory()
+    let written: Promise<unknown> = Promise.resolve()
+    const set = async (key: string, value: string) => {
+      await written
+      await storage.set(key, value)
+    }
+    const visitor = await visit(host, { delivery: 'bearer', storage: { ...storage, set } })
+    await signIn(visitor, ada)
+    host.clock.advance(901)
+    const [refresh, slowly] = [gate(), gate()]
+    visitor.meet((route) => (route.endsWith('/refresh') ? refresh.passed : undefined))
+    const waiting = visitor.auth.fetch(`${visitor.origin}/api/orders`, { method: 'POST', body: 'tea' })
+    await vi.waitFor(() => expect(visitor.requests).toContain('POST /api/orders 401'))
+    written = slowly.passed
+    const login = signIn(visitor, bob)
+    await vi.waitFor(() => expect(visitor.requests.filter((line) => line === 'POST /auth/login 200')).toHaveLength(2))
+    await new Promise((resolve) => setTimeout(resolve, 50)) // until the client has read the answer
+    refresh.open()
+    expect([(await waiting).status, orders]).toEqual([401, []])
+    slowly.open()
+    expect(await login).toMatchObject({ kind: 'session', user: { email: bob.email } })
+    expect((await visitor.auth.account.get()).email).toBe(bob.email)
+  })
+
+  test("Ada's form is not sent with the tokens of Bob, of whom whoami has not told yet", async () => {
+    const host = await open('bearer')
+    const [ada, bob] = [await member(host), await member(host)]
+    const visitor = await visit(host, { delivery: 'bearer', storage: memory().storage })
+    await signIn(visitor, ada)
+    host.clock.advance(901)
+    await signIn({ ...visitor, auth: visitor.again() }, bob)
+    visitor.meet((route) => (route.endsWith('/whoami') ? 'lost' : undefined))
+    const post = () => visitor.auth.fetch(`${visitor.origin}/api/orders`, { method: 'POST', body: 'tea' })
+    expect((await post()).status).toBe(401) // by now the client has read the storage
+    await expect(post()).rejects.toMatchObject({ code: 'USER_CHANGED' })
+    expect(orders).toEqual([])
+    visitor.meet(() => undefined)
+    await vi.waitFor(() => expect(visitor.auth.state.user?.email).toBe(bob.email), 3_000)
+    expect((await post()).status).toBe(200)
   })
 
   test.each(['{"x":1}', 'null', '[]', '7', '{'])('%s in the storage is no session', async (text) => {

@@ -38,13 +38,18 @@ function linesOf(lines: string, group = ''): Line[] {
   })
 }
 
-/** The text of src/client/operations.ts: the types of every method, from the OpenAPI document of a router with every feature on. */
-export function operationsFile(document: OpenApi): string {
+/**
+ * The text of src/client/operations.ts: the types of every method, from the OpenAPI document of a router with every feature on.
+ * @param others documents of routers with less: what one of them does not require or answer is optional
+ */
+export function operationsFile(everything: OpenApi, others: readonly OpenApi[]): string {
+  const document = structuredClone(everything)
+  for (const other of others) relax(document, other)
   const operations = everyOperation()
   const admin = adminOperations()
   const interfaces = Object.entries(document.components.schemas)
     .filter(([name]) => used(document, [...operations, ...admin]).has(name))
-    .map(([name, schema]) => `export interface ${name} ${typeOf(schema, name === 'User' ? userFields : [])}\n`)
+    .map(([name, schema]) => `export interface ${name} ${typeOf(schema, /^(Admin)?User$/.test(name) ? userFields : [])}\n`)
   return [
     intro,
     ...interfaces,
@@ -55,6 +60,15 @@ export function operationsFile(document: OpenApi): string {
     `/** Every operation of the router that has a method. */\nexport interface ClientOperations {\n${membersOf(document, operations)}}\n`,
     `/** Operations on the accounts of other people. */\nexport interface AdminOperations {\n${membersOf(document, admin)}}\n`,
   ].join('\n')
+}
+
+/** Each object of `value` requires no more than the object at the same place of `other`. */
+function relax(value: unknown, other: unknown): void {
+  if (typeof value !== 'object' || value === null || typeof other !== 'object' || other === null) return
+  const [one, less] = [value, other] as [Schema, Schema]
+  const isObject = one.properties !== undefined && less.properties !== undefined
+  if (isObject) one.required = one.required?.filter((name) => less.required?.includes(name)) ?? []
+  for (const key of Object.keys(value)) relax((value as Record<string, unknown>)[key], (other as Record<string, unknown>)[key])
 }
 
 function membersOf(document: OpenApi, operations: readonly Operation[]): string {

@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { routes } from '../../src/client/routes'
 import { operationsOf, table } from '../../src/client/table'
-import { everything } from '../openapi/configurations'
+import { configurations, everything } from '../openapi/configurations'
 import { documentOf } from '../openapi/document-of'
 import { appPerTest } from '../support/app-per-test'
 import type { OpenApi } from '../support/openapi'
@@ -18,7 +19,8 @@ const everyRoute = () => {
 /** `npx vitest run --config test/vitest.config.mts test/client/operations.test.ts -u` writes the file anew. */
 test('src/client/operations.ts has the types of the OpenAPI document', async () => {
   const file = join(import.meta.dirname, '../../src/client/operations.ts')
-  await expect(operationsFile(await documentOf(await everyRoute()))).toMatchFileSnapshot(file)
+  const others = await Promise.all(Object.values(configurations).map(async (one) => documentOf(await start(one))))
+  await expect(operationsFile(await documentOf(await everyRoute()), others)).toMatchFileSnapshot(file)
 })
 
 /** Routes without a method, and why. */
@@ -66,6 +68,16 @@ test('every mounted route has a method or a reason, and every method has a route
   expect([...plain].sort()).toEqual([...named, ...Object.keys(others)].sort())
   const withCookieRoute = operations.filter(({ method, path }) => mounted.includes(`${method} /cookie${path}`)).map(({ path }) => path)
   expect(operations.filter(({ flags }) => flags.includes('k')).map(({ path }) => path)).toEqual(withCookieRoute)
+})
+
+test('docs/client.md lists every method', () => {
+  const text = readFileSync(join(import.meta.dirname, '../../docs/client.md'), 'utf8')
+  const listed = Object.keys(table).flatMap((group) => {
+    const [, names = ''] = new RegExp(`^\\| .*\`auth${group && '.'}${group}\`.* \\| (.*) \\|$`, 'm').exec(text) ?? []
+    return [...names.matchAll(/`(\w+)`/g)].map(([, name]) => `${group}.${name}`)
+  })
+  const methods = Object.entries(table).flatMap(([group, lines]) => operationsOf(lines).map(([, name]) => `${group}.${name}`))
+  expect(listed.sort()).toEqual([...methods, '.fetch', '.subscribe', '.state', '.dispose', 'providers.logIn'].sort())
 })
 
 test('routes.ts has the route of each operation of which the table has only the name, and no other', () => {

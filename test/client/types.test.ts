@@ -34,6 +34,17 @@ const wrong: readonly (readonly [string, RegExp])[] = [
   ['auth.sessions.revokeOthers({ all: true })', /'true' is not assignable to type 'never'/],
   ['auth.state.user.email', /possibly 'null'/],
   ["error.code === 'UNAUTHORISED'", /no overlap/],
+  ["auth.account.restore({ restore_token: 'a' })", /'restore_token' does not exist/],
+  ['auth.account.delete({ password: "a" })', /'password' does not exist/],
+  ['auth.account.export().then(({ keys }) => keys)', /'keys' does not exist/],
+  ['auth.invitations.redeem({})', /'token' is missing/],
+  ["auth.tasks.newPassword({ password: 'a' })", /'password' does not exist/],
+  ['auth.trustedDevices.remove()', /Expected 1 arguments/],
+  ['auth.sessions.open()', /'open' does not exist/],
+  ["error.code === 'DELETED'", /no overlap/],
+  ["createAdminClient(auth).invitations.create({ mail: 'a' })", /'mail' does not exist/],
+  ["createAdminClient(auth).approve('a', { note: 'b' })", /'string' is not assignable to type 'never'/],
+  ["createAdminClient(auth).get('a').then((user) => new Date(user.deletion_requested_at))", /No overload matches|undefined/],
   ['createAdminClient(auth).deactivate({ id: 1 })', /not assignable to parameter of type 'string'/],
 ]
 
@@ -50,6 +61,16 @@ const right: readonly string[] = [
   "auth.providers.logIn('google', { returnTo: '/orders' })",
   "error.code === 'UNAUTHORIZED' || error.code === 'NETWORK_ERROR' || error.code === null",
   'auth.subscribe(({ status, user }) => console.log(status, user?.email))',
+  "auth.signUp({ email: 'a' })", // of a router without passwords
+  'auth.account.delete({ passkey: true }).then((answer) => answer?.deletes_at)',
+  "auth.account.restore({ token: 'a' })",
+  "auth.invitations.redeem({ token: 'a' })",
+  "auth.tasks.complete('terms', { accepted: true }).then(({ kind }) => kind)",
+  "auth.trustedDevices.remove('a')",
+  "error.code === 'DELETION_PENDING' && error.details['restore_token']",
+  "createAdminClient(auth).get('a').then(({ fields }) => fields?.['plan'])",
+  "createAdminClient(auth).decline('a')",
+  "createAdminClient(auth).invitations.create({ email: 'a', uses: 3 }).then(({ url }) => url)",
   'createAdminClient(auth).list({ limit: 10 })',
 ]
 
