@@ -126,7 +126,7 @@ describe('the packed package', () => {
     const files = filesOf(installed)
     const required = ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/index.d.ts', 'dist/index.mjs', 'dist/index.d.mts']
     const expected =
-      /^(package\.json|README\.md|LICENSE|(CHANGELOG|CONTRIBUTING|SECURITY)\.md|dist\/(index|testing)\.(js|mjs|d\.mts)|dist\/(library|rolldown-runtime|client-flow|error-sentence|examine|operations|purge-now|purge-state|deliver|cli)\.js|dist\/client\/(client|passkeys|captcha|admin|react)\.js|dist\/client\/package\.json|dist\/cli\.LICENSES\.txt|dist\/[\w/-]+\.d\.ts|docs\/((moving|providers)\/)?[\w-]+\.md|examples\/(?!demo\/)[\w./-]+)$/
+      /^(package\.json|README\.md|LICENSE|(CHANGELOG|CONTRIBUTING|SECURITY)\.md|dist\/(index|testing)\.(js|mjs|d\.mts)|dist\/(library|rolldown-runtime|client-flow|error-sentence|examine|operations|open-session|purge-now|purge-state|deliver|cli)\.js|dist\/client\/(client|passkeys|captcha|admin|react)\.js|dist\/client\/package\.json|dist\/cli\.LICENSES\.txt|dist\/[\w/-]+\.d\.ts|docs\/((moving|providers)\/)?[\w-]+\.md|examples\/(?!demo\/)[\w./-]+)$/
 
     expect(files.filter((file) => !expected.test(file))).toEqual([])
     expect(required.filter((file) => !files.includes(file))).toEqual([])
