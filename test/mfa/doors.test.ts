@@ -246,6 +246,7 @@ describe('no session is made beside the door', () => {
       'passkeys/passkey-login.ts',
       'second-factor/confirm.ts',
       'second-factor/verify-challenge.ts',
+      'sessions/open-session.ts',
       'sessions/start-login.ts', // after the host was asked what the login owes
       'social/app-redirect/exchange-code.ts',
       'social/log-in-with-identity.ts',
@@ -265,6 +266,7 @@ describe('no session is made beside the door', () => {
       'sessions/continue.ts',
       'sessions/refresh.ts',
       'sessions/reissue-tokens.ts',
+      'sessions/open-session.ts',
       'sessions/start-login.ts',
     ])
     expect(callersOf(/(?<!function )\bmakeSessionToken\(/)).toEqual([
