@@ -266,7 +266,6 @@ describe('no session is made beside the door', () => {
       'sessions/continue.ts',
       'sessions/refresh.ts',
       'sessions/reissue-tokens.ts',
-      'sessions/open-session.ts',
       'sessions/start-login.ts',
     ])
     expect(callersOf(/(?<!function )\bmakeSessionToken\(/)).toEqual([
