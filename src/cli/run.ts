@@ -160,7 +160,9 @@ export const help = `Usage: doorward <command>
   users activate    activates an account
   users reset-mfa   removes the second factor (--passkeys: also every passkey)
   users expire-password  makes the next login set a new password, and revokes all sessions (--keep-sessions: they stay)
+  users approve, users decline  let an account in that waits for it (signupMode approve), or not
   users revoke-sessions  revokes all sessions of an account
+  users delete      deletes an account at once, with its rows
   users import      creates accounts from a file (<file> or -, --format --map --dry-run --ignore-unknown --keep-ids --allow-admins --raw)
   users export      prints accounts (--format csv or jsonl, --filter --with-hashes --raw)
   purge             deletes expired rows

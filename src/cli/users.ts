@@ -116,6 +116,8 @@ async function found({ operations }: LoadedAuth, who: string): Promise<UserBody>
 interface Change {
   /** Null: the change removes nothing and needs no question. */
   readonly asks: string | null
+  /** The answer is the account as it was. */
+  readonly deletes?: true
   readonly apply: (auth: LoadedAuth['auth'], id: string) => Promise<unknown>
 }
 
@@ -134,6 +136,9 @@ const changes: Readonly<Record<string, Change>> = {
     asks: 'Expire the password of',
     apply: (auth, id) => auth.service.expirePassword(id, { keepSessions: true }),
   },
+  approve: { asks: null, apply: (auth, id) => auth.service.approve(id) },
+  decline: { asks: 'Decline', apply: (auth, id) => auth.service.decline(id) },
+  delete: { asks: 'Delete for ever', deletes: true, apply: (auth, id) => auth.service.deleteUser(id) },
   'revoke-sessions': { asks: 'Revoke all sessions of', apply: (auth, id) => auth.service.revokeSessions(id) },
 }
 
@@ -147,16 +152,17 @@ async function change(verb: string, words: readonly string[], flags: UserFlags, 
   const wanted = Object.hasOwn(changes, name) ? changes[name] : undefined
   if (!wanted)
     throw new UsageError(
-      'Write `doorward users create|list|show|admin|deactivate|activate|reset-mfa|expire-password|revoke-sessions|import|export`.',
+      'Write `doorward users create|list|show|admin|deactivate|activate|approve|decline|reset-mfa|expire-password|revoke-sessions|delete|import|export`.',
     )
   const who = one(words, `users ${name} <id or email>`)
   const isAsked = wanted.asks !== null && !flags.yes
   if (isAsked && !surroundings.terminal) throw new UsageError(`doorward users ${name} asks first; without a terminal add --yes.`)
   const loaded = await loadAuth(surroundings, flags)
-  const { id, email } = await found(loaded, who)
+  const before = await found(loaded, who)
+  const { id, email } = before
   if (isAsked && !/^y(es)?$/i.test((await surroundings.terminal?.ask(`${wanted.asks} ${printable(email)}? (y/N) `)) ?? ''))
     throw new CommandRefusal('NOT_CONFIRMED', 'Nothing was changed.')
   await wanted.apply(loaded.auth, id)
   await loaded.auth.drain()
-  return presented(await found(loaded, id))
+  return presented(wanted.deletes ? before : await found(loaded, id))
 }

@@ -19,7 +19,15 @@ describe.each(await databases())('doorward users, on $name', ({ open }) => {
       options: { mailer: inbox },
     })
     folder = appFolder(mounted.auth)
-    for (const name of ['signup', 'account.deactivated', 'activation', 'admin.granted', 'admin.revoked', 'session.revoked'] as const)
+    for (const name of [
+      'signup',
+      'account.deactivated',
+      'account.deleted',
+      'activation',
+      'admin.granted',
+      'admin.revoked',
+      'session.revoked',
+    ] as const)
       mounted.auth.events.on(name, (payload) => events.push([name, payload]))
   })
 
@@ -154,6 +162,19 @@ describe.each(await databases())('doorward users, on $name', ({ open }) => {
         ['session.revoked', { userId, count: expect.any(Number) }],
       ]),
     )
+  })
+
+  test('approve and decline are for accounts that wait; delete asks, shows the account for the last time, and it is gone', async () => {
+    await here('users create leaving@example.com')
+    for (const change of ['approve leaving@example.com', 'decline leaving@example.com --yes']) {
+      const { exitCode, err } = await here(`users ${change}`)
+      expect([exitCode, err]).toEqual([1, expect.stringContaining('somebody else changed it')])
+    }
+    expect((await here('users delete leaving@example.com')).exitCode).toBe(2)
+    const { id, email } = (await json('users delete leaving@example.com --yes')).body
+    expect(email).toBe('leaving@example.com')
+    expect((await here('users show leaving@example.com')).exitCode).toBe(1)
+    expect(events).toEqual(expect.arrayContaining([['account.deleted', { userId: id }]]))
   })
 
   test('purge prints how many rows of each table went, and 0 where none did', async () => {
