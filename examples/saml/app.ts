@@ -9,8 +9,14 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { SAML, ValidateInResponseTo } from '@node-saml/passport-saml'
 import { createAuthRouter, createAuthTables, createKnexStore, errorHandler } from 'doorward'
-import express, { type Request } from 'express'
+import express, { type Request, type RequestHandler, type Response } from 'express'
 import knex from 'knex'
+
+/** Express 4 does not hear of a promise that rejects. */
+const caught =
+  (handle: (req: Request, res: Response) => Promise<unknown>): RequestHandler =>
+  (req, res, next) =>
+    void handle(req, res).catch(next)
 
 export interface IdentityProvider {
   entryPoint: string
@@ -58,33 +64,47 @@ export async function start(port = 3000, filename = 'app.sqlite', provider: Iden
   })
 
   const app = express()
-  app.get('/', async (req, res) => {
-    const person = await auth.with(req, res).currentUser()
-    res.send(person ? 'Signed in.' : '<a href="/saml/login">Sign in</a>')
-  })
+  app.get(
+    '/',
+    caught(async (req, res) => {
+      const person = await auth.with(req, res).currentUser()
+      res.send(person ? 'Signed in.' : '<a href="/saml/login">Sign in</a>')
+    }),
+  )
   // The provider sends the state back, and signs it as the id of the request. The cookie shows that this browser began the login, which
   // `openSession` does not check.
-  app.get('/saml/login', async (_req, res) => {
-    const state = randomBytes(16).toString('base64url')
-    res.cookie('saml_state', state, { ...stateCookie, maxAge: stateMs })
-    const request = new SAML({ ...saml.options, generateUniqueId: () => requestIdOf(state) })
-    res.redirect(303, await request.getAuthorizeUrlAsync(state, undefined, {}))
-  })
-  app.post('/saml/acs', express.urlencoded(), async (req, res) => {
-    const state = stateOf(req)
-    res.clearCookie('saml_state', stateCookie)
-    if (!isSame(String(req.body?.RelayState), state)) return void res.status(403).send('<a href="/saml/login">Sign in</a> again.')
-    const email = await emailOf(saml, requestIdOf(state), req.body)
-    const account = email && (await store.users.findByEmail(email))
-    if (!account) return void res.status(403).send('You have no account here.')
-    const login = await auth.with(req, res).openSession(account.id, { provider: 'company' })
-    if (login.kind === 'challenge') res.send(codeForm(login.mfaToken))
-    else res.redirect(303, '/')
-  })
-  app.post('/saml/code', express.urlencoded(), async (req, res) => {
-    await auth.with(req, res).verifyMfa({ mfaToken: String(req.body?.mfaToken), code: String(req.body?.code) })
-    res.redirect(303, '/')
-  })
+  app.get(
+    '/saml/login',
+    caught(async (_req, res) => {
+      const state = randomBytes(16).toString('base64url')
+      res.cookie('saml_state', state, { ...stateCookie, maxAge: stateMs })
+      const request = new SAML({ ...saml.options, generateUniqueId: () => requestIdOf(state) })
+      res.redirect(303, await request.getAuthorizeUrlAsync(state, undefined, {}))
+    }),
+  )
+  app.post(
+    '/saml/acs',
+    express.urlencoded(),
+    caught(async (req, res) => {
+      const state = stateOf(req)
+      res.clearCookie('saml_state', stateCookie)
+      if (!isSame(String(req.body?.RelayState), state)) return void res.status(403).send('<a href="/saml/login">Sign in</a> again.')
+      const email = await emailOf(saml, requestIdOf(state), req.body)
+      const account = email && (await store.users.findByEmail(email))
+      if (!account) return void res.status(403).send('You have no account here.')
+      const login = await auth.with(req, res).openSession(account.id, { provider: 'company' })
+      if (login.kind === 'challenge') res.send(codeForm(login.mfaToken))
+      else res.redirect(303, '/')
+    }),
+  )
+  app.post(
+    '/saml/code',
+    express.urlencoded(),
+    caught(async (req, res) => {
+      await auth.with(req, res).verifyMfa({ mfaToken: String(req.body?.mfaToken), code: String(req.body?.code) })
+      res.redirect(303, '/')
+    }),
+  )
   app.use('/auth', auth)
   app.use(errorHandler())
   const server = app.listen(port, '127.0.0.1').on('close', () => database.destroy())

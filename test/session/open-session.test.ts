@@ -207,9 +207,11 @@ describe.each(await databases())('32.4 a session from code on $name', (database)
       const host = await start({
         settings: { ...mfaSettings, tokenDelivery: delivery },
         host: (app, auth) => {
-          app.post('/saml/acs', express.urlencoded(), async (req, res) => {
-            const result = await auth.with(req, res).openSession(userId, options)
-            res.status(203).json(result)
+          app.post('/saml/acs', express.urlencoded(), (req, res, next) => {
+            auth
+              .with(req, res)
+              .openSession(userId, options)
+              .then((result) => res.status(203).json(result), next)
           })
           app.use(errorHandler({ logger: { info() {}, warn() {}, error() {} } }))
         },
