@@ -2,15 +2,16 @@
  * Employees sign in at the identity provider of their company, by SAML. doorward opens the session, and asks for the second factor of an
  * account that has one. The company makes the accounts: whoever has none does not get in.
  *
- *   npm install @node-saml/passport-saml
+ *   npm install passport @node-saml/passport-saml
  *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) AUTH_MFA_SECRET_KEY=$(openssl rand -base64 32) \
  *     SAML_ENTRY_POINT=https://idp.example.com/sso SAML_CERTIFICATE="$(cat idp.pem)" npx tsx app.ts
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { SAML, ValidateInResponseTo } from '@node-saml/passport-saml'
+import { MultiSamlStrategy, type Profile, SAML, ValidateInResponseTo } from '@node-saml/passport-saml'
 import { createAuthRouter, createAuthTables, createKnexStore, errorHandler } from 'doorward'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import knex from 'knex'
+import passport from 'passport'
 
 /** Express 4 does not hear of a promise that rejects. */
 const caught =
@@ -50,7 +51,7 @@ export async function start(port = 3000, filename = 'app.sqlite', provider: Iden
   })
   await auth.ready() // rejects if a table is wrong
 
-  const saml = new SAML({
+  const strategy = strategyOf({
     entryPoint: provider.entryPoint,
     idpCert: provider.certificate,
     issuer: publicUrl,
@@ -73,23 +74,21 @@ export async function start(port = 3000, filename = 'app.sqlite', provider: Iden
   )
   // The provider sends the state back, and signs it as the id of the request. The cookie shows that this browser began the login, which
   // `openSession` does not check.
-  app.get(
-    '/saml/login',
-    caught(async (_req, res) => {
-      const state = randomBytes(16).toString('base64url')
-      res.cookie('saml_state', state, { ...stateCookie, maxAge: stateMs })
-      const request = new SAML({ ...saml.options, generateUniqueId: () => requestIdOf(state) })
-      res.redirect(303, await request.getAuthorizeUrlAsync(state, undefined, {}))
-    }),
-  )
+  app.get('/saml/login', (req, res, next) => {
+    const state = randomBytes(16).toString('base64url')
+    states.set(req, state)
+    res.cookie('saml_state', state, { ...stateCookie, maxAge: stateMs })
+    passport.authenticate(strategy, { session: false })(req, res, next)
+  })
   app.post(
     '/saml/acs',
     express.urlencoded(),
     caught(async (req, res) => {
       const state = stateOf(req)
+      states.set(req, state)
       res.clearCookie('saml_state', stateCookie)
       if (!isSame(String(req.body?.RelayState), state)) return void res.status(403).send('<a href="/saml/login">Sign in</a> again.')
-      const email = await emailOf(saml, requestIdOf(state), req.body)
+      const email = await emailOf(strategy, req, res)
       const account = email && (await store.users.findByEmail(email))
       if (!account) return void res.status(403).send('You have no account here.')
       const login = await auth.with(req, res).openSession(account.id, { provider: 'company' })
@@ -114,17 +113,37 @@ export async function start(port = 3000, filename = 'app.sqlite', provider: Iden
 const stateMs = 600_000
 const stateCookie = { httpOnly: true, secure: true, sameSite: 'none', path: '/saml' } as const
 
-const requestIdOf = (state: string) => `_${state}`
+/** By request. The strategy's types know the requests of Express 4 alone. */
+const states = new WeakMap<object, string>()
+const requestIdOf = (req: object) => `_${states.get(req)}`
+
+function strategyOf(options: ConstructorParameters<typeof SAML>[0]): passport.Strategy {
+  const { cacheProvider } = new SAML(options).options // all requests share it, so that each is answered once
+  const verify = (req: object, profile: Profile | null, done: (error: null, user?: { email: string }) => void) =>
+    profile && isAnswer(profile.getAssertion?.() as SignedAssertion | undefined, requestIdOf(req))
+      ? done(null, { email: profile.nameID.toLowerCase() })
+      : done(null)
+  const strategy = new MultiSamlStrategy(
+    {
+      ...options,
+      cacheProvider,
+      passReqToCallback: true,
+      getSamlOptions: (req, done) =>
+        done(null, { generateUniqueId: () => requestIdOf(req), additionalParams: { RelayState: states.get(req) ?? '' } }),
+    },
+    verify,
+    (_req, _profile, done) => done(null), // the provider ends no session here
+  )
+  return strategy as unknown as passport.Strategy
+}
 
 /** Null: the answer is not the provider's, or not the answer to this request. */
-async function emailOf(saml: SAML, requestId: string, { SAMLResponse }: { SAMLResponse?: unknown }): Promise<string | null> {
-  try {
-    const { profile } = await saml.validatePostResponseAsync({ SAMLResponse: String(SAMLResponse) })
-    if (!profile || !isAnswer(profile.getAssertion?.() as SignedAssertion | undefined, requestId)) return null
-    return profile.nameID.toLowerCase()
-  } catch {
-    return null
-  }
+function emailOf(strategy: passport.Strategy, req: Request, res: Response): Promise<string | null> {
+  if (typeof req.body?.SAMLResponse !== 'string') return Promise.resolve(null)
+  return new Promise((resolve) => {
+    const answered = (_error: unknown, user?: { email: string } | false) => resolve(user ? user.email : null)
+    passport.authenticate(strategy, { session: false }, answered)(req, res, () => resolve(null))
+  })
 }
 
 interface SignedAssertion {

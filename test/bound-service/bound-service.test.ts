@@ -34,7 +34,6 @@ const unbound = [
   'POST /admin/users/:id/revoke-sessions',
   'POST /admin/users/:id/reset-mfa',
   'POST /admin/users/:id/expire-password',
-  'DELETE /admin/users/:id',
 ]
 
 type Deed = (bound: BoundService, req: Request) => unknown

@@ -119,7 +119,7 @@ test('an employee signs in at the provider, and a session begins', async () => {
   const app = await openApp()
   const begun = await begin(app.url)
   expect([begun.status, begun.location.href.startsWith(entryPoint), begun.attributes]).toEqual([
-    303,
+    302,
     true,
     expect.stringMatching(/HttpOnly; Secure; SameSite=None/),
   ])
