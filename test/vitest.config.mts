@@ -84,6 +84,8 @@ export default defineConfig({
     ],
   },
   test: {
+    // The end of a worker never waits for what it still prints.
+    disableConsoleIntercept: true,
     testTimeout: 60_000, // another process that needs the machine must not break a test
     hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
