@@ -18,9 +18,13 @@ export async function doctor(flags: DoctorFlags, surroundings: Surroundings): Pr
   const findings = [...ofApp.findings, ...inFolder.flatMap(({ finding }) => finding ?? [])]
   const skipped = [...ofApp.skipped, ...inFolder.flatMap(skippedOf)]
   const ok = findings.every(({ level }) => level !== 'error')
-  const notes = skipped.map(({ check, why }) => `skipped  ${check}  ${why}`)
+  const { lastPurgeAt } = ofApp
+  const notes = [
+    ...skipped.map(({ check, why }) => `skipped  ${check}  ${why}`),
+    ...(lastPurgeAt ? [`The last purge ended at ${lastPurgeAt.toISOString()}.`] : []),
+  ]
   return {
-    json: { ok, findings, skipped },
+    json: { ok, findings, skipped, ...(lastPurgeAt && { lastPurgeAt }) },
     text: findings.map(paragraph).join('\n\n'),
     ...(flags.verbose && notes.length > 0 && { note: notes.join('\n') }),
     ...(cause !== undefined && { cause }),

@@ -26,6 +26,8 @@ export interface DoctorReport {
   /** The errors come first. The list is empty if there is no finding. */
   readonly findings: readonly DoctorFinding[]
   readonly skipped: readonly { readonly check: string; readonly why: string }[]
+  /** When the last purge ended, of whichever process. Absent: unknown. */
+  readonly lastPurgeAt?: Date
 }
 
 /** Facts about your app that the library cannot know. */

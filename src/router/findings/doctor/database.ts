@@ -166,6 +166,13 @@ async function unprotectedDevices({ ctx, options }: Patient): Promise<Result> {
   )
 }
 
+/** Null: unknown. */
+export async function lastPurge({ store }: Patient['options']): Promise<Date | null> {
+  const { leases } = store
+  const hasLeases = leases !== undefined && (await answerOf(Promise.resolve(leases.isPresent?.()))) !== false
+  return hasLeases ? ((await answerOf(leases.find(purgeLease)))?.ranAt ?? null) : null
+}
+
 async function overduePurge({ ctx, options }: Patient): Promise<Result> {
   if (!databaseFacts(options.store)) return ofAdapter
   const { leases } = options.store

@@ -3,7 +3,7 @@ import { sentenceOf } from '../../../core/error-sentence'
 import { withTimeout } from '../../../core/with-timeout'
 import { accountChecks } from './accounts'
 import { type Check, type DoctorFinding, type DoctorReport, lateAfter, type Patient, type Result } from './check'
-import { databaseChecks } from './database'
+import { databaseChecks, lastPurge } from './database'
 import { providerChecks } from './providers'
 import { secretChecks } from './secrets'
 import { mailChecks, processChecks, webChecks } from './web'
@@ -24,12 +24,16 @@ const longestSeconds = 5
 /** Runs all checks in parallel. Each check has 5 seconds. */
 export async function examine(patient: Omit<Patient, 'isProduction'>): Promise<DoctorReport> {
   const whole = { ...patient, isProduction: isProduction(patient.options.environment) }
-  const results = await Promise.all(checks.map(async (check) => ({ check: check.name, result: await resultOf(check, whole) })))
+  const [results, lastPurgeAt] = await Promise.all([
+    Promise.all(checks.map(async (check) => ({ check: check.name, result: await resultOf(check, whole) }))),
+    lastPurge(patient.options).catch(() => null), // the checks say what fails
+  ])
   const findings = results.flatMap(({ check, result }) => findingsOf(check, result))
   return {
     ok: findings.every(({ level }) => level !== 'error'),
     findings: findings.toSorted((one, other) => one.level.localeCompare(other.level)),
     skipped: results.flatMap(({ check, result }) => (result && 'skipped' in result ? [{ check, why: result.skipped }] : [])),
+    ...(lastPurgeAt && { lastPurgeAt }),
   }
 }
 
