@@ -166,18 +166,16 @@ async function unprotectedDevices({ ctx, options }: Patient): Promise<Result> {
   )
 }
 
-/** Null: unknown. */
-export async function lastPurge({ store }: Patient['options']): Promise<Date | null> {
-  const { leases } = store
+/** Null: there was none. Undefined: nobody knows, because there is no table for it. */
+export async function lastPurge({ store: { leases } }: Patient['options']): Promise<Date | null | undefined> {
   const hasLeases = leases !== undefined && (await answerOf(Promise.resolve(leases.isPresent?.()))) !== false
-  return hasLeases ? ((await answerOf(leases.find(purgeLease)))?.ranAt ?? null) : null
+  return hasLeases ? ((await answerOf(leases.find(purgeLease)))?.ranAt ?? null) : undefined
 }
 
 async function overduePurge({ ctx, options }: Patient): Promise<Result> {
   if (!databaseFacts(options.store)) return ofAdapter
-  const { leases } = options.store
-  const hasLeases = leases !== undefined && (await answerOf(Promise.resolve(leases.isPresent?.()))) !== false
-  if (!hasLeases)
+  const last = await lastPurge(options)
+  if (last === undefined)
     return options.purge === false
       ? { skipped: 'There is no table auth_leases, so nobody knows when the last purge was.' }
       : warning(
@@ -185,7 +183,6 @@ async function overduePurge({ ctx, options }: Patient): Promise<Result> {
           'The tables, their indexes and their backups grow.',
           '`npx --no-install doorward migrate up` creates it. Or set `purge: false`, and run `npx --no-install doorward purge` from a job every day.',
         )
-  const last = (await answerOf(leases.find(purgeLease)))?.ranAt ?? null
   const age = last && ctx.now().getTime() - last.getTime() // negative: of a clock that ran ahead
   if (age !== null && age >= 0 && age < 86_400_000) return null
   const waiting = Object.entries(await answerOf(countWaiting(options.store, ctx.now()))).filter(([, count]) => count > 0)

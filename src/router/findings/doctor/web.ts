@@ -190,7 +190,6 @@ function limitsOff({ options: { throttle = {} } }: Patient): Result {
   )
 }
 
-/** A host that checks these requests itself, or counts no mails, has decided. */
 function developmentInPublic({ ctx: { settings }, options, isProduction }: Patient): Result {
   const isTest = options.environment === 'test'
   if (isProduction || isTest || !settings.publicUrl.startsWith('https:') || isLoopback(settings.publicUrl)) return null
